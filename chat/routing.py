@@ -1,0 +1,3 @@
+"""WebSocket URLs."""
+
+websocket_urlpatterns: list[object] = []

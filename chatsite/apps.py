@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ChatsiteConfig(AppConfig):
+    name = "chatsite"
+    verbose_name = "Site"

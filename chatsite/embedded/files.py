@@ -1,0 +1,72 @@
+"""Where the embedded database and its secrets lie in the data directory.
+
+Everything here is computed, not looked up: settings can name the socket before the server runs.
+"""
+
+import contextlib
+import hashlib
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+DATABASE = ROLE = "chatsite"
+PORT = 5432  # the number is only a part of the socket's name; nothing listens on TCP
+SOCKET_PATH_LIMIT = 100  # bytes; the kernel takes 107
+
+
+def cluster_directory(data: Path) -> Path:
+    return data / "postgres"
+
+
+def password_file(data: Path) -> Path:
+    """A libpq password file, readable by its owner alone."""
+    return data / "postgres.pgpass"
+
+
+def socket_directory(data: Path) -> Path:
+    """The cluster's own directory, or a short one where that path is too long for a socket."""
+    directory = cluster_directory(data)
+    if len(os.fsencode(directory / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_LIMIT:
+        return directory
+    digest = hashlib.sha256(os.fsencode(directory)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"chatsite-{digest}"
+
+
+def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE) -> dict[str, str | int]:
+    """libpq parameters of the embedded database, whether it runs or not."""
+    return {
+        "dbname": database,
+        "user": role,
+        "host": str(socket_directory(data)),
+        "port": PORT,
+        "passfile": str(password_file(data)),
+    }
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+
+
+def secret_key(data: Path) -> str:
+    """The site's signing key, made once and kept in the data directory.
+
+    Where the directory cannot be written the key lasts as long as the process: commands that need no
+    data (`check`, `makemigrations`) still work, and `up` refuses such a directory by name.
+    """
+    path = data / "secret_key"
+    with contextlib.suppress(OSError):
+        return path.read_text().strip()
+    key = secrets.token_urlsafe(48)
+    with contextlib.suppress(OSError):
+        data.mkdir(mode=0o711, parents=True, exist_ok=True)
+        write_secret(path, key)
+        return path.read_text().strip()
+    return key

@@ -1,0 +1,82 @@
+"""Reading the process environment, with one clear error for each wrong value."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+TRUE = frozenset({"1", "true", "yes", "on"})
+FALSE = frozenset({"0", "false", "no", "off"})
+
+
+def text(name: str, default: str = "") -> str:
+    return os.environ.get(name, "").strip() or default
+
+
+def flag(name: str, default: bool) -> bool:
+    value = text(name).lower()
+    if not value:
+        return default
+    if value in TRUE:
+        return True
+    if value in FALSE:
+        return False
+    raise ImproperlyConfigured(f"{name} must be 1 or 0, not {value!r}.")
+
+
+def number(name: str, default: float, least: float = 0) -> float:
+    value = text(name)
+    if not value:
+        return default
+    try:
+        result = float(value)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number, not {value!r}.") from None
+    if not least <= result < float("inf"):
+        raise ImproperlyConfigured(f"{name} must be at least {least:g}, not {value}.")
+    return result
+
+
+def whole(name: str, default: int, least: int = 0) -> int:
+    result = number(name, default, least)
+    if result != int(result):
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {text(name)}.")
+    return int(result)
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """A comma-separated list."""
+    return [word for part in text(name, default).split(",") if (word := part.strip())]
+
+
+def path(name: str, default: Path) -> Path:
+    value = text(name)
+    return Path(value).expanduser().resolve() if value else default.resolve()
+
+
+def django_database(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Django's `DATABASES` entry from libpq parameters; what Django has no name for goes to `OPTIONS`."""
+    named = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
+    entry: dict[str, Any] = {"ENGINE": "django.db.backends.postgresql", "OPTIONS": {}}
+    for key, value in parameters.items():
+        if key in named:
+            entry[named[key]] = str(value)
+        else:
+            entry["OPTIONS"][key] = value
+    return entry
+
+
+def database_url(name: str) -> dict[str, Any] | None:
+    """libpq parameters from a URL or a key=value string, or None where the variable is not set."""
+    value = text(name)
+    if not value:
+        return None
+    try:
+        return conninfo_to_dict(value)
+    except ProgrammingError:
+        # The value holds a password: it is not repeated in the message.
+        raise ImproperlyConfigured(f"{name} is not a PostgreSQL connection URL.") from None

@@ -1,0 +1,207 @@
+"""Settings. Everything an operator may change is read from the environment; docs/configuration.md lists it."""
+
+from pathlib import Path
+from typing import Any
+
+from chatsite import embedded, environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = environment.path("CHATSITE_DATA_DIR", BASE_DIR / ".data")
+
+SITE_NAME = environment.text("CHATSITE_NAME", "chatsite")
+DEBUG = environment.flag("CHATSITE_DEBUG", False)
+HTTPS = environment.flag("CHATSITE_HTTPS", False)
+SECRET_KEY = environment.text("CHATSITE_SECRET_KEY") or embedded.secret_key(DATA_DIR)
+ALLOWED_HOSTS = environment.words("CHATSITE_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+CSRF_TRUSTED_ORIGINS = environment.words("CHATSITE_TRUSTED_ORIGINS")
+
+INSTALLED_APPS = [
+    "servestatic.runserver_nostatic",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "channels",
+    "rest_framework",
+    "procrastinate.contrib.django",
+    "chatsite",
+    "chatsite.accounts",
+    "ingestion",
+    "history",
+    "chat",
+]
+
+MIDDLEWARE = [
+    "chatsite.middleware.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",
+    "chatsite.middleware.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "chatsite.urls"
+ASGI_APPLICATION = "chatsite.asgi.application"
+APPEND_SLASH = False  # a redirect would lose the body of a POST
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "chatsite.portal.site",
+            ],
+        },
+    },
+]
+
+# --- Database ---------------------------------------------------------------------------------------------------
+
+EMBEDDED_DATABASE = not environment.text("DATABASE_URL")
+DATABASE_THREADS = environment.whole("CHATSITE_DATABASE_THREADS", 8, least=1)
+DATABASES = {
+    "default": environment.django_database(
+        environment.database_url("DATABASE_URL") or embedded.connection_parameters(DATA_DIR)
+    )
+    | {
+        "CONN_HEALTH_CHECKS": True,  # without it the first requests after a restart of PostgreSQL fail
+        "TEST": {"NAME": environment.text("CHATSITE_TEST_DATABASE", "test_chatsite")},
+    }
+}
+DATABASES["default"]["OPTIONS"] |= {
+    "pool": {"min_size": 1, "max_size": DATABASE_THREADS + 12, "timeout": 3},
+    "application_name": "chatsite",
+    "connect_timeout": 5,
+    "options": "-c statement_timeout=20s -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s -c jit=off",
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Accounts ---------------------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.User"
+LOGIN_URL = "accounts:sign-in"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "accounts:sign-in"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+DEMO = environment.flag("CHATSITE_DEMO", True)
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "chatsite.accounts.authentication.ApiKeyAuthentication",
+        "chatsite.accounts.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+    "COERCE_DECIMAL_TO_STRING": False,
+}
+
+# --- Files ------------------------------------------------------------------------------------------------------
+
+MEDIA_ROOT = environment.path("CHATSITE_MEDIA_ROOT", DATA_DIR / "files")
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
+}
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000  # bytes of a body other than files; a longest message needs 400 KB
+BODY_LIMIT = 1_000_000  # bytes of a request's body on every URL but those of the next line
+UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
+UPLOAD_PATHS = (r"^/documents/add/$", r"^/admin/ingestion/document/")
+
+# --- Reading documents ------------------------------------------------------------------------------------------
+
+DOCUMENT_MAX_BYTES = environment.whole("CHATSITE_DOCUMENT_MAX_BYTES", 100_000_000, least=1)
+DOCUMENT_MAX_PAGES = environment.whole("CHATSITE_DOCUMENT_MAX_PAGES", 5_000, least=1)
+DOCUMENT_MAX_CHARACTERS = environment.whole("CHATSITE_DOCUMENT_MAX_CHARACTERS", 20_000_000, least=1)
+DOCUMENT_MAX_UNPACKED_BYTES = environment.whole("CHATSITE_DOCUMENT_MAX_UNPACKED_BYTES", 500_000_000, least=1)
+READING_SECONDS = environment.number("CHATSITE_READING_SECONDS", 300, least=1)
+READING_MEMORY_BYTES = environment.whole("CHATSITE_READING_MEMORY_BYTES", 2_000_000_000, least=200_000_000)
+
+# --- Models -----------------------------------------------------------------------------------------------------
+
+OPENAI_API_KEY = environment.text("OPENAI_API_KEY")
+OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL")
+CHAT_MODEL = environment.text("CHAT_MODEL")
+EMBEDDING_MODEL = environment.text("EMBEDDING_MODEL")
+EMBEDDING_DIMENSIONS = environment.whole("EMBEDDING_DIMENSIONS", 256, least=1)
+
+# --- Answers ----------------------------------------------------------------------------------------------------
+
+MESSAGE_MAX_CHARACTERS = 32_000
+ANSWER_MAX_CHARACTERS = environment.whole("CHATSITE_ANSWER_MAX_CHARACTERS", 200_000, least=1)
+ANSWER_CONNECT_SECONDS = environment.number("CHATSITE_ANSWER_CONNECT_SECONDS", 5, least=0.01)
+ANSWER_FIRST_TOKEN_SECONDS = environment.number("CHATSITE_ANSWER_FIRST_TOKEN_SECONDS", 30, least=0.01)
+ANSWER_IDLE_SECONDS = environment.number("CHATSITE_ANSWER_IDLE_SECONDS", 30, least=0.01)
+ANSWER_TOTAL_SECONDS = environment.number("CHATSITE_ANSWER_TOTAL_SECONDS", 300, least=0.01)
+JOURNAL_FLUSH_SECONDS = environment.number("CHATSITE_JOURNAL_FLUSH_SECONDS", 0.25, least=0.01)
+LEASE_SECONDS = environment.number("CHATSITE_LEASE_SECONDS", 10, least=1)
+QUOTING_WORDS_PER_SECOND = environment.number("CHATSITE_QUOTING_WORDS_PER_SECOND", 60, least=1)
+
+# --- Channels ---------------------------------------------------------------------------------------------------
+
+REDIS_URL = environment.text("REDIS_URL")
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+    if REDIS_URL
+    else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+}
+
+# --- Language, time, logs ---------------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+TIME_ZONE = environment.text("CHATSITE_TIME_ZONE", "UTC")
+USE_I18N = True
+USE_TZ = True
+LOCALE_PATHS = [BASE_DIR / "locale"]
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request_id": {"()": "chatsite.logs.RequestIdFilter"}},
+    "formatters": {"json": {"()": "chatsite.logs.JsonFormatter"}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "filters": ["request_id"], "formatter": "json"},
+    },
+    "root": {"handlers": ["stderr"], "level": environment.text("CHATSITE_LOG_LEVEL", "INFO").upper()},
+    "loggers": {
+        "django": {"level": "WARNING"},
+        "uvicorn.access": {"level": "WARNING"},
+        "procrastinate": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
+        "psycopg.pool": {"level": "ERROR"},
+    },
+}

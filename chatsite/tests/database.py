@@ -1,0 +1,24 @@
+"""Pytest plugin, loaded before the settings: tests use a PostgreSQL of their own, embedded unless DATABASE_URL is set."""
+
+import atexit
+import os
+from pathlib import Path
+
+os.environ.setdefault("CHATSITE_DATA_DIR", str(Path(__file__).resolve().parent.parent.parent / ".data-test"))
+os.environ.setdefault("CHATSITE_DEBUG", "0")
+for name in (
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "CHAT_MODEL",
+    "EMBEDDING_MODEL",
+    "EMBEDDING_DIMENSIONS",
+    "REDIS_URL",
+):
+    os.environ.pop(name, None)
+
+from chatsite.embedded import Cluster  # noqa: E402
+
+if not os.environ.get("DATABASE_URL"):
+    cluster = Cluster(Path(os.environ["CHATSITE_DATA_DIR"]))
+    cluster.start()
+    atexit.register(cluster.stop)

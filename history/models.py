@@ -1,0 +1,144 @@
+"""Conversations, their messages, and the sources each answer was given."""
+
+import uuid
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from chatsite.accounts.principals import Principal
+from ingestion.models import Document
+
+
+class ConversationQuerySet(models.QuerySet["Conversation"]):
+    def owned_by(self, principal: Principal) -> "ConversationQuerySet":
+        """The caller's own, without deleted ones."""
+        return self.filter(owner_id=principal.user_id, deleted_at=None)
+
+    def deleted_by(self, principal: Principal) -> "ConversationQuerySet":
+        """The caller's deleted ones that can still be brought back."""
+        return self.filter(owner_id=principal.user_id, deleted_at__isnull=False)
+
+
+class Conversation(models.Model):
+    """Questions and answers of one person, in order."""
+
+    class Mode(models.TextChoices):
+        STANDARD = "standard"
+        MULTI_AGENT = "multiAgent"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations"
+    )
+    title = models.CharField(max_length=200, blank=True)
+    title_by_owner = models.BooleanField(default=False, help_text="Renamed by hand: never replaced.")
+    mode = models.CharField(max_length=10, choices=Mode, default=Mode.STANDARD)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now, help_text="Time of the newest message.")
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ConversationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-updated_at", "-id"]
+        indexes = [models.Index(fields=["owner", "-updated_at", "-id"], name="conversation_list")]
+
+    def __str__(self) -> str:
+        return self.title or str(self.id)
+
+
+class MessageQuerySet(models.QuerySet["Message"]):
+    def owned_by(self, principal: Principal) -> "MessageQuerySet":
+        return self.filter(conversation__owner_id=principal.user_id, conversation__deleted_at=None)
+
+
+class Message(models.Model):
+    """A question or an answer. Terminal states never change back, and partial text is kept in each."""
+
+    class Role(models.TextChoices):
+        USER = "user"
+        ASSISTANT = "assistant"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        STREAMING = "streaming"
+        COMPLETE = "complete"
+        STOPPED = "stopped"
+        INTERRUPTED = "interrupted"
+        FAILED = "failed"
+        BLOCKED = "blocked"
+
+    UNFINISHED: ClassVar = (State.QUEUED, State.STREAMING)
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
+    position = models.PositiveIntegerField(help_text="Order in the conversation, from 0.")
+    role = models.CharField(max_length=10, choices=Role)
+    content = models.TextField(blank=True)
+    state = models.CharField(max_length=11, choices=State, default=State.COMPLETE)
+    finish_reason = models.CharField(max_length=20, blank=True, help_text="stop, length, or empty.")
+    error_code = models.CharField(max_length=30, blank=True)
+    request_id = models.CharField(max_length=64, blank=True)
+    agent_name = models.CharField(max_length=100, blank=True)
+    citations = models.JSONField(
+        default=list,
+        help_text="Source labels that the text cites, in order of first use: chip n is item n-1.",
+    )
+    followups = models.JSONField(default=list)
+    thoughts = models.JSONField(default=list, help_text="Steps: title, description, props. No passage text.")
+    usage = models.JSONField(default=dict)
+    searched_count = models.PositiveIntegerField(null=True, help_text="Documents the asker could read then.")
+    created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = MessageQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["conversation", "position"]
+        constraints = [models.UniqueConstraint(name="message_position", fields=["conversation", "position"])]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.position}"
+
+
+class SourceQuerySet(models.QuerySet["Source"]):
+    def visible_to(self, principal: Principal) -> "SourceQuerySet":
+        """Sources whose document the reader may open now, whatever was so when the answer was written."""
+        return self.filter(document__in=Document.objects.visible_to(principal))
+
+
+class Source(models.Model):
+    """A passage that was given to the model for an answer, as it read then.
+
+    The row goes with its document: a deleted document leaves no text behind, and a citation without a
+    readable row is shown as gone.
+    """
+
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="sources")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
+    document_version = models.PositiveIntegerField()
+    passage_id = models.BigIntegerField(
+        help_text="Not a key: passages are replaced when a file is read again."
+    )
+    rank = models.PositiveIntegerField(help_text="From 1, best first.")
+    label = models.CharField(max_length=800, help_text="What an answer cites: handbook.pdf#page=3.")
+    title = models.CharField(max_length=500)
+    heading = models.CharField(max_length=300, blank=True)
+    page = models.PositiveIntegerField(null=True)
+    content = models.TextField()
+    quotes = models.JSONField(
+        default=list, help_text="[start, end] of the cited words in content, in characters."
+    )
+    score = models.FloatField(help_text="0 to 1.")
+    found_by = models.CharField(max_length=10, help_text="words, meaning or both.")
+
+    objects = SourceQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["message", "rank"]
+        constraints = [models.UniqueConstraint(name="source_rank", fields=["message", "rank"])]
+
+    def __str__(self) -> str:
+        return self.label

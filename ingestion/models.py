@@ -1,0 +1,174 @@
+"""Documents, who may read them, and the passages and vectors made of them.
+
+A document's rights stand in one place, its access list. Lists are shared: documents with equal rights
+point to the same row, so changing a document's rights writes one row and no passage.
+"""
+
+import uuid
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from pgvector.django import HalfVectorField
+
+from chatsite.accounts.principals import Principal
+
+
+class AccessList(models.Model):
+    """A set of people and groups who may read; equal sets share a row (see ingestion.acl)."""
+
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+
+    def __str__(self) -> str:
+        return f"Access list {self.pk}"
+
+
+class AccessEntry(models.Model):
+    """One line of an access list: a user, a group, or (both empty) everyone who signs in."""
+
+    access_list = models.ForeignKey(AccessList, on_delete=models.CASCADE, related_name="entries")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    group = models.ForeignKey(Group, null=True, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        verbose_name_plural = "access entries"
+        constraints = [
+            models.CheckConstraint(name="access_entry_user_or_group", condition=Q(user=None) | Q(group=None)),
+            models.UniqueConstraint(
+                name="access_entry_unique", fields=["access_list", "user", "group"], nulls_distinct=False
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user or self.group or 'everyone'}"
+
+
+class DocumentQuerySet(models.QuerySet["Document"]):
+    def visible_to(self, principal: Principal) -> "DocumentQuerySet":
+        """What the caller may read, by entries for everyone, for them, or for a group they are in now."""
+        groups = Group.objects.filter(user=principal.user_id).values("pk")
+        mine = AccessEntry.objects.filter(access_list=OuterRef("access_list")).filter(
+            Q(user=None, group=None) | Q(user=principal.user_id) | Q(group__in=groups)
+        )
+        return self.filter(Exists(mine))
+
+    def searchable(self) -> "DocumentQuerySet":
+        """Those with passages to find: a document that is read again stays findable as it was."""
+        return self.filter(version__gt=0)
+
+    def owned_by(self, principal: Principal) -> "DocumentQuerySet":
+        return self.filter(owner_id=principal.user_id)
+
+
+class Document(models.Model):
+    """A file that somebody added, and the state of reading it."""
+
+    class Status(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        READING = "reading", "Reading"
+        INDEXING = "indexing", "Indexing"
+        READY = "ready", "Ready"
+        FAILED = "failed", "Failed"
+
+    UNFINISHED: ClassVar = (Status.WAITING, Status.READING, Status.INDEXING)
+
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="documents"
+    )
+    access_list = models.ForeignKey(AccessList, on_delete=models.PROTECT, related_name="documents")
+    folder = models.CharField(
+        max_length=500, blank=True, help_text="Path of the folder, without slashes at the ends."
+    )
+    name = models.CharField(max_length=255, help_text="File name as its author gave it.")
+    title = models.CharField(max_length=500, blank=True)
+    category = models.CharField(max_length=100, blank=True, db_index=True)
+    language = models.CharField(
+        max_length=20, blank=True, help_text="Text-search configuration of PostgreSQL."
+    )
+
+    file = models.FileField(max_length=200, help_text="Kept under a generated name.")
+    media_type = models.CharField(max_length=100)
+    size = models.BigIntegerField(help_text="Bytes.")
+    sha256 = models.CharField(max_length=64, editable=False)
+
+    version = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Of the passages in use; 0 until the file was read once."
+    )
+    page_count = models.PositiveIntegerField(null=True, editable=False)
+    status = models.CharField(max_length=10, choices=Status, default=Status.WAITING, db_index=True)
+    reason = models.CharField(max_length=300, blank=True, help_text="Why it failed, in words for people.")
+    progress_done = models.PositiveIntegerField(default=0, editable=False)
+    progress_total = models.PositiveIntegerField(default=0, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    objects = DocumentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        indexes = [models.Index(fields=["access_list", "id"]), models.Index(fields=["name"])]
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+
+class Passage(models.Model):
+    """A citable piece of a document: a few sentences of one page, slide, sheet or section."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="passages")
+    position = models.PositiveIntegerField(help_text="Order in the document, from 0.")
+    anchor = models.CharField(
+        max_length=200, blank=True, help_text="What follows # in a citation: page=3, sheet=2025, leave."
+    )
+    page = models.PositiveIntegerField(null=True, help_text="Page or slide, from 1, where there is one.")
+    heading = models.CharField(max_length=300, blank=True)
+    content = models.TextField()
+    search = SearchVectorField(editable=False)
+
+    class Meta:
+        ordering = ["document", "position"]
+        constraints = [
+            models.UniqueConstraint(
+                name="passage_position",
+                fields=["document", "position"],
+                deferrable=models.Deferrable.DEFERRED,
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.position}"
+
+
+class EmbeddingSpace(models.Model):
+    """One embedding model; vectors of different spaces are never compared."""
+
+    name = models.CharField(max_length=200, help_text="Name of the model.")
+    dimensions = models.PositiveIntegerField()
+    active = models.BooleanField(default=False, help_text="The space that search uses.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="embedding_space_unique", fields=["name", "dimensions"]),
+            models.UniqueConstraint(
+                name="embedding_space_one_active", fields=["active"], condition=Q(active=True)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.dimensions})"
+
+
+class Vector(models.Model):
+    """The embedding of one piece (about 250 characters) of a passage; narrow, so that scans stay cheap."""
+
+    space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
+    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+", db_index=True)
+    vector = HalfVectorField()  # dimensions are the space's; its index casts to them
+
+    def __str__(self) -> str:
+        return f"{self.passage_id}"

@@ -1,0 +1,55 @@
+"""Every way an exchange can be refused or fail: a code, and our own words for it.
+
+Upstream text, SQL and paths never reach a client; they go to the log with the request id.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorText:
+    """Words for people, and the HTTP status where it is known before the first byte."""
+
+    status: int
+    words: str
+
+
+INTERNAL = (
+    "The app encountered an error processing your request.\n"
+    "If you are an administrator of the app, view the full error in the logs."
+)
+CONTENT_FILTER = "Your message contains content that was flagged by the OpenAI content filter."
+
+ERRORS: dict[str, ErrorText] = {
+    "not_found": ErrorText(404, "There is no such conversation."),
+    "message_empty": ErrorText(400, "The message is empty."),
+    "message_too_long": ErrorText(400, "The message is longer than 32,000 characters."),
+    "generation_in_progress": ErrorText(409, "This conversation is being answered. Wait for the answer, or stop it."),
+    "idempotency_mismatch": ErrorText(422, "This idempotency key was used for another request."),
+    "busy": ErrorText(503, "Many people are asking right now."),
+    "rate_limited": ErrorText(429, "The language model takes no more questions at the moment."),
+    "upstream_unavailable": ErrorText(502, "The language model does not answer at the moment."),
+    "upstream_timeout": ErrorText(504, "The language model took too long to answer."),
+    "upstream_protocol": ErrorText(502, "The language model sent something that cannot be read."),
+    "upstream_misconfigured": ErrorText(502, "The language model refuses this site’s settings."),
+    "context_overflow": ErrorText(400, "The question and its sources are too long for the language model."),
+    "content_filter": ErrorText(400, CONTENT_FILTER),
+    "empty_answer": ErrorText(502, "The language model sent an empty answer."),
+    "interrupted": ErrorText(502, "The answer was interrupted."),
+    "internal": ErrorText(500, INTERNAL),
+}
+
+
+def words(code: str) -> str:
+    return ERRORS[code if code in ERRORS else "internal"].words
+
+
+class Refused(Exception):
+    """Refused before the first byte. `code` is one of ERRORS."""
+
+    def __init__(self, code: str, retry_after: int | None = None) -> None:
+        super().__init__(code)
+        self.code = code
+        self.status = ERRORS[code].status
+        self.message = ERRORS[code].words
+        self.retry_after = retry_after

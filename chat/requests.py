@@ -1,0 +1,49 @@
+"""What a caller asks for, whatever protocol it spoke. No wire names, no Django."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+from uuid import UUID
+
+RetrievalMode = Literal["hybrid", "text", "vectors"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings of one exchange; the defaults are the portal's."""
+
+    retrieval_mode: RetrievalMode = "hybrid"
+    top: int = 5  # passages given to the model, 1 to 50
+    temperature: float = 0.3  # 0 to 2
+    followups: bool = True
+    include_category: str = ""
+    exclude_category: str = ""
+    minimum_score: float = 0.0  # of a passage, 0 to 1
+    unknown: tuple[str, ...] = ()  # names of members that this site does not know; reported as a thought
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An earlier message, as the caller tells it; only used where there is no stored conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One question."""
+
+    question: str
+    conversation_id: UUID | None = None  # None opens a new conversation
+    earlier: tuple[Turn, ...] = ()
+    options: Options = field(default_factory=Options)
+
+
+class InvalidRequest(Exception):
+    """The request is not well formed; `member` names what is wrong, `message` says why, in a sentence."""
+
+    def __init__(self, message: str, member: str = "", status: int = 400) -> None:
+        super().__init__(message)
+        self.message = message
+        self.member = member
+        self.status = status

@@ -1,0 +1,49 @@
+"""Text as the text leg sees it: bare lower-case words; scripts that do not space their words cut into bigrams.
+
+Stored passages and questions go through the same function, so that they always agree, whatever the
+locale of the database. PostgreSQL then only stems, drops stop words and counts.
+"""
+
+import re
+import unicodedata
+
+SEARCH_TEXT_LIMIT = 100_000  # characters; PostgreSQL refuses a tsvector of more than a megabyte
+
+# Thai, Lao, Burmese and Khmer; kana, bopomofo and hangul; Chinese characters, also those beyond 16 bits.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    "\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+
+
+class _Separators(dict[int, str]):
+    """Maps punctuation, symbols, spaces and control characters to a space; learns as it is asked."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        self[code] = " " if unicodedata.category(character)[0] in "PSZC" else character
+        return self[code]
+
+
+_separators = _Separators()
+
+
+def plain_words(text: str) -> str:
+    """The words of `text` in lower case between single spaces; combining characters stay in their words."""
+    folded = unicodedata.normalize("NFKC", text[:SEARCH_TEXT_LIMIT]).lower()
+    return " ".join(folded.translate(_separators).split())
+
+
+def search_text(text: str, *, stored: bool = True) -> str:
+    """What PostgreSQL parses: the words of `text`, unspaced scripts as pairs of neighbouring characters.
+
+    A stored text also gets its single characters, so that a question of one character finds them.
+    """
+
+    def cut(match: re.Match[str]) -> str:
+        run = match.group()
+        pairs = [run[start : start + 2] for start in range(len(run) - 1)]
+        singles = list(run) if stored or len(run) == 1 else []
+        return f" {' '.join(pairs + singles)} "
+
+    return " ".join(_UNSPACED.sub(cut, plain_words(text)).split())[:SEARCH_TEXT_LIMIT]

@@ -3,6 +3,9 @@
 import atexit
 import os
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 os.environ.setdefault("CHATSITE_DATA_DIR", str(Path(__file__).resolve().parent.parent.parent / ".data-test"))
 os.environ.setdefault("CHATSITE_DEBUG", "0")
@@ -22,3 +25,11 @@ if not os.environ.get("DATABASE_URL"):
     cluster = Cluster(Path(os.environ["CHATSITE_DATA_DIR"]))
     cluster.start()
     atexit.register(cluster.stop)
+
+
+@pytest.fixture(autouse=True)
+def unhashed_static_files(settings: Any) -> None:
+    """Tests render templates without collecting static files first."""
+    settings.STORAGES = settings.STORAGES | {
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    }

@@ -16,10 +16,10 @@ from django.utils.formats import date_format
 from django.utils.functional import SimpleLazyObject, cached_property
 
 from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.preferences import Preferences
 from history.models import Conversation, Message
 from ingestion.models import Document
 
-THEMES = frozenset({"light", "dark"})
 SIDEBAR_ROWS = 30
 
 
@@ -91,10 +91,8 @@ class Sidebar:
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    theme = request.COOKIES.get("theme", "")
     return {
         "site_name": settings.SITE_NAME,
-        "theme": theme if theme in THEMES else "",
-        "keys": request.COOKIES.get("keys", ""),
+        "preferences": Preferences.of(request.COOKIES),
         "sidebar": SimpleLazyObject(lambda: Sidebar(request)),
     }

@@ -5,7 +5,7 @@ from django.urls import include, path
 
 urlpatterns = [
     path("admin/", admin.site.urls),
-    path("accounts/", include("chatsite.accounts.urls")),
+    path("", include("chatsite.accounts.urls")),
     path("", include("ingestion.urls")),
     path("", include("history.urls")),
     path("", include("chat.urls")),

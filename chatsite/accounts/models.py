@@ -2,6 +2,7 @@
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.utils import timezone
 
 from .keys import KEY_PREFIX_LENGTH, hash_key, new_key
 
@@ -19,6 +20,10 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
     def owned_by_user(self, user_id: int) -> "ApiKeyQuerySet":
         return self.filter(user_id=user_id)
+
+    def revoke(self) -> int:
+        """Refuse the keys from now on; when one was revoked first is kept. Says how many it was."""
+        return self.filter(revoked_at=None).update(revoked_at=timezone.now())
 
     def issue(self, user: User, name: str) -> tuple["ApiKey", str]:
         """Create a key; the second value is the only time its text exists outside the caller's hands."""
@@ -46,3 +51,16 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.name or 'no name'})"
+
+
+class SignInAttempt(models.Model):
+    """A try to sign in that has not succeeded; enough of them close the door for a while (see throttling)."""
+
+    digest = models.CharField(max_length=64, help_text="Of the name typed and the address it came from.")
+    created_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["digest", "created_at"], name="sign_in_attempts")]
+
+    def __str__(self) -> str:
+        return f"{self.created_at:%Y-%m-%d %H:%M}"

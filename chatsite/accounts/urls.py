@@ -1,4 +1,18 @@
-from django.urls import URLPattern
+"""Signing in and out, a person's settings, and help."""
+
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+
+from . import views
 
 app_name = "accounts"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("accounts/sign-in/", views.SignIn.as_view(), name="sign-in"),
+    path("accounts/sign-out/", LogoutView.as_view(), name="sign-out"),
+    path("settings/", views.settings_page, name="settings"),
+    path("settings/password/", views.PasswordChange.as_view(), name="password"),
+    path("settings/keys/", views.keys, name="keys"),
+    path("settings/keys/<int:key_id>/revoke/", views.revoke_key, name="revoke-key"),
+    path("settings/sessions/", views.sessions, name="sessions"),
+    path("help/", views.help_page, name="help"),
+]

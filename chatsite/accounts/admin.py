@@ -1,0 +1,56 @@
+"""Users, groups and API keys in the back office."""
+
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.db.models import QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest
+
+from .forms import AdminSignInForm
+from .models import ApiKey, User
+
+admin.site.site_header = "chatsite administration"
+admin.site.site_title = "chatsite administration"
+admin.site.index_title = "Content, people and keys"
+admin.site.login_form = AdminSignInForm
+
+
+@admin.register(User)
+class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
+    """People: their names, groups and rights."""
+
+    list_display = ["username", "first_name", "last_name", "is_active", "is_staff", "last_login"]
+    list_filter = ["is_active", "is_staff", "groups"]
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Keys of programs. The text of a new one is shown once; its hash is shown never."""
+
+    list_display = ["prefix", "name", "user", "created_at", "last_used_at", "revoked_at"]
+    list_filter = [("revoked_at", admin.EmptyFieldListFilter)]
+    list_select_related = ["user"]
+    search_fields = ["prefix", "name", "user__username"]
+    autocomplete_fields = ["user"]
+    actions = ["revoke"]
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
+        shown = ["prefix", "created_at", "last_used_at", "revoked_at"]
+        return ["user", "name", *(shown if obj else [])]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
+        return ["user", "prefix", "created_at", "last_used_at", "revoked_at"] if obj else []
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: "ModelForm[ApiKey]", change: bool) -> None:
+        if change:
+            super().save_model(request, obj, form, change)
+            return
+        made, secret = ApiKey.objects.issue(obj.user, obj.name)
+        obj.pk = made.pk
+        obj.refresh_from_db()
+        messages.warning(request, f"The new key, shown only this once: {secret}")
+
+    @admin.action(description="Revoke the chosen keys", permissions=["change"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        count = ApiKey.objects.filter(pk__in=queryset.values("pk")).revoke()
+        messages.success(request, f"Revoked: {count}. Programs that use them are refused from now on.")

@@ -1,0 +1,27 @@
+"""`manage.py create_api_key USERNAME`: a key for that user's programs, printed once."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from chatsite.accounts.models import ApiKey, User
+
+
+class Command(BaseCommand):
+    help = "Creates an API key and prints it alone on standard output. It is stored hashed and never shown again."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("username")
+        parser.add_argument("--name", default="", help="What the key is for.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        user = User.objects.filter(username=options["username"]).first()
+        if user is None:
+            raise CommandError(f"There is no account named “{options['username']}”.")
+        if not user.is_active:
+            raise CommandError(f"The account “{user.username}” is disabled.")
+        longest = ApiKey._meta.get_field("name").max_length
+        if len(options["name"]) > (longest or 0):
+            raise CommandError(f"The name of a key has at most {longest} characters.")
+        self.stdout.write(ApiKey.objects.issue(user, options["name"])[1])

@@ -1,0 +1,35 @@
+"""How a person likes the portal: kept in cookies of the device, because it is a matter of the device."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "theme": ("auto", "light", "dark"),
+    "speak": ("block", "end", "off"),
+    "enter": ("send", "line"),
+    "keys": ("on", "off"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """One value of each of `CHOICES`; templates write them on `<html>` for the stylesheet and the module."""
+
+    theme: str = "auto"
+    speak: str = "block"
+    enter: str = "send"
+    keys: str = "on"
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "Preferences":
+        """From cookies or a form; what is missing or unknown is the default."""
+        known = {
+            field.name: values[field.name]
+            for field in fields(cls)
+            if values.get(field.name) in CHOICES[field.name]
+        }
+        return cls(**known)
+
+    def items(self) -> list[tuple[str, str]]:
+        return list(asdict(self).items())

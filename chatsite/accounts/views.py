@@ -1,0 +1,112 @@
+"""Pages about the person: signing in, settings, API keys, help."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import views as auth_views
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import PasswordChangeForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from .authentication import session_principal
+from .forms import ApiKeyForm, SignInForm
+from .models import ApiKey, User
+from .preferences import Preferences
+from .sessions import end_sessions
+
+A_YEAR = 365 * 24 * 3600
+NAMES_TO_ASK = 5
+
+
+class SignIn(auth_views.LoginView):
+    """The door of the portal. The demo accounts on it come from the project's context processor."""
+
+    template_name = "accounts/sign_in.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+
+class PasswordChange(auth_views.PasswordChangeView):
+    """A new password; whoever knew the old one is signed out, on every other device."""
+
+    template_name = "accounts/password.html"
+    success_url = reverse_lazy("accounts:settings")
+
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:  # type: ignore[type-arg, override]
+        response = super().form_valid(form)
+        principal = session_principal(self.request)
+        end_sessions(principal.user_id, keep=principal.credential)
+        messages.success(self.request, "Your password is changed. Other devices are signed out.")
+        return response
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def settings_page(request: HttpRequest) -> HttpResponse:
+    """Appearance, reading aloud and keyboard of this device; works without JavaScript."""
+    if request.method != "POST":
+        return render(request, "accounts/settings.html", {"chosen": Preferences.of(request.COOKIES)})
+    # A box that is not ticked is not sent.
+    chosen = Preferences.of(request.POST.dict() | {"keys": request.POST.get("keys", "off")})
+    messages.success(request, "Settings saved on this device.")
+    response = redirect("accounts:settings")
+    for name, value in chosen.items():
+        response.set_cookie(name, value, max_age=A_YEAR, secure=settings.HTTPS, httponly=True, samesite="Lax")
+    return response
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def keys(request: HttpRequest) -> HttpResponse:
+    """The caller's API keys. A new one is part of the answer to the POST and stands nowhere else."""
+    principal = session_principal(request)
+    form = ApiKeyForm(request.POST if request.method == "POST" else None)
+    secret = ""
+    status = 200
+    if form.is_bound and form.is_valid():
+        owner = User.objects.get(pk=principal.user_id)
+        secret = ApiKey.objects.issue(owner, form.cleaned_data["name"])[1]
+        form = ApiKeyForm()
+    elif form.is_bound:
+        status = 422
+    found = ApiKey.objects.owned_by_user(principal.user_id)
+    return render(
+        request, "accounts/keys.html", {"found": found, "form": form, "secret": secret}, status=status
+    )
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
+    """Asks, then revokes; the key is refused from the next request on."""
+    mine = ApiKey.objects.owned_by_user(session_principal(request).user_id)
+    key = get_object_or_404(mine, pk=key_id)
+    if request.method != "POST":
+        return render(request, "accounts/revoke_key.html", {"key": key})
+    mine.filter(pk=key.pk).revoke()
+    messages.success(request, "The key is revoked. Programs that use it are refused from now on.")
+    return redirect("accounts:keys")
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def sessions(request: HttpRequest) -> HttpResponse:
+    """Asks, then signs the caller out on every other device."""
+    if request.method != "POST":
+        return render(request, "accounts/sessions.html")
+    principal = session_principal(request)
+    end_sessions(principal.user_id, keep=principal.credential)
+    messages.success(request, "Your other devices are signed out.")
+    return redirect("accounts:settings")
+
+
+@login_required
+@require_safe
+def help_page(request: HttpRequest) -> HttpResponse:
+    """What the portal does, its keys, what it stores, and who can help."""
+    people = User.objects.filter(is_superuser=True, is_active=True).order_by("pk")[:NAMES_TO_ASK]
+    return render(request, "accounts/help.html", {"administrators": people})

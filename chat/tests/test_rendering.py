@@ -1,0 +1,191 @@
+"""Markdown to safe HTML: what stays, what goes, and that the way a text arrives makes no difference."""
+
+import random
+import re
+from html.parser import HTMLParser
+
+from django.test import SimpleTestCase
+
+from chat.blocks import BlockSplitter, split
+from chat.rendering import BlockRenderer, Chip, Citations, render
+
+HANDBOOK = "handbook.pdf#page=3"
+GONE = "pay/salaries.xlsx#sheet=2026"
+
+LONG = f"""## Working abroad
+
+You may work from another country for **20 days** [{HANDBOOK}].
+The line manager agrees [{GONE}], and [this] is text.
+
+1. First
+
+   with a paragraph [{HANDBOOK}]
+
+2. Second
+
+   ```python
+   def days():
+
+       return "```"
+   ```
+
+After the list.
+
+| Who | Days |
+|-----|-----:|
+| staff [{HANDBOOK}] | 20 |
+
+```
+a fence
+
+- with [{HANDBOOK}]
+
+```
+
+- a
+- b
+
+
+Last words *without an end [{HANDBOOK}
+"""
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "![words](https://evil.example/leak.png)",
+    "[![a](https://evil.example/a.png)](https://evil.example/)",
+    "[click](javascript:alert(1))",
+    "[click](JaVaScRiPt:alert(1))",
+    "[click](data:text/html,<script>alert(1)</script>)",
+    "[click](//evil.example/)",
+    "[click](/accounts/sign-out/)",
+    "<javascript:alert(1)>",
+    "<a href='javascript:alert(1)' onclick='alert(1)'>x</a>",
+    '```"><script>alert(1)</script>\ncode\n```',
+    '[x](https://ok.example "\\"onmouseover=alert(1) x=")',
+    "| <img src=x onerror=alert(1)> |\n|---|\n| <style>*{}</style> |",
+    "<svg><style><img src=x onerror=alert(1)></style></svg>",
+    "[handbook.pdf#page=3]: https://evil.example",
+)
+
+
+def citations() -> Citations:
+    return Citations(3, {HANDBOOK: Chip("Handbook, page 3"), GONE: Chip()})
+
+
+class Elements(HTMLParser):
+    """Collects what a browser would make of it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+class RenderingTests(SimpleTestCase):
+    def test_a_citation_becomes_a_numbered_link_with_the_name_of_its_source(self) -> None:
+        page = render(f"Twenty days [{HANDBOOK}].", citations())
+        self.assertIn('href="?source=3.1"', page)
+        self.assertIn('aria-label="1: Handbook, page 3"', page)
+
+    def test_the_last_word_the_chip_and_the_full_stop_stay_together(self) -> None:
+        page = render(f"Up to twenty days [{HANDBOOK}]. More.", citations())
+        self.assertRegex(page, r'twenty <span class="nowrap">days <a [^>]+>1</a>\.</span> More\.')
+
+    def test_a_source_that_is_gone_keeps_its_number_and_loses_its_name(self) -> None:
+        page = render(f"A [{HANDBOOK}] and b [{GONE}].", citations())
+        self.assertIn('class="cite gone" href="?source=3.2"', page)
+        self.assertNotIn("salaries", page)
+
+    def test_other_brackets_stay_text(self) -> None:
+        self.assertEqual(render("See [1] and [x].", citations()), "<p>See [1] and [x].</p>")
+
+    def test_the_numbers_of_a_finished_answer_are_those_of_its_row(self) -> None:
+        known = Citations(3, citations().chips, [GONE, HANDBOOK])
+        self.assertIn(">2</a>", render(f"Only [{HANDBOOK}].", known))
+
+    def test_a_table_has_a_name_and_can_be_reached_by_keyboard(self) -> None:
+        page = render("| Who | Days |\n|---|---|\n| a | 1 |", citations())
+        self.assertIn('<div class="table" tabindex="0" role="group" aria-label="Table: Who, Days">', page)
+
+    def test_an_image_is_only_its_words(self) -> None:
+        self.assertEqual(render("![a plan](https://evil.example/p.png)", citations()), "<p>a plan</p>")
+
+    def test_headings_stand_below_the_question(self) -> None:
+        self.assertEqual(render("# A\n\n#### B", citations()), "<h3>A</h3>\n<h4>B</h4>")
+
+    def test_a_title_cannot_leave_its_attribute(self) -> None:
+        chips = {HANDBOOK: Chip('"><script>alert(1)</script>')}
+        page = render(f"x [{HANDBOOK}]", Citations(1, chips))
+        self.assertEqual([tag for tag, _ in Elements(page).found], ["p", "span", "a"])
+
+
+class HostileTests(SimpleTestCase):
+    def check(self, page: str) -> None:
+        for tag, attributes in Elements(page).found:
+            self.assertNotIn(tag, {"script", "img", "style", "svg", "iframe", "object", "form", "math"})
+            for name, value in attributes.items():
+                self.assertFalse(name.startswith("on") or name in {"src", "style", "srcset"}, page)
+                if name == "href":
+                    self.assertRegex(value or "", r"^(https?://|mailto:|\?source=)", page)
+
+    def test_no_markup_of_a_model_runs_or_loads_anything(self) -> None:
+        for text in HOSTILE:
+            with self.subTest(text):
+                self.check(render(text, citations()))
+
+    def test_nor_does_it_half_way_through_a_stream(self) -> None:
+        text = "\n\n".join(HOSTILE)
+        for cut in range(0, len(text), 3):
+            self.check(render(text[:cut], citations()))
+
+
+class BlockTests(SimpleTestCase):
+    def test_however_a_text_arrives_the_blocks_are_those_of_the_whole(self) -> None:
+        chance = random.Random(11)
+        text = LONG + "\n\n".join(HOSTILE)
+        whole = render(text, citations())
+        for _ in range(60):
+            renderer, blocks, at = BlockRenderer(citations()), [], 0
+            while at < len(text):
+                size = chance.choice((1, 2, 3, 7, 40, 200))
+                blocks += renderer.feed(text[at : at + size])
+                at += size
+            self.assertEqual("\n".join(blocks + renderer.finish()), whole)
+
+    def test_nothing_of_the_text_is_lost_in_cutting(self) -> None:
+        self.assertEqual(re.sub(r"\s", "", "".join(split(LONG))), re.sub(r"\s", "", LONG))
+
+    def test_a_fence_a_list_and_a_table_stay_whole(self) -> None:
+        heads = [block.strip().split("\n")[0] for block in split(LONG)]
+        self.assertEqual(
+            [head[:6] for head in heads],
+            [
+                "## Working ",
+                "You may wor",
+                "1. First",
+                "After the l",
+                "| Who | Day",
+                "```",
+                "- a",
+                "Last words ",
+            ],
+        )
+
+    def test_a_paragraph_is_finished_at_its_blank_line(self) -> None:
+        splitter = BlockSplitter()
+        self.assertEqual(splitter.feed("One.\n"), [])
+        self.assertEqual(splitter.feed("\nTw"), ["One.\n"])
+        self.assertEqual(splitter.tail, "Tw")
+
+    def test_the_tail_shows_numbers_and_never_a_half_written_label(self) -> None:
+        renderer = BlockRenderer(citations())
+        renderer.feed(f"Twenty **days** [{HANDBOOK}] and [pay/sal")
+        self.assertEqual(renderer.tail, "Twenty days [1] and")
+
+    def test_very_deep_markup_takes_no_time(self) -> None:
+        for text in (">" * 3000 + "x", "[" * 3000, "*" * 3000, "- " * 1000, "`" * 3000):
+            self.assertLess(len(render(text, citations())), 200_000)

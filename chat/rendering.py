@@ -25,7 +25,7 @@ from .blocks import BlockSplitter, split
 LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 LAST_WORD = re.compile(r"(\S{1,30})([ \t\n]*)$")
 CLOSING = re.compile(r"^[.,;:!?)\]’”»…]+")
-BRACKETS = re.compile(r"\[([^\[\]]+)\]")
+BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
 OPEN_BRACKET = re.compile(r"\s*\[[^\[\]]{0,800}$")
 MARKS = re.compile(r"\*\*|^#{1,6} ", re.MULTILINE)
 CLASSES = frozenset({"cite", "cite gone", "nowrap", "table"})
@@ -85,16 +85,14 @@ class Citations:
 
 def _cite(state: StateInline, silent: bool) -> bool:
     """Inline rule: `[label]` of a source of this answer."""
-    if state.src[state.pos] != "[":
-        return False
-    end = state.src.find("]", state.pos, state.posMax)
+    match = BRACKETS.match(state.src, state.pos, state.posMax)
     citations: Citations = state.env["citations"]
-    number = citations.number(state.src[state.pos + 1 : end]) if end > 0 else None
-    if number is None:
+    number = citations.number(match[1]) if match else None
+    if match is None or number is None:
         return False
     if not silent:
         state.push("cite", "", 0).meta = {"html": citations.chip(number)}
-    state.pos = end + 1
+    state.pos = match.end()
     return True
 
 

@@ -163,16 +163,7 @@ class BlockTests(SimpleTestCase):
         heads = [block.strip().split("\n")[0] for block in split(LONG)]
         self.assertEqual(
             [head[:6] for head in heads],
-            [
-                "## Working ",
-                "You may wor",
-                "1. First",
-                "After the l",
-                "| Who | Day",
-                "```",
-                "- a",
-                "Last words ",
-            ],
+            ["## Wor", "You ma", "1. Fir", "After ", "| Who ", "```", "- a", "Last w"],
         )
 
     def test_a_paragraph_is_finished_at_its_blank_line(self) -> None:

@@ -2,17 +2,28 @@
 """Django's command line; without DATABASE_URL it brings the embedded PostgreSQL with it."""
 
 import os
+import signal
 import sys
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 from chatsite.embedded import database_for
 
+INTERRUPTED = 130
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    with database_for(sys.argv):
-        execute_from_command_line(sys.argv)
+    # SIGTERM ends a command the way Ctrl-C does: through its `finally` blocks, which stop what it started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with database_for(sys.argv):
+            execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(0 if "up" in sys.argv[1:2] else INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,12 @@
 from django.apps import AppConfig
+from django.core import checks
+
+from .checks import Tags, check_model_settings
 
 
 class ChatsiteConfig(AppConfig):
     name = "chatsite"
     verbose_name = "Site"
+
+    def ready(self) -> None:
+        checks.register(check_model_settings, Tags.chatsite)

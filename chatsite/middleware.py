@@ -18,6 +18,11 @@ PORTAL_POLICY = (
 )
 
 
+def identifier_from(header: str) -> str:
+    """The caller's `X-Request-ID` where it is well formed, else a new one."""
+    return header if REQUEST_ID.fullmatch(header) else uuid.uuid4().hex
+
+
 class AsyncMiddleware:
     """Base of middleware that never leaves the event loop."""
 
@@ -36,8 +41,7 @@ class RequestIdMiddleware(AsyncMiddleware):
     """Takes `X-Request-ID` where it is well formed, else makes one; answers and logs carry it."""
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        given = request.headers.get("X-Request-ID", "")
-        identifier = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        identifier = identifier_from(request.headers.get("X-Request-ID", ""))
         request.request_id = identifier  # type: ignore[attr-defined]
         logs.request_id.set(identifier)
         response = await self.get_response(request)

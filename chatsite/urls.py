@@ -3,10 +3,19 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from chatsite import health
+
 urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
     path("admin/", admin.site.urls),
-    path("", include("chatsite.accounts.urls")),
+    path("accounts/", include("chatsite.accounts.urls")),
     path("", include("ingestion.urls")),
     path("", include("history.urls")),
     path("", include("chat.urls")),
 ]
+
+handler400 = "chatsite.errors.bad_request"
+handler403 = "chatsite.errors.permission_denied"
+handler404 = "chatsite.errors.not_found"
+handler500 = "chatsite.errors.server_error"

@@ -4,7 +4,15 @@ This package is imported by the settings and by manage.py before Django is ready
 """
 
 from .cluster import Cluster, EmbeddedDatabaseError
-from .commands import database_for
-from .files import connection_parameters, secret_key
+from .commands import database_for, running
+from .files import connection_parameters, secret_key, write_secret
 
-__all__ = ["Cluster", "EmbeddedDatabaseError", "connection_parameters", "database_for", "secret_key"]
+__all__ = [
+    "Cluster",
+    "EmbeddedDatabaseError",
+    "connection_parameters",
+    "database_for",
+    "running",
+    "secret_key",
+    "write_secret",
+]

@@ -51,7 +51,7 @@ class Cluster:
         self.sockets = files.socket_directory(data)
         self.log = data / "postgres.log"
         self._binaries = _binaries()
-        self._account = pwd.getpwnam(SERVER_ACCOUNT) if os.geteuid() == 0 else None
+        self._account = _server_account()
         self._membership: IO[bytes] | None = None
 
     def start(self) -> None:
@@ -62,13 +62,14 @@ class Cluster:
         self._prepare_directory()
         try:
             with self._exclusively():
+                # First of all, so that `stop` leaves nothing running whatever interrupts the rest.
+                self._membership = (self.data / "postgres.users").open("ab")
+                fcntl.flock(self._membership, fcntl.LOCK_SH)
                 if not (self.directory / "PG_VERSION").exists():
                     self._initialise()
                 if not self._running():
                     self._control("start", "-l", str(self.log), "-t", str(START_SECONDS))
                 self._create_database()
-                self._membership = (self.data / "postgres.users").open("ab")
-                fcntl.flock(self._membership, fcntl.LOCK_SH)
         except subprocess.CalledProcessError as error:
             raise EmbeddedDatabaseError(
                 f"The embedded PostgreSQL did not start; its log is {self.log}."
@@ -76,6 +77,10 @@ class Cluster:
         except psycopg.Error as error:
             raise EmbeddedDatabaseError(
                 f"The embedded PostgreSQL does not answer; its log is {self.log}."
+            ) from error
+        except OSError as error:
+            raise EmbeddedDatabaseError(
+                f"The data directory {self.data} cannot be used: {error.strerror}."
             ) from error
 
     def stop(self) -> None:
@@ -94,16 +99,16 @@ class Cluster:
         try:
             self.data.mkdir(mode=0o711, parents=True, exist_ok=True)
             (self.data / "postgres.lock").touch()
+            if self._account:
+                # The server's account must be able to pass through, not to read: x without r.
+                for folder in (self.data, *self.data.parents, *self._binaries.parents):
+                    mode = folder.stat().st_mode
+                    if not mode & 0o001:
+                        folder.chmod(mode | 0o001)
         except OSError as error:
             raise EmbeddedDatabaseError(
                 f"The data directory {self.data} cannot be written: {error.strerror}."
             ) from error
-        if self._account:
-            # The server's account must be able to pass through, not to read: x without r.
-            for folder in (self.data, *self.data.parents, *self._binaries.parents):
-                mode = folder.stat().st_mode
-                if not mode & 0o001:
-                    folder.chmod(mode | 0o001)
 
     @contextlib.contextmanager
     def _exclusively(self) -> Iterator[None]:
@@ -214,6 +219,18 @@ def _password_on_descriptor(password: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _server_account() -> pwd.struct_passwd | None:
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(SERVER_ACCOUNT)
+    except KeyError:
+        raise EmbeddedDatabaseError(
+            f"PostgreSQL does not run as root, and there is no account “{SERVER_ACCOUNT}” to run it: "
+            "start the site as another user, or set DATABASE_URL."
+        ) from None
 
 
 def _binaries() -> Path:

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,7 +12,8 @@ from .cluster import Cluster, EmbeddedDatabaseError
 
 DATABASE_FREE = frozenset(
     {"help", "--help", "-h", "version", "--version", "check", "collectstatic", "findstatic", "diffsettings",
-     "makemessages", "compilemessages", "startapp", "startproject", "spectacular"}
+     "makemessages", "compilemessages", "startapp", "startproject", "spectacular",
+     "up"}  # starts it itself, after it has its port
 )  # fmt: skip
 
 
@@ -22,18 +25,44 @@ def data_directory() -> Path:
 
 
 @contextlib.contextmanager
+def running(data: Path) -> Iterator[None]:
+    """The embedded PostgreSQL of a data directory, up for as long as the block runs.
+
+    Raises EmbeddedDatabaseError. However the block ends, also interrupted while the server starts, the
+    server is left, and stopped where nobody else uses it.
+    """
+    cluster = Cluster(data)
+    try:
+        cluster.start()
+        yield
+    finally:
+        with _undisturbed():
+            cluster.stop()
+
+
+@contextlib.contextmanager
 def database_for(arguments: Sequence[str]) -> Iterator[None]:
     """Run the embedded PostgreSQL while a command works, where the command needs one and no other is set."""
     command = arguments[1] if len(arguments) > 1 else "help"
     if os.environ.get("DATABASE_URL", "").strip() or command in DATABASE_FREE:
         yield
         return
-    cluster = Cluster(data_directory())
     try:
-        cluster.start()
+        with running(data_directory()):
+            yield
     except EmbeddedDatabaseError as error:
         sys.exit(str(error))
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ignore a second Ctrl-C, which would leave the server behind; here, and in the programs started here."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        cluster.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,53 @@
+"""System checks of the configuration: settings that only make sense together."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import Error
+
+from chatsite import environment
+
+
+class Tags:
+    """Names to run these checks by."""
+
+    chatsite = "chatsite"
+
+
+def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """A language model, and an embedding model, need their settings whole."""
+    endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
+    problems = []
+    if endpoint and not settings.CHAT_MODEL:
+        name = "OPENAI_API_KEY" if settings.OPENAI_API_KEY else "OPENAI_BASE_URL"
+        problems.append(("E001", f"{name} is set, but CHAT_MODEL is not: set both, or neither."))
+    if settings.CHAT_MODEL and not endpoint:
+        problems.append(
+            ("E002", "CHAT_MODEL is set, but neither OPENAI_API_KEY nor OPENAI_BASE_URL: set one of them.")
+        )
+    if settings.EMBEDDING_MODEL and not endpoint:
+        problems.append(
+            (
+                "E003",
+                "EMBEDDING_MODEL is set, but neither OPENAI_API_KEY nor OPENAI_BASE_URL: set one of them.",
+            )
+        )
+    if bool(settings.EMBEDDING_MODEL) != bool(environment.text("EMBEDDING_DIMENSIONS")):
+        given, missing = "EMBEDDING_MODEL", "EMBEDDING_DIMENSIONS"
+        if not settings.EMBEDDING_MODEL:
+            given, missing = missing, given
+        problems.append(("E004", f"{given} is set, but {missing} is not: set both, or neither."))
+    if settings.OPENAI_BASE_URL and not _is_web_address(settings.OPENAI_BASE_URL):
+        problems.append(("E005", "OPENAI_BASE_URL must be an address that starts with http:// or https://."))
+    return [Error(message, id=f"chatsite.{number}") for number, message in problems]
+
+
+def _is_web_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)

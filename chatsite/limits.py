@@ -1,0 +1,157 @@
+"""How large a request's body may be, decided before Django, which reads bodies before it looks at URLs."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from http.cookies import CookieError, SimpleCookie
+from typing import IO, Any
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.http import HttpResponseBase
+
+from chatsite.database import in_database
+from chatsite.middleware import identifier_from
+
+Scope = dict[str, Any]
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+DRAIN_SECONDS = 1.0
+TOO_LARGE = "The request’s body is too large."
+
+
+class BodyTooLarge(Exception):
+    """More arrived than this URL takes."""
+
+
+class BodyLimit:
+    """ASGI middleware: 413 for a body over the limit, declared or counted as it comes."""
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+        self.upload_paths = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _has_body(scope):
+            await self.application(scope, receive, send)
+            return
+        limit = await self._limit(scope)
+        if _declared_length(scope) > limit:
+            await _refuse(scope, receive, send)
+            return
+        counted = _CountedBody(receive, send, limit)
+        try:
+            await self.application(scope, counted.receive, counted.send)
+        except BodyTooLarge:
+            if not counted.answering:
+                await _refuse(scope, receive, send)
+
+    async def _limit(self, scope: Scope) -> int:
+        """The large limit is for those who are signed in: others would fill the disk and then be refused."""
+        small: int = settings.BODY_LIMIT
+        large: int = settings.UPLOAD_BODY_LIMIT
+        if not any(pattern.search(scope["path"]) for pattern in self.upload_paths):
+            return small
+        if 0 <= _declared_length(scope) <= small:
+            return small
+        signed_in: bool = await in_database(_is_signed_in, _session_key(scope))
+        return large if signed_in else small
+
+
+class _CountedBody:
+    """`receive` and `send` of one request, which count what comes in and notice that an answer has begun."""
+
+    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
+        self._receive, self._send, self._left = receive, send, limit
+        self.answering = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise BodyTooLarge
+        return message
+
+    async def send(self, message: Message) -> None:
+        self.answering = True
+        await self._send(message)
+
+
+class LengthHandler(ASGIHandler):
+    """Django's handler, telling views how long a chunked body was.
+
+    Without a Content-Length, Django's form parser and Django REST framework take a body for empty.
+    """
+
+    def create_request(
+        self, scope: Mapping[str, Any], body_file: IO[bytes]
+    ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
+        if _has_body(scope) and _declared_length(scope) < 0:
+            length = body_file.seek(0, 2)
+            body_file.seek(0)
+            headers = [(name, value) for name, value in scope["headers"] if name != b"transfer-encoding"]
+            scope = {**scope, "headers": [*headers, (b"content-length", str(length).encode())]}
+        return super().create_request(scope, body_file)
+
+
+def _header(scope: Mapping[str, Any], wanted: bytes) -> bytes | None:
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    return next((value for name, value in headers if name.lower() == wanted), None)
+
+
+def _has_body(scope: Mapping[str, Any]) -> bool:
+    return (
+        _header(scope, b"content-length") not in {None, b"0"}
+        or _header(scope, b"transfer-encoding") is not None
+    )
+
+
+def _declared_length(scope: Mapping[str, Any]) -> int:
+    """Content-Length, or -1 where the body comes in chunks of unknown number."""
+    value = _header(scope, b"content-length")
+    if value is None or _header(scope, b"transfer-encoding") is not None or not value.isdigit():
+        return -1
+    return int(value)
+
+
+def _session_key(scope: Scope) -> str:
+    cookies = SimpleCookie()
+    try:
+        cookies.load((_header(scope, b"cookie") or b"").decode("latin-1"))
+    except CookieError:
+        return ""
+    found = cookies.get(settings.SESSION_COOKIE_NAME)
+    return found.value if found else ""
+
+
+def _is_signed_in(key: str) -> bool:
+    return bool(key) and SESSION_KEY in SessionStore(key)
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """413 at once; then read on for a moment, for clients that look at the answer when all is sent."""
+    body = json.dumps({"error": TOO_LARGE}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (
+            b"x-request-id",
+            identifier_from((_header(scope, b"x-request-id") or b"").decode("latin-1")).encode(),
+        ),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while (message := await receive())["type"] == "http.request" and message.get("more_body"):
+                pass
+    except TimeoutError:
+        pass
+    await send({"type": "http.response.body", "body": b""})

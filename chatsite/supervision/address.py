@@ -1,0 +1,51 @@
+"""The address the site listens on, taken before anything is started."""
+
+import errno
+import socket
+
+from .refusal import StartRefused
+
+BACKLOG = 2048
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound here: an operator may ask for it
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening TCP socket. Port 0 takes a free one. Raises StartRefused."""
+    if not 0 <= port <= 65_535:
+        raise StartRefused(f"PORT must be between 0 and 65535, not {port}.")
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise StartRefused(f"HOST {host} is not an address of this machine.") from None
+    # Names such as localhost have two addresses: the IPv4 one is what people and programs try first.
+    family, kind, protocol, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise StartRefused(_reason(error, host, port)) from None
+    return listener
+
+
+def _reason(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} on {host} is taken: stop the program that uses it, or set PORT to another."
+    if error.errno == errno.EACCES:
+        return f"Port {port} is reserved for the system: set PORT to a number above 1023."
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"HOST {host} is not an address of this machine."
+    return f"The site cannot listen on {host}, port {port}: {error.strerror}."
+
+
+def reachable(listener: socket.socket) -> tuple[str, int]:
+    """Host and port under which this machine reaches the socket."""
+    host, port = listener.getsockname()[:2]
+    return EVERYWHERE.get(host, host), port
+
+
+def url(listener: socket.socket) -> str:
+    host, port = reachable(listener)
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

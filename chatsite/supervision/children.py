@@ -1,0 +1,105 @@
+"""The processes of a running site: started together, started again when one dies, stopped together."""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+STOP_SECONDS = 6
+STEADY_SECONDS = 30  # a process that lived so long failed by chance: it starts again at once
+LONGEST_DELAY = 30.0
+
+
+@dataclass
+class Child:
+    """One process of the site. `module` is run with `--parent` and `arguments`."""
+
+    title: str
+    module: str
+    arguments: Sequence[str] = ()
+    descriptors: Sequence[int] = ()
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    start_again_at: float = 0.0
+    failures: int = 0
+    pidfd: int = field(default=-1, repr=False)
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(  # noqa: S603 - our own module, no shell
+            [sys.executable, "-m", self.module, "--parent", str(os.getpid()), *self.arguments],
+            cwd=Path(__file__).resolve().parent.parent.parent,
+            pass_fds=self.descriptors,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C reaches `up` alone, which stops its children in order
+        )
+        self.pidfd = os.pidfd_open(self.process.pid)
+        self.started_at = time.monotonic()
+
+    def ended(self) -> int | None:
+        """The exit status of a process that ended and was not noticed before."""
+        status = self.process.poll() if self.process else None
+        if status is not None:
+            self.process = None
+            os.close(self.pidfd)
+        return status
+
+    def plan_restart(self) -> None:
+        now = time.monotonic()
+        self.failures = 0 if now - self.started_at > STEADY_SECONDS else self.failures + 1
+        delay = min(LONGEST_DELAY, 0.25 * 2**self.failures) if self.failures > 1 else 0.0
+        self.start_again_at = now + delay
+
+
+class Children:
+    """All processes of a site."""
+
+    def __init__(self, children: Sequence[Child]) -> None:
+        self.children = list(children)
+
+    def start(self) -> None:
+        for child in self.children:
+            child.start()
+
+    def wait(self, seconds: float) -> list[tuple[Child, int]]:
+        """Sleep until a process ends or the time is over; those that ended, with their exit status."""
+        descriptors = [child.pidfd for child in self.children if child.process]
+        select.select(descriptors, [], [], seconds)
+        ended = [(child, child.ended()) for child in self.children]
+        return [(child, status) for child, status in ended if status is not None]
+
+    def keep_running(self) -> None:
+        """Watch until interrupted: what dies is said in one line and started again."""
+        while True:
+            for child, status in self.wait(self._next_start()):
+                child.plan_restart()
+                sys.stderr.write(f"The {child.title} {_describe(status)}; it starts again.\n")
+                sys.stderr.flush()
+            now = time.monotonic()
+            for child in self.children:
+                if child.process is None and child.start_again_at <= now:
+                    child.start()
+
+    def stop(self) -> None:
+        """Ask every process to end, and end those that do not within a few seconds."""
+        running = [child.process for child in self.children if child.process]
+        for process in running:
+            process.terminate()
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in running:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _next_start(self) -> float:
+        waiting = [child.start_again_at for child in self.children if child.process is None]
+        return max(0.0, min(waiting) - time.monotonic()) if waiting else 3600.0
+
+
+def _describe(status: int) -> str:
+    return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"

@@ -1,0 +1,42 @@
+"""The web server process: uvicorn on a socket that `up` has opened."""
+
+import argparse
+import os
+import socket
+
+import uvicorn
+
+from chatsite.supervision.lifeline import die_with
+
+WEBSOCKET_MESSAGE_BYTES = 1_000_000
+GRACE_SECONDS = 2  # an answer goes on without its readers, so nobody is waited for long
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--parent", type=int, required=True)
+    parser.add_argument("--socket", type=int, required=True)
+    options = parser.parse_args()
+    die_with(options.parent)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+    config = uvicorn.Config(
+        "chatsite.asgi:application",
+        loop="uvloop",
+        http="httptools",
+        ws="websockets-sansio",
+        ws_max_size=WEBSOCKET_MESSAGE_BYTES,
+        lifespan="off",
+        log_config=None,  # Django's logging has been set up
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=True,
+        forwarded_allow_ips="127.0.0.1",
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    # Not uvicorn's own `fd` option: it takes the descriptor for a Unix socket and so leaves Nagle's delay on.
+    uvicorn.Server(config).run(sockets=[socket.socket(fileno=options.socket)])
+
+
+if __name__ == "__main__":
+    main()

@@ -24,7 +24,10 @@ ERRORS: dict[str, ErrorText] = {
     "not_found": ErrorText(404, "There is no such conversation."),
     "message_empty": ErrorText(400, "The message is empty."),
     "message_too_long": ErrorText(400, "The message is longer than 32,000 characters."),
-    "generation_in_progress": ErrorText(409, "This conversation is being answered. Wait for the answer, or stop it."),
+    "message_not_text": ErrorText(400, "The message holds characters that are not text."),
+    "generation_in_progress": ErrorText(
+        409, "This conversation is being answered. Wait for the answer, or stop it."
+    ),
     "idempotency_mismatch": ErrorText(422, "This idempotency key was used for another request."),
     "busy": ErrorText(503, "Many people are asking right now."),
     "rate_limited": ErrorText(429, "The language model takes no more questions at the moment."),

@@ -28,7 +28,7 @@ class Run(models.Model):
     question = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
     answer = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="run")
     options = models.JSONField(default=dict, help_text="The validated options of the request.")
-    idempotency_key = models.CharField(max_length=200, null=True)
+    idempotency_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - absent keys must not collide
     body_digest = models.CharField(
         max_length=64, help_text="Of the request; the same key with another is refused."
     )

@@ -1,0 +1,12 @@
+"""The language model behind one small protocol, with three that speak it.
+
+:class:`~chat.llm.remote.RemoteModel` is any OpenAI-compatible server, :class:`~chat.llm.quoting.QuotingModel`
+answers without any, and :class:`~chat.llm.scripted.ScriptedModel` is the double for tests.
+"""
+
+from .protocol import ChatModel, ModelError, Part, Prompt, Text, TokenCount
+from .selection import configured_model, use_model
+
+__all__ = [
+    "ChatModel", "ModelError", "Part", "Prompt", "Text", "TokenCount", "configured_model", "use_model",
+]  # fmt: skip

@@ -1,0 +1,52 @@
+"""Reading members of a body, with an error that names the member that is wrong."""
+
+from collections.abc import Collection
+from typing import Any
+
+from chat.requests import InvalidRequest
+
+
+def an_object(value: Any, member: str) -> dict[str, Any]:
+    """A JSON object; null counts as empty."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"“{member}” must be an object.", member)
+    return value
+
+
+def a_list(value: Any, member: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidRequest(f"“{member}” must be a list.", member)
+    return value
+
+
+def a_text(value: Any, member: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidRequest(f"“{member}” must be text.", member)
+    return value
+
+
+def a_flag(value: Any, member: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"“{member}” must be true or false.", member)
+    return value
+
+
+def a_number(value: Any, member: str, least: float, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise InvalidRequest(f"“{member}” must be a number from {least:g} to {most:g}.", member)
+    return float(value)
+
+
+def a_whole_number(value: Any, member: str, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidRequest(f"“{member}” must be a whole number from {least} to {most}.", member)
+    return value
+
+
+def one_of(value: Any, member: str, choices: Collection[str]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        names = ", ".join(f"“{choice}”" for choice in choices)
+        raise InvalidRequest(f"“{member}” must be one of {names}.", member)
+    return value

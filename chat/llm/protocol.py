@@ -1,0 +1,93 @@
+"""What the engine asks of a language model."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+from chat.events import SourceView
+from chat.requests import Turn
+
+
+@cache
+def instructions(name: str) -> str:
+    """A prompt of chat/prompts, by its file's name."""
+    return (Path(__file__).parent.parent / "prompts" / f"{name}.txt").read_text().strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Everything that an answer is made of."""
+
+    question: str
+    earlier: Sequence[Turn]
+    sources: Sequence[SourceView]
+    temperature: float
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The next characters of the answer, never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    prompt: int
+    completion: int
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The model's own reason to end: stop or length."""
+
+    reason: str
+
+
+Part = Text | TokenCount | End
+
+
+class ModelError(Exception):
+    """The model failed. `code` is one of chat.errors; what it said itself stays in the cause, for the log."""
+
+    def __init__(self, code: str, retry_after: float | None = None) -> None:
+        super().__init__(code)
+        self.code = code
+        self.retry_after = retry_after
+
+
+class ChatModel(Protocol):
+    """A model. Every method may raise ModelError; streams are closed by their reader, under `aclosing`."""
+
+    name: str
+
+    def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
+        """Text, then one End. Ending without End means that the answer was cut."""
+        ...
+
+    async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
+        """What to search for, with what the question leaves to the conversation said."""
+        ...
+
+    async def followups(self, prompt: Prompt, answer: str) -> list[str]:
+        """Up to three questions that the sources can answer."""
+        ...
+
+    async def title(self, question: str) -> str:
+        """A short title for a conversation."""
+        ...
+
+
+def messages(prompt: Prompt) -> list[dict[str, str]]:
+    """The prompt as chat messages: instructions, what was said, the question with its sources."""
+    told = [{"role": "system", "content": instructions("answer")}]
+    told += [{"role": turn.role, "content": turn.content} for turn in prompt.earlier]
+    told.append({"role": "user", "content": f"{prompt.question}\n\nSources:\n{sources_text(prompt.sources)}"})
+    return told
+
+
+def sources_text(sources: Sequence[SourceView]) -> str:
+    """One source a line, its name first."""
+    return "\n".join(f"{source.label}: {' '.join(source.content.split())}" for source in sources)

@@ -1,0 +1,93 @@
+"""Answers without a language model: the best sentences of the documents, word for word, each with its citation."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Sequence
+
+from django.conf import settings
+from ingestion.sentences import Sentence, best_sentences
+
+from chat.events import SourceView
+from chat.requests import Turn
+from chatsite.database import in_database
+
+from .protocol import End, Part, Prompt, Text
+
+NOTICE = "No language model is connected, so the answer quotes the documents word for word."
+NOTHING_FITS = (
+    "Nothing in the documents you may read answers this. Try other words, or ask who keeps the document."
+)
+SENTENCES = 2
+FOLLOWUPS = 3
+TITLE_LENGTH = 60
+
+# A question that leans on what was said before: it begins by going on, or names nothing by itself.
+_GOES_ON = re.compile(
+    r"\s*(and|also|but|or|what about|how about|what if|und|auch|aber|was ist mit|wie ist es|et|mais|y|e|en)\b",
+    re.I,
+)
+_POINTS_BACK = re.compile(
+    r"\b(it|its|they|them|their|that|those|these|this|there|then|he|she|his|her|same|instead|davon|dafür|"
+    r"diese[rsmn]?|dort|dann|ceci|cela|celui|ça)\b",
+    re.I,
+)
+_FEW_WORDS = 3
+_CAPTION = re.compile(r"^[\d.\s§)(-]+")
+
+
+def leans_on_earlier(question: str) -> bool:
+    return bool(
+        _GOES_ON.match(question) or _POINTS_BACK.search(question) or len(question.split()) <= _FEW_WORDS
+    )
+
+
+class QuotingModel:
+    """Speaks the model's protocol and knows only the sources."""
+
+    name = "quotations"
+
+    async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
+        sentences = await in_database(best_sentences, prompt.question, prompt.sources, SENTENCES)
+        if not sentences:
+            text = NOTHING_FITS
+        else:
+            quotes = [_quotation(sentence, prompt.sources) for sentence in sentences]
+            text = "\n\n".join([NOTICE, *quotes])
+        pause = 1 / settings.QUOTING_WORDS_PER_SECOND
+        for word in re.findall(r"\s*\S+|\s+\Z", text):
+            yield Text(word)
+            await asyncio.sleep(pause)
+        yield End("stop")
+
+    async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
+        asked = [turn.content for turn in earlier if turn.role == "user"]
+        if not asked or not leans_on_earlier(question):
+            return question
+        # The last question that stood on its own, and what was added since.
+        first = len(asked) - 1
+        while first > 0 and leans_on_earlier(asked[first]):
+            first -= 1
+        return " ".join([*asked[first:], question])
+
+    async def followups(self, prompt: Prompt, answer: str) -> list[str]:
+        """Headings of the passages that the answer does not cite, as questions."""
+        questions: list[str] = []
+        for source in prompt.sources:
+            heading = _CAPTION.sub("", source.heading).strip()
+            question = f"What does “{source.title}” say about {heading[:1].lower()}{heading[1:]}?"
+            if not heading or f"[{source.label}]" in answer or heading == source.title:
+                continue
+            if question not in questions and question != prompt.question:
+                questions.append(question)
+        return questions[:FOLLOWUPS]
+
+    async def title(self, question: str) -> str:
+        words = " ".join(question.split())
+        if len(words) > TITLE_LENGTH:
+            words = words[:TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+        return words[:1].upper() + words[1:].rstrip("?")
+
+
+def _quotation(sentence: Sentence, sources: Sequence[SourceView]) -> str:
+    words = " ".join(sentence.text.split())
+    return f"> {words} [{sources[sentence.passage].label}]"

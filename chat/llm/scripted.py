@@ -1,0 +1,48 @@
+"""A model that says what it was told to: the double for tests and demonstrations."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+
+from chat.requests import Turn
+
+from .protocol import End, ModelError, Part, Prompt, Text
+
+
+@dataclass
+class ScriptedModel:
+    """Sends `words`, with `pause` seconds between them, then `reason`, or fails with `error`.
+
+    `prompts` keeps what it was asked.
+    """
+
+    words: Sequence[str] = ("An answer.",)
+    pause: float = 0.0
+    reason: str | None = "stop"
+    error: ModelError | None = None
+    suggestions: Sequence[str] = ()
+    name: str = "scripted"
+    prompts: list[Prompt] = field(default_factory=list)
+    closed: int = 0
+
+    async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
+        self.prompts.append(prompt)
+        try:
+            for word in self.words:
+                yield Text(word)
+                await asyncio.sleep(self.pause)
+            if self.error:
+                raise self.error
+            if self.reason:
+                yield End(self.reason)
+        finally:
+            self.closed += 1
+
+    async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
+        return question
+
+    async def followups(self, prompt: Prompt, answer: str) -> list[str]:
+        return list(self.suggestions)
+
+    async def title(self, question: str) -> str:
+        return question[:40]

@@ -1,0 +1,29 @@
+"""Which model answers: the one that the settings name."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from .protocol import ChatModel
+
+_replacements: list[ChatModel] = []
+
+
+def configured_model() -> ChatModel:
+    """The model of the settings, by its class's path, so that only the one in use is ever imported."""
+    if _replacements:
+        return _replacements[-1]
+    model: ChatModel = import_string(settings.CHAT_BACKEND)()
+    return model
+
+
+@contextmanager
+def use_model(model: ChatModel) -> Iterator[None]:
+    """Answer with `model` inside the block: the seam for tests."""
+    _replacements.append(model)
+    try:
+        yield
+    finally:
+        _replacements.remove(model)

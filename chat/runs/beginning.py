@@ -1,0 +1,186 @@
+"""Beginning an answer: all that can be refused is refused here, and what is accepted is stored."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from chat.errors import Refused
+from chat.models import Run
+from chat.requests import ChatRequest, Turn
+from chatsite.accounts.principals import Principal
+from history import recording
+from history.models import Conversation, Message
+
+from . import endings
+
+EARLIER_MESSAGES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A stored question and its queued answer. `new` is False for the repetition of an earlier request."""
+
+    id: UUID
+    principal: Principal
+    request: ChatRequest
+    conversation_id: UUID
+    question_id: UUID
+    answer_id: UUID
+    request_id: str
+    created_at: str
+    new: bool
+
+
+def begin(
+    principal: Principal,
+    request: ChatRequest,
+    *,
+    idempotency_key: str | None = None,
+    request_id: str = "",
+) -> Accepted:
+    """Store the question and a queued answer, in one transaction.
+
+    The same key with the same request gives the same run, whatever became of it. Raises Refused.
+    """
+    _check_text(request.question)
+    digest = _digest(request)
+    try:
+        with transaction.atomic():
+            earlier = _by_key(principal, idempotency_key)
+            if earlier is None:
+                conversation = _conversation(principal, request.conversation_id)
+                question = recording.append(
+                    conversation, Message.Role.USER, request.question, request_id=request_id
+                )
+                return _store(principal, request, question, digest, idempotency_key, request_id)
+    except IntegrityError:
+        # Somebody else used the key between our look and our write: theirs is committed now.
+        earlier = _by_key(principal, idempotency_key)
+        if earlier is None:
+            raise Refused("generation_in_progress") from None
+    if earlier.body_digest != digest:
+        raise Refused("idempotency_mismatch")
+    return _accepted(principal, request, earlier, new=False)
+
+
+def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Accepted:
+    """Answer the question of an earlier answer once more; what had arrived is kept. Raises Refused."""
+    with transaction.atomic():
+        answer = (
+            Message.objects.owned_by(principal)
+            .filter(pk=answer_id, role=Message.Role.ASSISTANT, run__isnull=False)
+            .select_related("run__question")
+            .first()
+        )
+        if answer is None:
+            raise Refused("not_found")
+        conversation = _conversation(principal, answer.conversation_id)
+        question = answer.run.question
+        newest = conversation.messages.filter(role=Message.Role.USER).latest("position")
+        if question.pk != newest.pk:
+            question = recording.append(
+                conversation, Message.Role.USER, question.content, request_id=request_id
+            )
+        request = ChatRequest(question.content, conversation.pk)
+        return _store(principal, request, question, _digest(request), None, request_id)
+
+
+def request_stop(principal: Principal, run_id: UUID) -> None:
+    """Ask for the end of one answer; heard within a flush by the process that writes it. Raises Refused."""
+    run = Run.objects.owned_by(principal).filter(pk=run_id).first()
+    if run is None:
+        raise Refused("not_found")
+    Run.objects.unfinished().filter(pk=run_id).update(stop_requested=True)
+
+
+def earlier_turns(accepted: Accepted) -> tuple[Turn, ...]:
+    """What was said before this question: the stored history, or the caller's where nothing is stored."""
+    question = Message.objects.get(pk=accepted.question_id)
+    rows = Message.objects.filter(
+        conversation_id=accepted.conversation_id, position__lt=question.position
+    ).exclude(state__in=Message.UNFINISHED)
+    turns: list[Turn] = []
+    for row in rows.order_by("-position")[:EARLIER_MESSAGES]:
+        if row.content:
+            turns.append(Turn("user" if row.role == Message.Role.USER else "assistant", row.content))
+    return tuple(reversed(turns)) or accepted.request.earlier[-EARLIER_MESSAGES:]
+
+
+def _check_text(text: str) -> None:
+    if not text.strip():
+        raise Refused("message_empty")
+    if len(text) > settings.MESSAGE_MAX_CHARACTERS:
+        raise Refused("message_too_long")
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise Refused("message_not_text")
+
+
+def _digest(request: ChatRequest) -> str:
+    values = asdict(request) | {"conversation_id": str(request.conversation_id or "")}
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _by_key(principal: Principal, key: str | None) -> Run | None:
+    if key is None:
+        return None
+    return (
+        Run.objects.filter(owner_id=principal.user_id, idempotency_key=key).select_related("answer").first()
+    )
+
+
+def _conversation(principal: Principal, conversation_id: UUID | None) -> Conversation:
+    """The conversation, locked and free for the next question. Raises Refused."""
+    if conversation_id is None:
+        return recording.open_conversation(principal)
+    try:
+        conversation = recording.lock_conversation(principal, conversation_id)
+    except Conversation.DoesNotExist:
+        raise Refused("not_found") from None
+    endings.close_expired(conversation=conversation)
+    if conversation.runs.unfinished().exists():
+        raise Refused("generation_in_progress")
+    return conversation
+
+
+def _store(
+    principal: Principal,
+    request: ChatRequest,
+    question: Message,
+    digest: str,
+    key: str | None,
+    request_id: str,
+) -> Accepted:
+    answer = recording.append(
+        question.conversation, Message.Role.ASSISTANT, state=Message.State.QUEUED, request_id=request_id
+    )
+    run = Run.objects.create(
+        owner_id=principal.user_id,
+        conversation_id=question.conversation_id,
+        question=question,
+        answer=answer,
+        options=asdict(request.options),
+        idempotency_key=key,
+        body_digest=digest,
+        lease_until=timezone.now() + timedelta(seconds=settings.LEASE_SECONDS),
+    )
+    return _accepted(principal, request, run, new=True)
+
+
+def _accepted(principal: Principal, request: ChatRequest, run: Run, *, new: bool) -> Accepted:
+    return Accepted(
+        id=run.pk,
+        principal=principal,
+        request=replace(request, conversation_id=run.conversation_id),
+        conversation_id=run.conversation_id,
+        question_id=run.question_id,
+        answer_id=run.answer_id,
+        request_id=run.answer.request_id,
+        created_at=run.answer.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        new=new,
+    )

@@ -1,0 +1,172 @@
+"""Reading an answer, while it is written or afterwards, from whichever process has it."""
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from uuid import UUID
+
+from chat.errors import Refused
+from chat.events import (
+    TERMINAL,
+    ContextReady,
+    Event,
+    Failed,
+    Finished,
+    FollowUps,
+    MessageDone,
+    Started,
+    TextDelta,
+    Thought,
+    Usage,
+    Whole,
+)
+from chat.models import Run
+from chatsite.accounts.principals import Principal, still_valid
+from chatsite.database import in_database
+from history.models import Message
+
+from . import endings, journal, wakeups
+from .generating import Live, generations
+
+CHECK_SECONDS = 1.0
+
+Numbered = tuple[int, Event]
+
+
+async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGenerator[Numbered, None]:
+    """The events with a number above `after`, then what comes, up to Finished or Failed.
+
+    After the end, when the journal is gone, the exchange is told again from its message and begins with
+    number 1, whatever `after` was. Raises Refused("not_found") for a run that is not the caller's, and as
+    soon as the caller's account, session or key is no longer valid. Iterate under `aclosing`.
+    """
+    run = await in_database(_run, principal, run_id)
+    live = generations().live.get(run_id)
+    source = _from_memory(live, after) if live else _from_journal(principal, run, after)
+    guard = _Guard(principal)
+    async with aclosing(source) as numbered:
+        async for item in numbered:
+            await guard.check()
+            if item is None:
+                continue
+            number, event = item
+            if isinstance(event, ContextReady):
+                event = await in_database(_with_sources, principal, run, event)
+            yield number, event
+
+
+async def whole(principal: Principal, run_id: UUID) -> Whole:
+    """The whole exchange, once it has ended."""
+    result = Whole()
+    async with aclosing(follow(principal, run_id)) as numbered:
+        async for _, event in numbered:
+            result.add(event)
+    return result
+
+
+class _Guard:
+    """Asks once a second whether the caller may still be here."""
+
+    def __init__(self, principal: Principal) -> None:
+        self._principal = principal
+        self._checked = time.monotonic()
+
+    async def check(self) -> None:
+        if time.monotonic() - self._checked < CHECK_SECONDS:
+            return
+        if not await in_database(still_valid, self._principal):
+            raise Refused("not_found")
+        self._checked = time.monotonic()
+
+
+async def _from_memory(live: Live, after: int) -> AsyncGenerator[Numbered | None, None]:
+    """None stands for a second without news, so that the guard gets its turn."""
+    position = after
+    while True:
+        changed = live.changed
+        while position < len(live.events):
+            event = live.events[position]
+            position += 1
+            yield position, event
+            if isinstance(event, TERMINAL):
+                return
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                await changed.wait()
+        except TimeoutError:
+            yield None
+
+
+async def _from_journal(principal: Principal, run: Run, after: int) -> AsyncGenerator[Numbered | None, None]:
+    position = after
+    async with wakeups.listening(run.pk) as news:
+        while True:
+            numbered, ended = await in_database(_look, run.pk, position)
+            for number, event in numbered:
+                position = number
+                yield number, event
+                if isinstance(event, TERMINAL):
+                    return
+            if ended and not numbered:
+                break
+            if not numbered:
+                yield None
+                await news.wait()
+    async for item in _from_message(principal, run):
+        yield item
+
+
+async def _from_message(principal: Principal, run: Run) -> AsyncIterator[Numbered]:
+    for number, event in enumerate(await in_database(_retell, principal, run), start=1):
+        yield number, event
+
+
+def _run(principal: Principal, run_id: UUID) -> Run:
+    run = Run.objects.owned_by(principal).filter(pk=run_id).select_related("answer").first()
+    if run is None or not still_valid(principal):
+        raise Refused("not_found")
+    return run
+
+
+def _look(run_id: UUID, after: int) -> tuple[list[Numbered], bool]:
+    """New events, and whether the run has ended; one whose process died is closed on the way."""
+    # Asked first: an end that is stored in between shows its events in the read that follows.
+    ended = not Run.objects.unfinished().filter(pk=run_id).exists()
+    numbered = journal.read(run_id, after)
+    if not ended and not numbered:
+        endings.close_expired(run_id=run_id)
+    return numbered, ended
+
+
+def _with_sources(principal: Principal, run: Run, event: ContextReady) -> ContextReady:
+    return dataclasses.replace(event, sources=journal.visible_sources(principal, run.answer_id))
+
+
+def _retell(principal: Principal, run: Run) -> list[Event]:
+    """The exchange as its message tells it."""
+    message = Message.objects.get(pk=run.answer_id)
+    told: list[Event] = [
+        Started(
+            run_id=str(run.pk),
+            conversation_id=str(run.conversation_id),
+            question_id=str(run.question_id),
+            answer_id=str(run.answer_id),
+            created_at=message.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        ),
+        ContextReady((), tuple(Thought(**thought) for thought in message.thoughts)),
+    ]
+    if message.content:
+        told.append(TextDelta(message.content))
+    if message.finish_reason:
+        told.append(MessageDone(message.finish_reason, tuple(message.citations)))
+    if message.followups:
+        told.append(FollowUps(tuple(message.followups)))
+    if message.usage:
+        told.append(Usage(message.usage["prompt"], message.usage["completion"]))
+    if message.error_code:
+        told.append(Failed(message.state, message.error_code, message.request_id))
+    else:
+        told.append(Finished(message.state))
+    return told

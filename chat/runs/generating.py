@@ -1,0 +1,212 @@
+"""The answers that this process writes: their tasks, their events in memory, and the one writer to the journal.
+
+Everything here runs on one event loop and never waits for a reader.
+"""
+
+import asyncio
+import contextvars
+import logging
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+
+from chat import engine
+from chat.events import TERMINAL, Event, Failed, Finished, Started, TextDelta
+from chat.llm import ModelError
+from chatsite.database import in_database
+from history.models import Message
+
+from . import beginning, endings, journal, wakeups
+from .beginning import Accepted
+from .journal import Batch
+
+logger = logging.getLogger(__name__)
+
+HOUSEKEEPING_SECONDS = 5
+CLOSING_TRIES = 60
+
+
+@dataclass(eq=False)
+class Live:
+    """One answer that is being written here."""
+
+    accepted: Accepted
+    events: list[Event] = field(default_factory=list)
+    written: int = 0  # how many of the events the journal has
+    stopping: bool = False
+    task: asyncio.Task[None] | None = None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def publish(self, event: Event) -> None:
+        self.events.append(event)
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
+
+    def stop(self) -> None:
+        if not self.stopping and self.task:
+            self.stopping = True
+            self.task.cancel()
+
+    def has_text(self) -> bool:
+        return any(isinstance(event, TextDelta) for event in self.events)
+
+
+class Generations:
+    """All live answers of one event loop."""
+
+    def __init__(self) -> None:
+        self.live: dict[UUID, Live] = {}
+        self._writer: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+
+    def start(self, accepted: Accepted) -> None:
+        if not accepted.new or accepted.id in self.live:
+            return
+        live = Live(accepted)
+        self.live[accepted.id] = live
+        live.publish(
+            Started(
+                run_id=str(accepted.id),
+                conversation_id=str(accepted.conversation_id),
+                question_id=str(accepted.question_id),
+                answer_id=str(accepted.answer_id),
+                created_at=accepted.created_at,
+            )
+        )
+        # An empty context: the request's own would tie the task to a thread that ends with the request.
+        loop = asyncio.get_running_loop()
+        live.task = loop.create_task(self._generate(live), context=contextvars.Context())
+        if self._writer is None or self._writer.done():
+            self._writer = loop.create_task(self._write(), context=contextvars.Context())
+
+    async def shutdown(self) -> None:
+        """End what is being written as interrupted, with the text so far."""
+        tasks = [live.task for live in self.live.values() if live.task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _generate(self, live: Live) -> None:
+        end = await self._run_engine(live)
+        # From here on a stop or a shutdown has nothing left to cancel.
+        closing = asyncio.ensure_future(self._close(live, end))
+        while not closing.done():
+            try:
+                await asyncio.shield(closing)
+            except asyncio.CancelledError:
+                continue
+        del self.live[live.accepted.id]
+
+    async def _run_engine(self, live: Live) -> Finished | Failed:
+        request_id = live.accepted.request_id
+        try:
+            earlier = await in_database(beginning.earlier_turns, live.accepted)
+            exchange = engine.Exchange(
+                principal=live.accepted.principal,
+                request=live.accepted.request,
+                earlier=earlier,
+                conversation_id=live.accepted.conversation_id,
+                answer_id=live.accepted.answer_id,
+            )
+            async with aclosing(engine.answer(exchange)) as events:
+                async for event in events:
+                    live.publish(event)
+        except asyncio.CancelledError:
+            if live.stopping:
+                return Finished(Message.State.STOPPED)
+            return Failed(Message.State.INTERRUPTED, "interrupted", request_id)
+        except ModelError as error:
+            logger.warning(
+                "The model failed: %s", error.code, extra={"request_id": request_id}, exc_info=True
+            )
+            state = Message.State.INTERRUPTED if live.has_text() else Message.State.FAILED
+            if error.code == "content_filter":
+                state = Message.State.BLOCKED
+            return Failed(state, error.code, request_id)
+        except Exception:
+            logger.exception("An answer failed", extra={"request_id": request_id})
+            state = Message.State.INTERRUPTED if live.has_text() else Message.State.FAILED
+            return Failed(state, "internal", request_id)
+        return Finished(Message.State.COMPLETE)
+
+    async def _close(self, live: Live, end: Finished | Failed) -> None:
+        """Store the end, however long the database needs, and only then tell the readers."""
+        for attempt in range(CLOSING_TRIES):
+            try:
+                async with self._writing:
+                    rest = Batch(live.accepted.id, live.written + 1, [*live.events[live.written :], end])
+                    ours = await in_database(endings.close, live.accepted.id, rest, [*live.events, end])
+                break
+            except DatabaseError:
+                logger.exception("The end of an answer could not be stored yet")
+                await asyncio.sleep(min(0.1 * 2**attempt, 2))
+        else:
+            ours = False
+        if not ours:
+            end = Failed(Message.State.INTERRUPTED, "interrupted", live.accepted.request_id)
+        live.publish(end)
+        await wakeups.announce([live.accepted.id])
+
+    async def _write(self) -> None:
+        while self.live:
+            await asyncio.sleep(settings.JOURNAL_FLUSH_SECONDS)
+            try:
+                async with self._writing:
+                    await self._flush()
+            except DatabaseError:
+                # Kept in memory and written with the next flush; the lease says how long we may try.
+                logger.exception("The journal could not be written")
+
+    async def _flush(self) -> None:
+        lives = [live for live in self.live.values() if not isinstance(live.events[-1], TERMINAL)]
+        if not lives:
+            return
+        ends = {live.accepted.id: len(live.events) for live in lives}
+        batches = [
+            Batch(live.accepted.id, live.written + 1, live.events[live.written : ends[live.accepted.id]])
+            for live in lives
+            if len(live.events) > live.written
+        ]
+        stops = await in_database(journal.flush, list(ends), batches)
+        for live in lives:
+            live.written = ends[live.accepted.id]
+            # A run that is missing was closed by another process, which took us for dead.
+            if stops.get(live.accepted.id, True):
+                live.stop()
+        await wakeups.announce([batch.run_id for batch in batches])
+
+
+_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Generations] = WeakKeyDictionary()
+
+
+def generations() -> Generations:
+    """Those of the running loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _by_loop:
+        _by_loop[loop] = Generations()
+    return _by_loop[loop]
+
+
+def start(accepted: Accepted) -> None:
+    """Write the answer in a task of its own. Nothing happens where it was started before."""
+    generations().start(accepted)
+
+
+async def shutdown() -> None:
+    """End this process's answers as interrupted; called when the server stops."""
+    await generations().shutdown()
+
+
+async def housekeeping() -> None:
+    """Close what dead processes left and drop old journals, every few seconds, until cancelled."""
+    while True:
+        try:
+            await in_database(endings.close_expired)
+            await in_database(journal.purge)
+        except DatabaseError:
+            logger.exception("Housekeeping failed")
+        await asyncio.sleep(HOUSEKEEPING_SECONDS)

@@ -1,0 +1,113 @@
+"""The journal of running answers in PostgreSQL: synchronous reads and writes, no event loop.
+
+The text of a passage never enters it: sources are stored as rows that go with their document, and are
+read again, under the reader's rights, whenever the journal is.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from chat import events
+from chat.events import ContextReady, Event, SourceView
+from chat.models import JournalEntry, Run
+from chatsite.accounts.principals import Principal
+from history.models import Source
+
+KEPT = timedelta(seconds=60)  # after the end, for readers of other processes that are a little behind
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """New events of one run; `first` is the number of the first, from 1."""
+
+    run_id: UUID
+    first: int
+    events: Sequence[Event]
+
+
+@cache
+def _flush_statement() -> str:
+    return (Path(__file__).parent / "sql" / "flush.sql").read_text()
+
+
+def _line(batch: Batch) -> str:
+    return json.dumps([events.to_json(_without_passages(event)) for event in batch.events])
+
+
+def _without_passages(event: Event) -> Event:
+    return dataclasses.replace(event, sources=()) if isinstance(event, ContextReady) else event
+
+
+def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
+    """Renew leases and append events; the answer says of each run that is still ours whether it is to stop."""
+    parameters = {
+        "lease": settings.LEASE_SECONDS,
+        "runs": list(runs),
+        "entry_runs": [batch.run_id for batch in batches],
+        "firsts": [batch.first for batch in batches],
+        "lasts": [batch.first + len(batch.events) - 1 for batch in batches],
+        "events": [_line(batch) for batch in batches],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_flush_statement(), parameters)
+        return dict(cursor.fetchall())
+
+
+def append(batches: Sequence[Batch]) -> None:
+    """Write events of runs whose process is dead; the caller holds their rows' locks."""
+    JournalEntry.objects.bulk_create(
+        JournalEntry(
+            run_id=batch.run_id,
+            first=batch.first,
+            last=batch.first + len(batch.events) - 1,
+            events=[events.to_json(event) for event in batch.events],
+        )
+        for batch in batches
+    )
+
+
+def read(run_id: UUID, after: int = 0) -> list[tuple[int, Event]]:
+    """The events with a number above `after`, in order, without the passages of ContextReady."""
+    found: list[tuple[int, Event]] = []
+    for entry in JournalEntry.objects.filter(run_id=run_id, last__gt=after).order_by("first"):
+        numbered = enumerate(entry.events, start=entry.first)
+        found += [(number, events.from_json(value)) for number, value in numbered if number > after]
+    return found
+
+
+def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, ...]:
+    """The sources of an answer that the reader may open now."""
+    rows = Source.objects.visible_to(principal).filter(message=answer_id).select_related("document")
+    return tuple(
+        SourceView(
+            rank=row.rank,
+            label=row.label,
+            sourcefile=row.label.partition("#")[0],
+            title=row.title,
+            heading=row.heading,
+            page=row.page,
+            category=row.document.category,
+            content=row.content,
+            score=row.score,
+            found_by=row.found_by,
+            passage_id=row.passage_id,
+            document_id=str(row.document.public_id),
+        )
+        for row in rows
+    )
+
+
+def purge() -> int:
+    """Drop the journals of answers that ended a while ago: their messages hold the truth."""
+    old = Run.objects.filter(finished_at__lt=timezone.now() - KEPT)
+    return JournalEntry.objects.filter(run__in=old).delete()[0]

@@ -11,6 +11,8 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
+from django.urls import get_resolver  # noqa: E402
+
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chatsite.limits import BodyLimit, LengthHandler  # noqa: E402
 
@@ -20,3 +22,5 @@ application = ProtocolTypeRouter(
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )
+
+assert get_resolver().url_patterns  # loaded now, so that a fault in them shows at the start

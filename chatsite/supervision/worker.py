@@ -1,29 +1,37 @@
 """The ingestion worker process: one document at a time."""
 
 import argparse
+import asyncio
 import os
 
-from django.core.management import execute_from_command_line
+import django
 
-from chatsite.supervision.lifeline import die_with
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+django.setup(set_prefix=False)
 
-GRACE_SECONDS = "2"  # a document that is being read then goes back to the queue
+from procrastinate.contrib.django import app  # noqa: E402
+from procrastinate.contrib.django.django_connector import DjangoConnector  # noqa: E402
+
+from chatsite.supervision.lifeline import die_with  # noqa: E402
+
+GRACE_SECONDS = 2  # what is still being read then is read again by the next worker
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--parent", type=int, required=True)
     die_with(parser.parse_args().parent)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    execute_from_command_line(
-        [
-            "manage.py",
-            "procrastinate",
-            "worker",
-            "--concurrency=1",
-            f"--shutdown-graceful-timeout={GRACE_SECONDS}",
-        ]
-    )
+    asyncio.run(work())
+
+
+async def work() -> None:
+    """Run jobs until SIGTERM. Connections are given back after each (procrastinate's Django app does that)."""
+    assert isinstance(app.connector, DjangoConnector)
+    with app.replace_connector(app.connector.get_worker_connector()) as worker_app:
+        async with worker_app.open_async():
+            await worker_app.run_worker_async(
+                concurrency=1, shutdown_graceful_timeout=GRACE_SECONDS, delete_jobs="successful"
+            )
 
 
 if __name__ == "__main__":

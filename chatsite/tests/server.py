@@ -1,0 +1,280 @@
+"""The real site in processes of its own, as `make run` starts it: for tests that need sockets, kills and restarts.
+
+    with Site(folder) as site:            # `manage.py up` on a free port, with a data directory of its own
+        session = site.sign_in("employee")
+        session.get("/").text
+        site.kill_web(); site.wait_until_ready()
+
+Importable fixtures: `site` (one for the whole session, with the demo).
+"""
+
+import http.client
+import json
+import os
+import queue
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import psutil
+import pytest
+from websockets.sync.client import connect
+
+BASE = Path(__file__).resolve().parent.parent.parent
+ADDRESS = re.compile(r"answers at (http://\S+)")
+TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+ACCOUNT = re.compile(r"^  (\S+)\s+(\S+-\S+-\d+)\s", re.MULTILINE)
+START_SECONDS = 60
+
+
+class Response:
+    """An answer that was read to its end."""
+
+    def __init__(self, response, body):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = body
+
+    @property
+    def text(self):
+        return self.body.decode("utf-8", "replace")
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Session:
+    """A browser without a screen: cookies, CSRF tokens, no redirects followed."""
+
+    def __init__(self, url):
+        self.host = urlsplit(url).hostname
+        self.port = urlsplit(url).port
+        self.cookies = {}
+
+    def headers(self, more=None):
+        headers = {"Host": f"{self.host}:{self.port}"}
+        if self.cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if "csrftoken" in self.cookies:
+            headers["X-CSRFToken"] = self.cookies["csrftoken"]
+        return headers | (more or {})
+
+    def request(self, method, path, body=None, headers=None, timeout=20):
+        """A whole answer."""
+        connection, response = self.stream(method, path, body, headers, timeout)
+        try:
+            return Response(response, response.read())
+        finally:
+            connection.close()
+
+    def stream(self, method, path, body=None, headers=None, timeout=20):
+        """An answer of which only the head was read; the caller closes the connection."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+        connection.request(method, path, body=body, headers=self.headers(headers))
+        response = connection.getresponse()
+        for line in response.headers.get_all("Set-Cookie") or []:
+            name, _, value = line.split(";")[0].partition("=")
+            self.cookies[name] = value
+        return connection, response
+
+    def get(self, path, **headers):
+        return self.request("GET", path, headers=headers)
+
+    def post(self, path, fields):
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self.request("POST", path, urlencode(fields).encode(), kind)
+
+    def post_json(self, path, value):
+        return self.request("POST", path, json.dumps(value).encode(), {"Content-Type": "application/json"})
+
+    def websocket(self, path):
+        """A connected WebSocket with this session's cookies; use it with `with`."""
+        return connect(
+            f"ws://{self.host}:{self.port}{path}",
+            additional_headers={"Cookie": self.headers().get("Cookie", "")},
+            origin=f"http://{self.host}:{self.port}",
+            proxy=None,
+        )
+
+    def socket(self):
+        return socket.create_connection((self.host, self.port), timeout=20)
+
+
+class Site:
+    """`manage.py up` as a child process. `folder` is its data directory; it survives stop and start."""
+
+    def __init__(self, folder, demo=True, **environment):
+        self.folder = Path(folder)
+        self.environment = environment | {"CHATSITE_DEMO": "1" if demo else "0"}
+        self.process = None
+        self.url = ""
+        self.output = ""
+        self._lines = queue.Queue()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *exception):
+        self.stop()
+
+    def start(self):
+        """Start, and wait for the address line."""
+        self.spawn()
+        deadline = time.monotonic() + START_SECONDS
+        while not (found := ADDRESS.search(self.output)):
+            assert self._read(deadline - time.monotonic()), f"The site did not start:\n{self.output[-3000:]}"
+        self.url = found.group(1).rstrip("/")
+        # The lines that follow the address come in one write with it, more or less.
+        while self._read(0.15):
+            pass
+        return self
+
+    def spawn(self):
+        """Start without waiting."""
+        self.output = ""
+        self._lines = queue.Queue()
+        environment = {name: value for name, value in os.environ.items() if name not in FORGOTTEN}
+        environment |= {
+            "CHATSITE_DATA_DIR": str(self.folder),
+            "HOST": "127.0.0.1",
+            "PORT": "0",
+            "PYTHONUNBUFFERED": "1",
+            **self.environment,
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "manage.py", "up"],
+            cwd=BASE,
+            env={name: value for name, value in environment.items() if value is not None},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        threading.Thread(target=self._pump, args=(self.process, self._lines), daemon=True).start()
+
+    def session(self):
+        return Session(self.url)
+
+    @property
+    def passwords(self):
+        """Of the demo accounts, as the terminal shows them."""
+        return dict(ACCOUNT.findall(self.output))
+
+    def sign_in(self, username, password=""):
+        session = self.session()
+        page = session.get("/accounts/sign-in/").text
+        fields = {
+            "csrfmiddlewaretoken": TOKEN.search(page).group(1),
+            "username": username,
+            "password": password or self.passwords[username],
+        }
+        answer = session.post("/accounts/sign-in/", fields)
+        assert answer.status == 302, f"{username} cannot sign in: {answer.status}"
+        return session
+
+    def children(self, module=""):
+        """psutil processes of the site, for instance `children("chatsite.supervision.web")`."""
+        found = psutil.Process(self.process.pid).children(recursive=True)
+        return [child for child in found if module in " ".join(_command(child))]
+
+    def kill_web(self):
+        for child in self.children("chatsite.supervision.web"):
+            child.kill()
+
+    def postgres(self):
+        """The running embedded PostgreSQL's process, or None."""
+        try:
+            number = int((self.folder / "postgres" / "postmaster.pid").read_text().splitlines()[0])
+            process = psutil.Process(number)
+        except (OSError, ValueError, IndexError, psutil.NoSuchProcess):
+            return None
+        return process if process.is_running() and process.status() != psutil.STATUS_ZOMBIE else None
+
+    def wait_until_ready(self, seconds=20):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                if self.session().get("/readyz").status == 200:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.05)
+        raise AssertionError(f"The site is not ready after {seconds} s:\n{self.output[-3000:]}")
+
+    def stop(self, number=signal.SIGINT, seconds=30):
+        """Exit status of `up` after a signal; None where it does not run."""
+        if self.process is None:
+            return None
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        status = self.process.wait(seconds)
+        while self._read(0.05):
+            pass
+        self.process = None
+        return status
+
+    def kill(self):
+        """End `up` as a crash does."""
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def outcome(self, seconds=30):
+        """(exit status, output) of a start that is expected to fail."""
+        self.spawn()
+        status = self.process.wait(seconds)
+        while self._read(0.1):
+            pass
+        self.process = None
+        return status, self.output
+
+    def _read(self, seconds):
+        try:
+            line = self._lines.get(timeout=max(0.01, seconds))
+        except queue.Empty:
+            return False
+        self.output += line
+        return bool(line)
+
+    @staticmethod
+    def _pump(process, lines):
+        for line in process.stdout:
+            lines.put(line)
+        lines.put("")
+
+
+FORGOTTEN = frozenset(
+    "DATABASE_URL OPENAI_API_KEY OPENAI_BASE_URL CHAT_MODEL EMBEDDING_MODEL EMBEDDING_DIMENSIONS REDIS_URL "
+    "PYTHONDONTWRITEBYTECODE".split()
+)
+
+
+def _command(process):
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def temporary_folder():
+    """A data directory with a short path that PostgreSQL's own account can pass through."""
+    return Path(tempfile.mkdtemp(prefix="chatsite-test-"))
+
+
+@pytest.fixture(scope="session")
+def site():
+    """One running site with the demo for all tests of a session; tests leave it as they found it."""
+    folder = temporary_folder()
+    try:
+        with Site(folder) as running:
+            yield running
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -10,7 +10,6 @@ django.setup(set_prefix=False)  # first: the imports below need the app registry
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
-
 from django.urls import get_resolver  # noqa: E402
 
 from chat.routing import websocket_urlpatterns  # noqa: E402

@@ -17,6 +17,8 @@ from django.utils.functional import SimpleLazyObject, cached_property
 
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
+from chatsite.demo import demo_accounts
+from chatsite.demo import demo_accounts
 from history.models import Conversation, Message
 from ingestion.models import Document
 
@@ -94,5 +96,8 @@ def site(request: HttpRequest) -> dict[str, Any]:
     return {
         "site_name": settings.SITE_NAME,
         "preferences": Preferences.of(request.COOKIES),
+        # The function, so that only the sign-in page, which calls it, pays for it.
+        "demo_accounts": demo_accounts,
         "sidebar": SimpleLazyObject(lambda: Sidebar(request)),
+        "demo_accounts": demo_accounts,
     }

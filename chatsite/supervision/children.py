@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-STOP_SECONDS = 6
+STOP_SECONDS = 4
 STEADY_SECONDS = 30  # a process that lived so long failed by chance: it starts again at once
 LONGEST_DELAY = 30.0
 

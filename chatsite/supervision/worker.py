@@ -25,7 +25,7 @@ def main() -> None:
 
 
 async def work() -> None:
-    """Run jobs until SIGTERM. Connections are given back after each (procrastinate's Django app does that)."""
+    """Run jobs until SIGTERM. Procrastinate's Django app gives connections back after each."""
     assert isinstance(app.connector, DjangoConnector)
     with app.replace_connector(app.connector.get_worker_connector()) as worker_app:
         async with worker_app.open_async():

@@ -1,4 +1,4 @@
-"""The real site in processes of its own, as `make run` starts it: for tests that need sockets, kills and restarts.
+"""The real site in processes of its own, for tests that need sockets, kills and restarts.
 
     with Site(folder) as site:            # `manage.py up` on a free port, with a data directory of its own
         session = site.sign_in("employee")
@@ -33,6 +33,16 @@ ADDRESS = re.compile(r"answers at (http://\S+)")
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 ACCOUNT = re.compile(r"^  (\S+)\s+(\S+-\S+-\d+)\s", re.MULTILINE)
 START_SECONDS = 60
+FORGOTTEN = {  # of the environment of the tests
+    "DATABASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "CHAT_MODEL",
+    "EMBEDDING_MODEL",
+    "EMBEDDING_DIMENSIONS",
+    "REDIS_URL",
+    "PYTHONDONTWRITEBYTECODE",
+}
 
 
 class Response:
@@ -249,12 +259,6 @@ class Site:
         for line in process.stdout:
             lines.put(line)
         lines.put("")
-
-
-FORGOTTEN = frozenset(
-    "DATABASE_URL OPENAI_API_KEY OPENAI_BASE_URL CHAT_MODEL EMBEDDING_MODEL EMBEDDING_DIMENSIONS REDIS_URL "
-    "PYTHONDONTWRITEBYTECODE".split()
-)
 
 
 def _command(process):

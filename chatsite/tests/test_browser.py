@@ -14,7 +14,8 @@ PAGE = b"""<!doctype html><html lang="en"><meta charset="utf-8">
 SCRIPT = (
     b"document.getElementById('scheme').textContent = matchMedia('(prefers-color-scheme: dark)').matches;"
 )
-BROKEN = b"<!doctype html><html><img src='/a.png'><script>inline()</script><script src='/wrong.js'></script></html>"
+BROKEN = b"""<!doctype html><html><img src='/a.png'><script>inline()</script>
+<script src='/wrong.js'></script></html>"""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,0 +1,129 @@
+"""The demo: three accounts and the sample documents, made once in an empty embedded database.
+
+The passwords lie in a file of the data directory that only its owner can read, so that each start can
+print them and the sign-in page can show them. An account whose password was changed is not shown again.
+"""
+
+import functools
+import json
+import secrets
+from pathlib import Path
+from typing import NamedTuple
+
+from django.conf import settings
+from django.contrib.auth.hashers import check_password
+from django.contrib.auth.models import Group
+from django.core.files import File
+from django.db import transaction
+
+from chatsite import embedded
+from chatsite.accounts.models import User
+from ingestion.acl import Audience
+from ingestion.pipeline import add_document
+
+SAMPLES = Path(__file__).resolve().parent.parent / "ingestion" / "samples"
+GROUP = "HR"
+DESCRIPTIONS = {
+    "employee": "reads what everyone may read, and one document of their own",
+    "hr": "reads what everyone may read, and what is for HR",
+    "admin": "manages the site",
+}
+WORDS = [
+    "amber", "anchor", "apple", "autumn", "basil", "beacon", "birch", "breeze", "bridge", "canal", "cedar",
+    "cinder", "clover", "comet", "coral", "copper", "dahlia", "delta", "ember", "falcon", "fern", "fjord",
+    "garnet", "ginger", "glacier", "harbour", "hazel", "heron", "indigo", "island", "jasper", "juniper",
+    "kestrel", "lagoon", "lantern", "lichen", "linden", "lupin", "maple", "marble", "meadow", "mosaic",
+    "nettle", "oasis", "orchid", "otter", "pebble", "pepper", "plover", "poplar", "quartz", "raven", "reef",
+    "saffron", "sorrel", "sparrow", "spruce", "summit", "thistle", "tidal", "timber", "tulip", "velvet",
+    "walnut", "willow",
+]  # fmt: skip
+
+
+class DemoAccount(NamedTuple):
+    """An account that may be shown to everyone who opens the sign-in page."""
+
+    username: str
+    password: str
+    description: str
+
+
+def create_demo() -> None:
+    """Make accounts and documents where there is no account yet: all of it, or after a crash nothing.
+
+    The documents are read by the worker; the site answers before.
+    """
+    if User.objects.exists():
+        return
+    with transaction.atomic():
+        accounts = _create_accounts()
+        _add_samples(accounts)
+
+
+def demo_accounts() -> list[DemoAccount]:
+    """The accounts to show, in a fixed order; none with an external database or without the demo."""
+    if not (settings.DEMO and settings.EMBEDDED_DATABASE):
+        return []
+    kept = _kept()
+    found = User.objects.filter(username__in=kept, is_active=True).values_list("username", "password")
+    current = dict(found)
+    return [
+        DemoAccount(username, kept[username]["password"], description)
+        for username, description in DESCRIPTIONS.items()
+        if username in current and _unchanged(kept[username], current[username])
+    ]
+
+
+def _create_accounts() -> dict[str, User]:
+    group, _ = Group.objects.get_or_create(name=GROUP)
+    passwords = {username: _readable_password() for username in DESCRIPTIONS}
+    accounts = {
+        "employee": User.objects.create_user("employee", password=passwords["employee"]),
+        "hr": User.objects.create_user("hr", password=passwords["hr"]),
+        "admin": User.objects.create_superuser("admin", password=passwords["admin"]),
+    }
+    accounts["hr"].groups.add(group)
+    kept = {
+        name: {"password": passwords[name], "hash": account.password} for name, account in accounts.items()
+    }
+    embedded.write_secret(_file(), json.dumps(kept, indent=1))
+    return accounts
+
+
+def _add_samples(accounts: dict[str, User]) -> None:
+    group = Group.objects.get(name=GROUP)
+    # Who adds a document may read it: the administrator adds only what is for everyone.
+    folders = {
+        "everyone": (accounts["admin"], Audience(everyone=True)),
+        "hr": (accounts["hr"], Audience(group_ids=frozenset({group.pk}))),
+        "employee": (accounts["employee"], Audience()),
+    }
+    for folder, (owner, audience) in folders.items():
+        for path in sorted((SAMPLES / folder).iterdir()):
+            with path.open("rb") as file:
+                add_document(File(file, name=path.name), path.name, owner=owner, audience=audience)
+
+
+def _file() -> Path:
+    return Path(settings.DATA_DIR) / "demo_accounts.json"
+
+
+def _kept() -> dict[str, dict[str, str]]:
+    try:
+        kept: dict[str, dict[str, str]] = json.loads(_file().read_text())
+    except (OSError, ValueError):
+        return {}
+    return kept
+
+
+def _readable_password() -> str:
+    return f"{secrets.choice(WORDS)}-{secrets.choice(WORDS)}-{secrets.randbelow(9000) + 1000}"
+
+
+def _unchanged(kept: dict[str, str], current: str) -> bool:
+    return kept["hash"] == current or _matches(kept["password"], current)
+
+
+@functools.lru_cache(maxsize=16)
+def _matches(password: str, encoded: str) -> bool:
+    # The hash also changes when Django raises its cost; comparing takes a tenth of a second, so once.
+    return check_password(password, encoded)

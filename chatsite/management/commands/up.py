@@ -1,0 +1,110 @@
+"""`manage.py up`: the whole site with one command."""
+
+import contextlib
+import os
+import socket
+import sys
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+from django.core.management.base import BaseCommand
+from django.db import connections
+
+from chatsite import embedded, environment
+from chatsite.checks import Tags
+from chatsite.demo import create_demo, demo_accounts
+from chatsite.supervision import address, schema, static
+from chatsite.supervision.children import Child, Children
+from chatsite.supervision.readiness import wait_until_ready
+from chatsite.supervision.refusal import StartRefused
+
+
+class Command(BaseCommand):
+    help = "Start the site: database, migrations, web server and ingestion worker. Ctrl-C stops it all."
+    requires_system_checks = []  # its own checks run first, and refuse in one line
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--web-workers", type=int, default=1, help="Web server processes.")
+        parser.add_argument("--workers", type=int, default=1, help="Ingestion worker processes.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            _check_settings()
+            _check_data_directory(settings.DATA_DIR)
+            listener = address.listen(environment.text("HOST", "127.0.0.1"), environment.whole("PORT", 8000))
+            with _database():
+                self._run(listener, options["web_workers"], options["workers"])
+        except (StartRefused, embedded.EmbeddedDatabaseError) as error:
+            sys.exit(str(error))
+
+    def _run(self, listener: socket.socket, web_workers: int, workers: int) -> None:
+        with schema.alone(_database_parameters()):
+            schema.migrate()
+            static.collect()
+            if settings.EMBEDDED_DATABASE and settings.DEMO:
+                create_demo()
+        children = Children(_processes(listener, web_workers, workers))
+        try:
+            children.start()
+            wait_until_ready(children, *address.reachable(listener))
+            self._announce(listener)
+            connections.close_all()
+            children.keep_running()
+        finally:
+            children.stop()
+
+    def _announce(self, listener: socket.socket) -> None:
+        self.stdout.write(f"{settings.SITE_NAME} answers at {address.url(listener)} (Ctrl-C stops it)")
+        accounts = demo_accounts()
+        if accounts:
+            self.stdout.write("\nDemo accounts:")
+        for account in accounts:
+            self.stdout.write(f"  {account.username:<10} {account.password:<24} {account.description}")
+        self.stdout.flush()
+
+
+@contextlib.contextmanager
+def _database() -> Iterator[None]:
+    if settings.EMBEDDED_DATABASE:
+        with embedded.running(settings.DATA_DIR):
+            yield
+    else:
+        yield
+
+
+def _database_parameters() -> dict[str, Any]:
+    return environment.database_url("DATABASE_URL") or embedded.connection_parameters(settings.DATA_DIR)
+
+
+def _processes(listener: socket.socket, web_workers: int, workers: int) -> list[Child]:
+    descriptor = listener.fileno()
+    web = [
+        Child("web server", "chatsite.supervision.web", ["--socket", str(descriptor)], [descriptor])
+        for _ in range(web_workers)
+    ]
+    return web + [Child("ingestion worker", "chatsite.supervision.worker") for _ in range(workers)]
+
+
+def _check_settings() -> None:
+    problems = [message for message in checks.run_checks(tags=[Tags.chatsite]) if message.is_serious()]
+    if problems:
+        raise StartRefused("\n".join(problem.msg for problem in problems))
+
+
+def _check_data_directory(directory: Path) -> None:
+    """Written to once, because permissions alone say nothing for root, or for a full or read-only disk."""
+    try:
+        directory.mkdir(mode=0o711, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        raise StartRefused(f"The data directory {directory} is not a directory.") from None
+    except OSError as error:
+        raise StartRefused(f"The data directory {directory} cannot be written: {error.strerror}.") from None

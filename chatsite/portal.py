@@ -18,7 +18,6 @@ from django.utils.functional import SimpleLazyObject, cached_property
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
 from chatsite.demo import demo_accounts
-from chatsite.demo import demo_accounts
 from history.models import Conversation, Message
 from ingestion.models import Document
 
@@ -99,5 +98,4 @@ def site(request: HttpRequest) -> dict[str, Any]:
         # The function, so that only the sign-in page, which calls it, pays for it.
         "demo_accounts": demo_accounts,
         "sidebar": SimpleLazyObject(lambda: Sidebar(request)),
-        "demo_accounts": demo_accounts,
     }

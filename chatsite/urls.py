@@ -9,9 +9,10 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("admin/", admin.site.urls),
-    path("accounts/", include("chatsite.accounts.urls")),
+    path("", include("chatsite.accounts.urls")),
     path("", include("ingestion.urls")),
     path("", include("history.urls")),
+    path("", include("chat.api_urls")),
     path("", include("chat.urls")),
 ]
 

@@ -1,5 +1,7 @@
 """Users, groups and API keys in the back office."""
 
+from typing import Any
+
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.db.models import QuerySet
@@ -34,7 +36,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     autocomplete_fields = ["user"]
     actions = ["revoke"]
 
-    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
         shown = ["prefix", "created_at", "last_used_at", "revoked_at"]
         return ["user", "name", *(shown if obj else [])]
 

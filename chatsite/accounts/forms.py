@@ -14,7 +14,9 @@ class SignInForm(AuthenticationForm):
 
     error_messages = AuthenticationForm.error_messages | {
         "invalid_login": "The name or the password is not right. Capital letters count in both.",
-        "throttled": "There were %(limit)s wrong attempts for this name. Wait %(minutes)s minutes, then try again.",
+        "throttled": (
+            "There were %(limit)s wrong attempts for this name. Wait %(minutes)s minutes, then try again."
+        ),
     }
 
     def clean(self) -> dict[str, Any]:

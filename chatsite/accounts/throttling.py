@@ -38,6 +38,6 @@ def admit(username: str, address: str) -> bool:
 
 
 def forget(username: str, address: str) -> None:
-    """The attempt succeeded: what went before it was a slip of the keyboard. Old attempts of others go too."""
+    """The attempt succeeded: what went before it was a slip. Old attempts of others go too."""
     SignInAttempt.objects.filter(digest=_digest(username, address)).delete()
     SignInAttempt.objects.filter(created_at__lt=timezone.now() - WINDOW).delete()

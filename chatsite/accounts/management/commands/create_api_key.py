@@ -9,7 +9,7 @@ from chatsite.accounts.models import ApiKey, User
 
 
 class Command(BaseCommand):
-    help = "Creates an API key and prints it alone on standard output. It is stored hashed and never shown again."
+    help = "Creates an API key and prints it, alone. It is stored hashed and never shown again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")

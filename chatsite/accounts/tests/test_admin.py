@@ -1,0 +1,62 @@
+"""Users and keys in the back office."""
+
+import re
+
+from django.contrib.auth.models import Permission
+from django.test import TestCase
+
+from chatsite.accounts.models import ApiKey, User
+
+EVIL = "<script>alert(1)</script>"
+
+
+class AdminTests(TestCase):
+    def setUp(self):
+        self.admin = User.objects.create_superuser("root", first_name=EVIL)
+        self.client.force_login(self.admin)
+
+    def test_the_index_names_the_site(self):
+        self.assertContains(self.client.get("/admin/"), "chatsite administration")
+
+    def test_only_staff_come_in(self):
+        stranger = self.client_class()
+        stranger.force_login(User.objects.create_user("eve"))
+        for page in ("/admin/", "/admin/accounts/user/", "/admin/accounts/apikey/"):
+            self.assertEqual(stranger.get(page).status_code, 302, page)
+
+    def test_staff_without_the_right_see_neither_people_nor_keys(self):
+        staff = self.client_class()
+        staff.force_login(User.objects.create_user("bob", is_staff=True))
+        for page in ("/admin/accounts/user/", "/admin/accounts/apikey/", "/admin/accounts/apikey/add/"):
+            self.assertEqual(staff.get(page).status_code, 403, page)
+
+    def test_a_new_key_is_shown_once_and_its_hash_never(self):
+        response = self.client.post(
+            "/admin/accounts/apikey/add/", {"user": self.admin.pk, "name": "nightly"}, follow=True
+        )
+        secret = re.search(r"chs_[\w-]{43}", response.content.decode())[0]
+        key = ApiKey.objects.get()
+        self.assertTrue(secret.startswith(key.prefix))
+        for page in ("/admin/accounts/apikey/", f"/admin/accounts/apikey/{key.pk}/change/"):
+            response = self.client.get(page)
+            self.assertNotContains(response, secret)
+            self.assertNotContains(response, key.digest)
+
+    def test_chosen_keys_are_revoked(self):
+        key, _ = ApiKey.objects.issue(self.admin, "nightly")
+        self.client.post("/admin/accounts/apikey/", {"action": "revoke", "_selected_action": [key.pk]})
+        self.assertFalse(ApiKey.objects.usable().exists())
+
+    def test_staff_who_may_only_look_cannot_revoke(self):
+        key, _ = ApiKey.objects.issue(self.admin, "nightly")
+        looker = User.objects.create_user("bob", is_staff=True)
+        looker.user_permissions.add(Permission.objects.get(codename="view_apikey"))
+        self.client.force_login(looker)
+        self.client.post("/admin/accounts/apikey/", {"action": "revoke", "_selected_action": [key.pk]})
+        self.assertTrue(ApiKey.objects.usable().exists())
+
+    def test_names_with_html_are_shown_as_text(self):
+        key, _ = ApiKey.objects.issue(self.admin, EVIL)
+        pages = ["user/", f"user/{self.admin.pk}/change/", "apikey/", f"apikey/{key.pk}/change/"]
+        for page in pages:
+            self.assertNotContains(self.client.get(f"/admin/accounts/{page}"), EVIL)

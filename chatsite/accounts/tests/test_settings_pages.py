@@ -1,0 +1,209 @@
+"""Settings, passwords, API keys and help."""
+
+import re
+from io import StringIO
+
+from django.contrib.auth.models import AnonymousUser
+from django.core.management import CommandError, call_command
+from django.test import TestCase, override_settings
+from rest_framework.response import Response
+from rest_framework.test import APIRequestFactory
+from rest_framework.views import APIView
+
+from chatsite.accounts.models import ApiKey, User
+from chatsite.accounts.principals import Principal, still_valid
+
+FAST = override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
+PAGES = ["/settings/", "/settings/password/", "/settings/keys/", "/settings/sessions/", "/help/"]
+
+
+class Anything(APIView):
+    """Any door of the API."""
+
+    def get(self, request):
+        return Response()
+
+
+class PagesTests(TestCase):
+    def setUp(self):
+        self.user = User.objects.create_user("ada")
+
+    def test_each_page_needs_signing_in(self):
+        for page in PAGES:
+            self.assertRedirects(
+                self.client.get(page), f"/accounts/sign-in/?next={page}", fetch_redirect_response=False
+            )
+
+    def test_each_page_opens(self):
+        self.client.force_login(self.user)
+        for page in PAGES:
+            response = self.client.get(page)
+            self.assertEqual(response.status_code, 200, page)
+            self.assertNotIn(b"style=", response.content)
+            self.assertNotIn(b"<script>", response.content)
+
+    def test_each_form_needs_its_csrf_token(self):
+        strict = self.client_class(enforce_csrf_checks=True)
+        strict.force_login(self.user)
+        for page in PAGES[:-1]:
+            self.assertEqual(strict.post(page).status_code, 403, page)
+
+    def test_a_display_name_with_html_is_shown_as_text(self):
+        User.objects.filter(pk=self.user.pk).update(first_name="<script>alert(1)</script>", is_superuser=True)
+        self.client.force_login(self.user)
+        for page in PAGES:
+            self.assertNotContains(self.client.get(page), "<script>alert")
+
+    def test_help_names_active_administrators(self):
+        User.objects.create_user("root", is_superuser=True)
+        User.objects.create_user("gone", is_superuser=True, is_active=False)
+        self.client.force_login(self.user)
+        response = self.client.get("/help/")
+        self.assertContains(response, "<bdi>root</bdi>")
+        self.assertNotContains(response, "<bdi>gone</bdi>")
+
+
+class SettingsTests(TestCase):
+    def setUp(self):
+        self.client.force_login(User.objects.create_user("ada"))
+
+    def save(self, **values):
+        return self.client.post("/settings/", values)
+
+    def test_the_settings_stand_on_the_html_element_of_the_next_page(self):
+        self.save(theme="dark", enter="line", speak="end")
+        self.assertContains(
+            self.client.get("/settings/"),
+            '<html lang="en" dir="ltr" data-theme="dark" data-keys="off" data-enter="line" data-speak="end">',
+        )
+
+    def test_unknown_values_are_the_defaults(self):
+        self.client.cookies["theme"] = '"><script>'
+        response = self.client.get("/settings/")
+        self.assertContains(response, '<html lang="en" dir="ltr" data-keys="on" data-enter="send"')
+        self.save(theme="purple")
+        self.assertEqual(self.client.cookies["theme"].value, "auto")
+
+    def test_scripts_cannot_read_the_cookies(self):
+        self.assertTrue(self.save(theme="dark").cookies["theme"]["httponly"])
+
+
+@FAST
+class PasswordTests(TestCase):
+    def setUp(self):
+        self.user = User.objects.create_user("ada", password="right-horse-1")
+        self.client.force_login(self.user)
+        self.other = self.client_class()
+        self.other.force_login(self.user)
+        self.elsewhere = Principal(self.user.pk, "session", self.other.session.session_key)
+
+    def change(self, old):
+        new = "battery-staple-9"
+        return self.client.post(
+            "/settings/password/", {"old_password": old, "new_password1": new, "new_password2": new}
+        )
+
+    def test_a_new_password_signs_other_devices_out_and_not_this_one(self):
+        self.assertRedirects(self.change("right-horse-1"), "/settings/")
+        self.assertFalse(still_valid(self.elsewhere))
+        self.assertEqual(self.other.get("/settings/").status_code, 302)
+
+    def test_the_old_password_must_be_right(self):
+        self.assertEqual(self.change("wrong").status_code, 200)
+        self.assertTrue(still_valid(self.elsewhere))
+
+    def test_other_devices_can_be_signed_out(self):
+        stranger = self.client_class()
+        stranger.force_login(User.objects.create_user("eve"))
+        self.client.post("/settings/sessions/")
+        self.assertFalse(still_valid(self.elsewhere))
+        self.assertEqual(self.client.get("/settings/").status_code, 200)
+        self.assertEqual(stranger.get("/settings/").status_code, 200)
+
+
+class ApiKeyTests(TestCase):
+    def setUp(self):
+        self.user = User.objects.create_user("ada")
+        self.client.force_login(self.user)
+
+    def create(self, name="report"):
+        response = self.client.post("/settings/keys/", {"name": name})
+        return re.search(r"chs_[\w-]{40,}", response.content.decode())[0]
+
+    def ask(self, secret, cookie_of=None):
+        """A call of the API with the key, and with the cookie of somebody who is signed in."""
+        request = APIRequestFactory().get("/", headers={"Authorization": f"Bearer {secret}"})
+        request.user = cookie_of or AnonymousUser()
+        return Anything.as_view()(request).status_code
+
+    def test_a_key_is_shown_once_and_stored_hashed(self):
+        secret = self.create()
+        self.assertNotContains(self.client.get("/settings/keys/"), secret)
+        self.assertNotIn(secret, str(list(ApiKey.objects.values())))
+
+    def test_the_page_with_the_key_is_not_kept_by_anyone(self):
+        response = self.client.post("/settings/keys/", {"name": "report"})
+        self.assertIn("no-store", response.headers["Cache-Control"])
+
+    def test_a_key_needs_a_name(self):
+        response = self.client.post("/settings/keys/", {"name": " "})
+        self.assertContains(response, "Say what the key is for", status_code=422)
+
+    def test_a_revoked_key_is_refused_also_with_a_good_cookie(self):
+        secret = self.create()
+        self.assertEqual(self.ask(secret), 200)
+        key = ApiKey.objects.get()
+        self.assertEqual(self.client.get(f"/settings/keys/{key.pk}/revoke/").status_code, 200)
+        self.assertEqual(self.ask(secret), 200)  # asking changed nothing
+        self.client.post(f"/settings/keys/{key.pk}/revoke/")
+        self.assertEqual(self.ask(secret), 401)
+        self.assertEqual(self.ask(secret, self.user), 401)
+        self.assertFalse(still_valid(Principal(self.user.pk, "api_key", str(key.pk))))
+
+    def test_the_key_of_a_disabled_account_is_refused(self):
+        secret = self.create()
+        User.objects.update(is_active=False)
+        self.assertEqual(self.ask(secret), 401)
+
+    def test_a_stranger_finds_no_key_to_revoke(self):
+        self.create()
+        key = ApiKey.objects.get()
+        stranger = self.client_class()
+        stranger.force_login(User.objects.create_user("eve"))
+        self.assertNotContains(stranger.get("/settings/keys/"), key.prefix)
+        for method in (stranger.get, stranger.post):
+            theirs, unknown = (
+                method(f"/settings/keys/{key.pk}/revoke/"),
+                method("/settings/keys/999999/revoke/"),
+            )
+            self.assertEqual((theirs.status_code, unknown.status_code), (404, 404))
+        key.refresh_from_db()
+        self.assertIsNone(key.revoked_at)
+
+    def test_the_name_of_a_key_is_shown_as_text(self):
+        self.create("<img src=x onerror=alert(1)>")
+        self.assertNotContains(self.client.get("/settings/keys/"), "<img src=x")
+
+
+class CreateApiKeyCommandTests(TestCase):
+    def run_command(self, *arguments):
+        out = StringIO()
+        call_command("create_api_key", *arguments, stdout=out)
+        return out.getvalue()
+
+    def test_it_prints_the_key_alone(self):
+        User.objects.create_user("ada")
+        self.assertRegex(self.run_command("ada", "--name", "nightly"), r"\Achs_[\w-]{43}\n\Z")
+        self.assertEqual(ApiKey.objects.get().name, "nightly")
+
+    def test_unknown_and_disabled_accounts_are_refused(self):
+        User.objects.create_user("gone", is_active=False)
+        for name in ("nobody", "gone"):
+            with self.assertRaises(CommandError):
+                self.run_command(name)
+        self.assertEqual(ApiKey.objects.count(), 0)
+
+    def test_a_name_that_is_too_long_is_refused(self):
+        User.objects.create_user("ada")
+        with self.assertRaises(CommandError):
+            self.run_command("ada", "--name", "x" * 101)

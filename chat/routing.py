@@ -1,3 +1,7 @@
 """WebSocket URLs."""
 
-websocket_urlpatterns: list[object] = []
+from django.urls import path
+
+from .consumers import ConversationConsumer
+
+websocket_urlpatterns = [path("ws/c/<uuid:conversation_id>/", ConversationConsumer.as_asgi())]

@@ -1,4 +1,20 @@
-from django.urls import URLPattern
+"""URLs of the portal's conversations."""
+
+from django.urls import path
+
+from . import changes, views
 
 app_name = "chat"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", changes.new, name="new"),
+    path("search/", views.search, name="search"),
+    path("c/<uuid:conversation_id>/", views.conversation, name="conversation"),
+    path("c/<uuid:conversation_id>/source/<str:place>/", views.source, name="source"),
+    path("c/<uuid:conversation_id>/ask", changes.ask, name="ask"),
+    path("c/<uuid:conversation_id>/stop", changes.stop, name="stop"),
+    path("c/<uuid:conversation_id>/m/<int:position>/again", changes.again, name="again"),
+    path("c/<uuid:conversation_id>/rename", changes.rename, name="rename"),
+    path("c/<uuid:conversation_id>/delete", changes.delete, name="delete"),
+    path("c/<uuid:conversation_id>/undo", changes.undo, name="undo"),
+    path("c/<uuid:conversation_id>/export.md", views.export, name="export"),
+]

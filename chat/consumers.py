@@ -1,0 +1,225 @@
+"""The portal's socket: one conversation of the signed-in person.
+
+From the page come `ask` (text, key), `follow` (run, after) and `stop` (run). To the page go `accepted`,
+`refused`, and the frames of chat.transcript, of which the last has `done`. Closing the socket ends nothing
+but itself: the answer is the site's, and the next socket follows it from wherever the page is.
+"""
+
+import asyncio
+import json
+import time
+from collections import deque
+from contextlib import aclosing
+from typing import Any
+from uuid import UUID
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from chatsite.accounts.principals import Principal, still_valid
+from chatsite.database import in_database
+from history.models import Conversation
+
+from . import runs
+from .errors import Refused
+from .events import TERMINAL, Event
+from .fragments import ended, new_exchange, place_of_run
+from .requests import ChatRequest
+from .sending import key_of
+from .transcript import Transcript, frame
+
+Json = dict[str, Any]
+
+CLOSED_UNKNOWN = 4404  # not signed in, no such conversation, another person's: nothing tells them apart
+CLOSED_FLOOD = 4429
+CLOSED_INVALID = 4400
+CLOSED_BINARY = 1003
+CLOSED_TOO_LARGE = 1009
+CLOSED_ERROR = 1011
+MOST_CHARACTERS = 250_000  # of a message: the longest question, each character escaped
+MOST_MESSAGES = 30  # in
+PERIOD = 10.0  # seconds
+
+
+class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """One open page. Follows at most one run at a time."""
+
+    principal: Principal
+    conversation_id: UUID
+    reader: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        self.received: deque[float] = deque(maxlen=MOST_MESSAGES)
+        self.conversation_id = self.scope["url_route"]["kwargs"]["conversation_id"]
+        user, session = self.scope.get("user"), self.scope.get("session")
+        if user is None or not user.is_authenticated or session is None:
+            await self.close(CLOSED_UNKNOWN)
+            return
+        self.principal = Principal(user.pk, "session", session.session_key or "")
+        if not await in_database(_may_enter, self.principal, self.conversation_id):
+            await self.close(CLOSED_UNKNOWN)
+            return
+        await self.accept()
+
+    async def disconnect(self, code: int) -> None:
+        await self._leave_run()
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        message = await self._read(text_data)
+        if message is None:
+            return
+        if not await in_database(_may_enter, self.principal, self.conversation_id):
+            await self.close(CLOSED_UNKNOWN)
+            return
+        match message.get("type"):
+            case "ask":
+                await self._ask(message)
+            case "follow":
+                await self._follow(_uuid(message.get("run")), _whole(message.get("after")))
+            case "stop":
+                await self._stop(_uuid(message.get("run")))
+            case _:
+                await self.close(CLOSED_INVALID)
+
+    async def _read(self, text: str | None) -> Json | None:
+        """The message, or None after closing on what no page of ours sends."""
+        now = time.monotonic()
+        if len(self.received) == MOST_MESSAGES and now - self.received[0] < PERIOD:
+            await self.close(CLOSED_FLOOD)
+            return None
+        self.received.append(now)
+        if text is None:
+            await self.close(CLOSED_BINARY)
+            return None
+        if len(text) > MOST_CHARACTERS:
+            await self.close(CLOSED_TOO_LARGE)
+            return None
+        try:
+            message = json.loads(text)
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            await self.close(CLOSED_INVALID)
+            return None
+        return message
+
+    async def _ask(self, message: Json) -> None:
+        key, text = key_of(message.get("key")), message.get("text")
+        if key is None or not isinstance(text, str):
+            await self.close(CLOSED_INVALID)
+            return
+        asked = ChatRequest(text, self.conversation_id)
+        try:
+            accepted = await in_database(runs.begin, self.principal, asked, idempotency_key=key)
+        except Refused as refused:
+            await self._tell(
+                {"type": "refused", "key": key, "code": refused.code, "message": refused.message}
+            )
+            return
+        runs.start(accepted)
+        html = await in_database(new_exchange, self.principal, accepted.id)
+        await self._tell({"type": "accepted", "key": key, "run": str(accepted.id), "html": html})
+        await self._follow(accepted.id, 0)
+
+    async def _stop(self, run_id: UUID | None) -> None:
+        if run_id is None:
+            return
+        try:
+            await in_database(runs.request_stop, self.principal, run_id)
+        except Refused as refused:
+            await self._tell({"type": "refused", "code": refused.code, "message": refused.message})
+
+    async def _follow(self, run_id: UUID | None, after: int) -> None:
+        await self._leave_run()
+        place = None
+        if run_id is not None:
+            place = await in_database(place_of_run, self.principal, self.conversation_id, run_id)
+        if run_id is None or place is None:
+            await self._tell({"type": "refused", "code": "not_found", "message": "There is no such answer."})
+            return
+        self.reader = asyncio.create_task(self._read_run(run_id, place, after))
+
+    async def _leave_run(self) -> None:
+        reader, self.reader = self.reader, None
+        if reader is not None:
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
+
+    async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
+        """Tell the page about a run: what it does not have yet in one frame, then what comes."""
+        queue: asyncio.Queue[tuple[int, Event] | None] = asyncio.Queue()
+        events = asyncio.create_task(_collect(self.principal, run_id, queue))
+        transcript, told = Transcript(place), after > 0
+        try:
+            while (batch := await _available(queue)) is not None:
+                messages: list[Json] = []
+                for seq, event in batch:
+                    added = transcript.add(seq, event)
+                    messages += added if seq > after else []
+                if not told:
+                    await self._tell(transcript.reset())
+                elif messages:
+                    await self._tell(frame(transcript.seq, messages))
+                told = True
+                if isinstance(batch[-1][1], TERMINAL):
+                    await self._tell_end(transcript, sure=after == 0)
+                    return
+            await asyncio.wait({events})
+            await self.close(CLOSED_ERROR if events.exception() else CLOSED_UNKNOWN)
+        finally:
+            events.cancel()
+            await asyncio.gather(events, return_exceptions=True)
+
+    async def _tell_end(self, transcript: Transcript, *, sure: bool) -> None:
+        rest = transcript.finish()
+        shown = "\n".join(transcript.blocks) if sure else None
+        end = await in_database(ended, self.principal, self.conversation_id, transcript.place, shown)
+        if end is not None:
+            await self._tell(frame(transcript.seq, [*rest, end]))
+
+    async def _tell(self, message: Json) -> None:
+        await self.send(text_data=json.dumps(message, ensure_ascii=False, separators=(",", ":")))
+
+
+async def _collect(
+    principal: Principal, run_id: UUID, queue: "asyncio.Queue[tuple[int, Event] | None]"
+) -> None:
+    """Put a run's events into the queue; None at the end, also where the reader's right has ended."""
+    try:
+        async with aclosing(runs.follow(principal, run_id)) as numbered:
+            async for item in numbered:
+                queue.put_nowait(item)
+    except Refused:
+        pass
+    finally:
+        queue.put_nowait(None)
+
+
+async def _available(queue: "asyncio.Queue[tuple[int, Event] | None]") -> list[tuple[int, Event]] | None:
+    """All that has come by now, at least one event; None when there is no more."""
+    first = await queue.get()
+    if first is None:
+        return None
+    batch = [first]
+    while not queue.empty():
+        item = queue.get_nowait()
+        if item is None:
+            queue.put_nowait(None)
+            break
+        batch.append(item)
+    return batch
+
+
+def _may_enter(principal: Principal, conversation_id: UUID) -> bool:
+    mine = Conversation.objects.owned_by(principal).filter(pk=conversation_id)
+    return still_valid(principal) and mine.exists()
+
+
+def _uuid(value: object) -> UUID | None:
+    try:
+        return UUID(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < 1_000_000_000 else 0

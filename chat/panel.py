@@ -1,0 +1,244 @@
+"""The source panel: one source of one answer, in four views, under the reader's rights of this moment."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal
+
+from chatsite.accounts.principals import Principal
+from history.models import Conversation, Message, Source
+from ingestion.acl import why_readable
+from ingestion.models import Document, Passage
+
+from .naming import place_of
+from .threads import Answer, answers_of
+
+View = Literal["passage", "page", "thoughts", "support"]
+VIEWS: dict[str, str] = {"passage": "Passage", "page": "Page", "thoughts": "Thoughts", "support": "Support"}
+PLACE = re.compile(r"(\d{1,9})\.(r?)(\d{1,9})\Z", re.ASCII)
+AROUND = 400  # characters of the neighbouring passages
+FOUND_BY = {"words": "its words", "meaning": "its meaning", "both": "its words and its meaning"}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text of a passage, cited or not."""
+
+    text: str
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the thought process."""
+
+    title: str
+    items: list[str]
+    facts: list[str]
+
+
+@dataclass
+class Panel:
+    """What the templates of the panel show; `source` is None where the reader may not open it (any more)."""
+
+    principal: Principal
+    answer: Answer
+    number: int  # of the citation; 0 for a passage that the answer does not cite
+    rank: int
+    source: Source | None
+    view: View
+    turned_to: int = 0  # a page other than the passage's
+
+    @property
+    def place(self) -> str:
+        return f"{self.answer.place}.{self.number}" if self.number else f"{self.answer.place}.r{self.rank}"
+
+    @property
+    def tabs(self) -> list[tuple[str, str]]:
+        return list(VIEWS.items())
+
+    @property
+    def count(self) -> int:
+        return len(self.answer.citations.order)
+
+    @property
+    def previous(self) -> int:
+        return self.number - 1 if self.number > 1 else 0
+
+    @property
+    def next(self) -> int:
+        return self.number + 1 if 0 < self.number < self.count else 0
+
+    @property
+    def where(self) -> str:
+        """Folder and place, as far as there are any."""
+        if self.source is None:
+            return ""
+        document, place = self.source.document, place_of(self.source.label, self.source.heading)
+        if self.source.page and document.page_count and place.startswith("page"):
+            place = f"{place} of {document.page_count:,}"
+        return " · ".join(filter(None, (document.folder.replace("/", " / "), place)))
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the document was read again since: the passage stands as it was cited."""
+        return self.source is not None and self.source.document.version != self.source.document_version
+
+    @property
+    def pieces(self) -> list[Piece]:
+        return marked(self.source.content, self.source.quotes) if self.source else []
+
+    @property
+    def found_by(self) -> str:
+        return FOUND_BY.get(self.source.found_by, "") if self.source else ""
+
+    @cached_property
+    def reasons(self) -> list[str]:
+        return why_readable(self.principal, self.source.document) if self.source else []
+
+    @cached_property
+    def _neighbours(self) -> Mapping[int, str]:
+        """Contents by distance from the passage."""
+        if self.source is None or self.replaced:
+            return {}
+        here = Passage.objects.filter(pk=self.source.passage_id, document=self.source.document_id)
+        position = here.values_list("position", flat=True).first()
+        if position is None:
+            return {}
+        near = Passage.objects.filter(
+            document=self.source.document_id, position__in=[position - 1, position + 1]
+        )
+        return {row.position - position: row.content for row in near}
+
+    @property
+    def before(self) -> str:
+        text = self._neighbours.get(-1, "").strip().rpartition("\n\n")[2]
+        return text if len(text) <= AROUND else "… " + text[-AROUND:].partition(" ")[2]
+
+    @property
+    def after(self) -> str:
+        text = self._neighbours.get(1, "").strip().partition("\n\n")[0]
+        return text if len(text) <= AROUND else text[:AROUND].rpartition(" ")[0] + " …"
+
+    @property
+    def page(self) -> int:
+        return self.turned_to or (self.source.page or 0 if self.source else 0)
+
+    @property
+    def page_count(self) -> int:
+        return (self.source.document.page_count or 0) if self.source else 0
+
+    @property
+    def has_image(self) -> bool:
+        """Whether the page can be shown as it looks on paper."""
+        if self.source is None or self.replaced or not self.page:
+            return False
+        return self.source.document.media_type == "application/pdf"
+
+    @property
+    def own_page(self) -> bool:
+        return self.source is not None and self.page == self.source.page
+
+    @cached_property
+    def page_text(self) -> list[str]:
+        """The text of the page, where there is no image; of the section, where there are no pages."""
+        if self.source is None or self.replaced:
+            return [self.source.content] if self.source else []
+        rows = Passage.objects.filter(document=self.source.document_id)
+        if self.page:
+            rows = rows.filter(page=self.page)
+        else:
+            here = Passage.objects.filter(pk=self.source.passage_id, document=self.source.document_id)
+            rows = rows.filter(anchor__in=here.values("anchor"))
+        return list(rows.order_by("position").values_list("content", flat=True)[:40]) or [self.source.content]
+
+    @property
+    def thoughts(self) -> list[Step]:
+        return [step(thought) for thought in self.answer.message.thoughts]
+
+    @property
+    def support(self) -> list[tuple[Source, int]]:
+        """Every passage that the model was given and the reader may open, with the number of its citation."""
+        order = self.answer.citations.order
+        return [
+            (source, order.index(source.label) + 1 if source.label in order else 0)
+            for source in self.answer.sources
+        ]
+
+    @property
+    def cited_count(self) -> int:
+        return sum(1 for _, number in self.support if number)
+
+    @property
+    def hidden_count(self) -> int:
+        """Passages that the model was given and the reader may not open any more."""
+        return len(self.answer.labels) - len(self.answer.sources)
+
+    @property
+    def document(self) -> Document | None:
+        return self.source.document if self.source else None
+
+
+def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
+    """The content in pieces, none lost or doubled; what lies in a span of `quotes` is marked."""
+    edges = {0, len(content)}
+    for start, end in quotes:
+        edges |= {max(0, min(start, len(content))), max(0, min(end, len(content)))}
+    return [
+        Piece(content[left:right], any(start <= left and right <= end for start, end in quotes))
+        for left, right in pairwise(sorted(edges))
+    ]
+
+
+def step(thought: Mapping[str, Any]) -> Step:
+    """A thought as text: the description in items, its properties in short facts."""
+    description = thought.get("description")
+    values = description if isinstance(description, list) else [description] if description else []
+    texts = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+    facts = [f"{name.replace('_', ' ')}: {value}" for name, value in (thought.get("props") or {}).items()]
+    return Step(str(thought.get("title", "")), texts, facts)
+
+
+def panel_of(
+    principal: Principal, conversation: Conversation, place: str, view: str, page: str = ""
+) -> Panel | None:
+    """The panel for `<answer>.<citation>` or `<answer>.r<rank>`; None where there is no such place."""
+    match = PLACE.match(place)
+    if match is None:
+        return None
+    message = conversation.messages.filter(role=Message.Role.ASSISTANT, position=int(match[1])).first()
+    if message is None:
+        return None
+    answer = answers_of(principal, [message])[0]
+    by_rank, number = bool(match[2]), int(match[3])
+    source, found = _by_rank(answer, number) if by_rank else _by_number(answer, number)
+    if not found:
+        return None
+    chosen: View = view if view in VIEWS else "passage"  # type: ignore[assignment]
+    turned = int(page) if page.isascii() and page.isdecimal() and len(page) < 7 else 0
+    if source is None or turned > (source.document.page_count or 0):
+        turned = 0
+    return Panel(
+        principal,
+        answer,
+        number=0 if by_rank else number,
+        rank=source.rank if source else 0,
+        source=source,
+        view=chosen,
+        turned_to=turned,
+    )
+
+
+def _by_number(answer: Answer, number: int) -> tuple[Source | None, bool]:
+    order = answer.citations.order
+    if not 1 <= number <= len(order):
+        return None, False
+    return next((source for source in answer.sources if source.label == order[number - 1]), None), True
+
+
+def _by_rank(answer: Answer, rank: int) -> tuple[Source | None, bool]:
+    source = next((source for source in answer.sources if source.rank == rank), None)
+    return source, source is not None

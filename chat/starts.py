@@ -1,0 +1,50 @@
+"""Questions to start with, made from documents that the caller may read."""
+
+from dataclasses import dataclass
+
+from chatsite.accounts.principals import Principal
+from ingestion.models import Document, Passage
+
+STARTS = 3
+LOOKED_AT = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A question, and where its answer comes from."""
+
+    question: str
+    origin: str
+
+
+def starts(principal: Principal) -> list[Start]:
+    """At most three, from different folders or categories where there are any."""
+    newest = Document.objects.visible_to(principal).searchable().order_by("-pk")[:LOOKED_AT]
+    chosen: dict[str, Document] = {}
+    rest: list[Document] = []
+    for document in newest:
+        origin = document.folder or document.category
+        if origin in chosen:
+            rest.append(document)
+        else:
+            chosen[origin] = document
+    documents = [*chosen.values(), *rest][:STARTS]
+    headings = _headings([document.pk for document in documents])
+    return [
+        Start(_question(document, headings.get(document.pk, "")), document.category or document.folder)
+        for document in documents
+    ]
+
+
+def _headings(documents: list[int]) -> dict[int, str]:
+    """A heading from within each document."""
+    rows = Passage.objects.filter(document__in=documents, position__gt=1).exclude(heading="")
+    return dict(rows.order_by("document", "position").distinct("document").values_list("document", "heading"))
+
+
+def _question(document: Document, heading: str) -> str:
+    title = document.title or document.name
+    last = heading.rpartition(" > ")[2].strip(" .:")
+    if last and last.casefold() != title.casefold() and len(last) <= 80:
+        return f"What does “{title}” say about “{last}”?"
+    return f"What are the main points of “{title}”?"

@@ -1,0 +1,181 @@
+"""A conversation as its owner may see it now: exchanges, answers, and the sources still open to them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from chatsite.accounts.principals import Principal
+from history.models import Conversation, Message, Source
+
+from .blocks import BlockSplitter
+from .events import TextDelta
+from .models import Run
+from .naming import name_of, place_of, reading, searched, searching
+from .notes import Note, note_for
+from .rendering import Chip, Citations, plain, render, render_block
+from .runs import journal
+
+STEP_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One row of the list of sources; without a source the reader may not open it (any more)."""
+
+    number: int
+    source: Source | None
+
+    @property
+    def place(self) -> str:
+        return place_of(self.source.label, self.source.heading) if self.source else ""
+
+    @property
+    def folder(self) -> str:
+        return self.source.document.folder if self.source else ""
+
+
+@dataclass
+class Answer:
+    """An answer, rendered from its row; while it is written, from its journal."""
+
+    message: Message
+    sources: Sequence[Source] = ()  # those that the reader may open now, best first
+    labels: Sequence[str] = ()  # of all its sources, also of those
+    run: Run | None = None
+    newest: bool = False
+
+    @property
+    def place(self) -> int:
+        return self.message.position
+
+    @property
+    def running(self) -> bool:
+        return self.message.state in Message.UNFINISHED
+
+    @cached_property
+    def text(self) -> str:
+        """Stored when the answer ends; until then its events have it."""
+        if not self.running or self.run is None:
+            return self.message.content
+        return "".join(event.text for _, event in journal.read(self.run.pk) if isinstance(event, TextDelta))
+
+    @cached_property
+    def citations(self) -> Citations:
+        citations = Citations(self.place, self.chips, list(self.message.citations))
+        citations.read(self.text)
+        return citations
+
+    @cached_property
+    def chips(self) -> Mapping[str, Chip]:
+        named = {row.label: Chip(name_of(row.title, row.label, row.heading)) for row in self.sources}
+        return dict.fromkeys((*self.message.citations, *self.labels), Chip()) | named
+
+    @cached_property
+    def html(self) -> str:
+        """The finished blocks."""
+        if not self.running:
+            return render(self.text, self.citations)
+        return "\n".join(render_block(block, self.citations) for block in self._cut[0])
+
+    @property
+    def tail(self) -> str:
+        """The unfinished block of a running answer, as plain text."""
+        return plain(self._cut[1], self.citations) if self.running else ""
+
+    @cached_property
+    def _cut(self) -> tuple[list[str], str]:
+        splitter = BlockSplitter()
+        return splitter.feed(self.text), splitter.tail
+
+    @cached_property
+    def cited(self) -> list[SourceLine]:
+        """The sources that the text cites, by number."""
+        by_label = {source.label: source for source in self.sources}
+        order = self.citations.order
+        return [SourceLine(number, by_label.get(label)) for number, label in enumerate(order, start=1)]
+
+    @property
+    def quotations_found(self) -> bool:
+        """Whether the words of every cited source were found in it."""
+        return bool(self.cited) and all(line.source and line.source.quotes for line in self.cited)
+
+    @property
+    def status(self) -> str:
+        """What is being done, or what was."""
+        passages, documents = len(self.sources), len({source.document_id for source in self.sources})
+        if not self.running:
+            return searched(self.message.searched_count, passages, documents)
+        if self.message.state == Message.State.STREAMING:
+            return reading(passages, documents)
+        return searching(self.message.searched_count) if self.message.searched_count else "Starting"
+
+    @property
+    def worked(self) -> bool:
+        """Whether a search was made that can be told about."""
+        return bool(self.message.thoughts) and not self.running
+
+    @property
+    def steps(self) -> list[str]:
+        return [step for thought in self.message.thoughts if (step := _step(thought))]
+
+    @property
+    def note(self) -> Note | None:
+        return note_for(self.message)
+
+
+@dataclass
+class Exchange:
+    """A question and what was answered to it: once, or again."""
+
+    question: Message
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def long(self) -> bool:
+        """Whether the question is cut, with “Show all”."""
+        return self.question.content.count("\n") >= 12 or len(self.question.content) > 1_200
+
+
+def _step(thought: Mapping[str, Any]) -> str:
+    description = thought.get("description")
+    if not isinstance(description, str) or not description or len(description) > STEP_LENGTH:
+        return ""
+    return f"{thought.get('title', '')}: {description}"
+
+
+def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer]:
+    """The given answers with their sources: two queries, and one for a run that is still at work."""
+    ids = [message.pk for message in messages]
+    readable: dict[Any, list[Source]] = {}
+    labels: dict[Any, list[str]] = {}
+    visible = Source.objects.visible_to(principal).filter(message__in=ids).select_related("document")
+    for source in visible.order_by("message", "rank"):
+        readable.setdefault(source.message_id, []).append(source)
+    for message_id, label in Source.objects.filter(message__in=ids).values_list("message", "label"):
+        labels.setdefault(message_id, []).append(label)
+    runs = {}
+    if any(message.state in Message.UNFINISHED for message in messages):
+        runs = {
+            run.answer_id: run for run in Run.objects.owned_by(principal).unfinished().filter(answer__in=ids)
+        }
+    return [
+        Answer(message, readable.get(message.pk, ()), labels.get(message.pk, ()), runs.get(message.pk))
+        for message in messages
+    ]
+
+
+def exchanges_of(principal: Principal, conversation: Conversation) -> list[Exchange]:
+    """The whole conversation, in order."""
+    messages = list(conversation.messages.order_by("position"))
+    answers = answers_of(principal, [row for row in messages if row.role == Message.Role.ASSISTANT])
+    if answers:
+        answers[-1].newest = True
+    by_id = {answer.message.pk: answer for answer in answers}
+    exchanges: list[Exchange] = []
+    for message in messages:
+        if message.role == Message.Role.USER:
+            exchanges.append(Exchange(message))
+        elif exchanges:
+            exchanges[-1].answers.append(by_id[message.pk])
+    return exchanges

@@ -1,0 +1,94 @@
+"""The events of one answer, as messages of the portal's socket. No sockets, no database.
+
+Each event becomes one frame `{"seq": …, "messages": […]}`, so that a reader who loses the connection has
+either all of an event or nothing of it. Messages are
+
+- `{"type": "status", "state", "text"}`: what is being done;
+- `{"type": "block", "html", "tail"}`: a finished block, and what stands behind it unfinished;
+- `{"type": "tail", "text"}`: text to add behind; `{"type": "retail", "text"}`: to put in its place;
+- `{"type": "title", "title"}`: of the conversation.
+"""
+
+from typing import Any
+
+from .events import ContextReady, Event, MessageDone, Searching, SourceView, Started, TextDelta, TitleChanged
+from .naming import name_of, reading, searching
+from .rendering import BlockRenderer, Chip, Citations
+
+Json = dict[str, Any]
+
+
+class Transcript:
+    """One answer as it is being followed; `place` is its position in the conversation."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self.seq = 0
+        self.blocks: list[str] = []
+        self.text = ""
+        self._renderer = BlockRenderer(Citations(place))
+        self._shown = ""  # the tail as the reader has it
+        self._status: Json | None = None
+        self._title = ""
+
+    def add(self, seq: int, event: Event) -> list[Json]:
+        """The messages that tell a reader who knows everything before about this event."""
+        self.seq = seq
+        match event:
+            case Started():
+                return self._tell("queued", "Starting")
+            case Searching(readable):
+                return self._tell("queued", searching(readable))
+            case ContextReady(sources):
+                self._name(sources)
+                return self._tell("streaming", reading(len(sources), len({s.document_id for s in sources})))
+            case TextDelta(text):
+                self.text += text
+                return self._written(self._renderer.feed(text))
+            case MessageDone():
+                return self._written(self._renderer.finish())
+            case TitleChanged(title):
+                self._title = title
+                return [{"type": "title", "title": title}]
+            case _:
+                return []
+
+    def finish(self) -> list[Json]:
+        """What is left when the text ended without an end: the tail becomes a block."""
+        return self._written(self._renderer.finish())
+
+    def reset(self) -> Json:
+        """All so far, in one frame, for a reader who comes new."""
+        messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "tail": self._shown}]
+        if self._status:
+            messages.append(self._status)
+        if self._title:
+            messages.append({"type": "title", "title": self._title})
+        return frame(self.seq, messages)
+
+    def _name(self, sources: tuple[SourceView, ...]) -> None:
+        chips = {
+            source.label: Chip(name_of(source.title, source.label, source.heading)) for source in sources
+        }
+        self._renderer = BlockRenderer(Citations(self.place, chips))
+
+    def _tell(self, state: str, text: str) -> list[Json]:
+        self._status = {"type": "status", "state": state, "text": text}
+        return [self._status]
+
+    def _written(self, blocks: list[str]) -> list[Json]:
+        tail = self._renderer.tail
+        shown, self._shown = self._shown, tail
+        if blocks:
+            self.blocks += blocks
+            return [*({"type": "block", "html": html, "tail": ""} for html in blocks[:-1]),
+                    {"type": "block", "html": blocks[-1], "tail": tail}]  # fmt: skip
+        if tail == shown:
+            return []
+        if tail.startswith(shown):
+            return [{"type": "tail", "text": tail[len(shown) :]}]
+        return [{"type": "retail", "text": tail}]
+
+
+def frame(seq: int, messages: list[Json]) -> Json:
+    return {"seq": seq, "messages": messages}

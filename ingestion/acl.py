@@ -1,0 +1,104 @@
+"""Access lists: who may read, stored once for all documents with the same readers."""
+
+import hashlib
+from dataclasses import dataclass
+
+from django.contrib.auth.models import Group
+from django.db import connection, transaction
+from django.db.models import Q
+
+from chatsite.accounts.models import User
+from chatsite.accounts.principals import Principal
+
+from .models import AccessEntry, AccessList, Document
+
+
+@dataclass(frozen=True)
+class Audience:
+    """The readers of a document besides its owner."""
+
+    everyone: bool = False
+    user_ids: frozenset[int] = frozenset()
+    group_ids: frozenset[int] = frozenset()
+
+
+def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
+    """The list of exactly these readers, made if there is none. The owner is always one of them.
+
+    Safe against others who make the same list at the same moment. Users and groups must exist.
+    """
+    entries = _entries(audience, owner_id)
+    digest = _digest(entries)
+    if found := AccessList.objects.filter(digest=digest).first():
+        return found
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO ingestion_accesslist (digest) VALUES (%s)"
+            " ON CONFLICT (digest) DO UPDATE SET digest = excluded.digest RETURNING id",
+            [digest],
+        )
+        access_list = AccessList(pk=cursor.fetchone()[0], digest=digest)
+        # Until this transaction ends the row is ours: who makes the same list waits, then finds it complete.
+        AccessEntry.objects.bulk_create(
+            [AccessEntry(access_list=access_list, user_id=user, group_id=group) for user, group in entries],
+            ignore_conflicts=True,
+        )
+    return access_list
+
+
+def audience_of(document: Document) -> Audience:
+    """Who may read, without the owner's own entry."""
+    entries = document.access_list.entries.all()
+    return Audience(
+        everyone=any(entry.user_id is None and entry.group_id is None for entry in entries),
+        user_ids=frozenset(
+            entry.user_id for entry in entries if entry.user_id and entry.user_id != document.owner_id
+        ),
+        group_ids=frozenset(entry.group_id for entry in entries if entry.group_id),
+    )
+
+
+def set_audience(document: Document, audience: Audience) -> None:
+    """Give the document other readers: one row is written, and the next query of anyone goes by it."""
+    document.access_list = access_list_for(audience, document.owner_id)
+    Document.objects.filter(pk=document.pk).update(access_list=document.access_list)
+
+
+def why_readable(principal: Principal, document: Document) -> list[str]:
+    """Why the caller may read the document, one sentence a reason; empty where they may not."""
+    reasons = []
+    entries = document.access_list.entries.all()
+    named = any(entry.user_id == principal.user_id for entry in entries)
+    if named and document.owner_id == principal.user_id:
+        reasons.append("You added it.")
+    elif named:
+        reasons.append("It is shared with you.")
+    groups = Group.objects.filter(
+        user=principal.user_id, pk__in=[entry.group_id for entry in entries if entry.group_id]
+    )
+    for name in groups.order_by("name").values_list("name", flat=True):
+        reasons.append(f"You are in {name}, and {name} may read it.")
+    if any(entry.user_id is None and entry.group_id is None for entry in entries):
+        reasons.append("Everyone who signs in may read it.")
+    return reasons
+
+
+def people_count(audience: Audience) -> int:
+    """How many active accounts are in the audience."""
+    people = User.objects.filter(is_active=True)
+    if not audience.everyone:
+        people = people.filter(Q(pk__in=audience.user_ids) | Q(groups__in=audience.group_ids)).distinct()
+    return people.count()
+
+
+def _entries(audience: Audience, owner_id: int | None) -> list[tuple[int | None, int | None]]:
+    users = set(audience.user_ids) | ({owner_id} if owner_id else set())
+    entries: list[tuple[int | None, int | None]] = [(None, None)] if audience.everyone else []
+    entries += [(user, None) for user in sorted(users)]
+    entries += [(None, group) for group in sorted(audience.group_ids)]
+    return entries
+
+
+def _digest(entries: list[tuple[int | None, int | None]]) -> str:
+    text = ",".join(f"u{user}" if user else f"g{group}" if group else "everyone" for user, group in entries)
+    return hashlib.sha256(text.encode()).hexdigest()

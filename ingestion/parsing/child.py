@@ -1,0 +1,144 @@
+"""The child process: `python -m ingestion.parsing.child {read|render} PATH …`, started by `process`.
+
+Answers on its standard output: for `render` the image, for `read` JSON lines
+`{"progress": [done, total]}`, `{"section": [anchor, page, heading, text]}`, and at the end
+`{"done": {"title", "language", "pages"}}` or `{"unreadable": "a sentence"}`.
+"""
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from . import markup, office, pdf, plain, slides, web
+from .formats import FORMATS
+from .language import language_of
+from .sections import TITLE_CHARACTERS, Contents, Limits, Section, Unreadable, clean, one_line
+from .sniffing import DAMAGED, check
+
+TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed."
+NO_TEXT = "No text was found in the file."
+PROGRESS_SECONDS = 0.2
+LANGUAGE_SAMPLE = 60_000
+JUNK_TITLES = (
+    "microsoft word",
+    "microsoft powerpoint",
+    "untitled",
+    "powerpoint",
+    "word document",
+    "slide 1",
+    "book1",
+)
+READERS: dict[str, Callable[[Path, Limits], Contents]] = {
+    "word": office.read_word,
+    "sheets": office.read_sheets,
+    "slides": slides.read,
+    "web": web.read,
+    "markup": markup.read,
+    "csv": plain.read_csv,
+    "json": plain.read_json,
+    "text": plain.read_text,
+}
+
+
+def limit_resources(memory: int, seconds: int) -> None:
+    """What the process may use from here on; the time is of its processor, waiting is the parent's to end."""
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def read(path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]], None]) -> None:
+    """Read the file and send what was found. Raises Unreadable."""
+    kind = FORMATS[ending]
+    check(path, kind, limits)
+    if kind.family == "pdf":
+        contents = pdf.read(path, limits, _Progress(send))
+    else:
+        contents = READERS[kind.family](path, limits)
+    sections = [_cleaned(section) for section in contents.sections if section.text.strip()]
+    if not any(character.isalnum() for section in sections for character in section.text):
+        raise Unreadable(NO_TEXT)
+    if sum(len(section.text) for section in sections) > limits.characters:
+        raise Unreadable(f"The file holds more text than is read ({limits.characters:,} characters).")
+    for section in sections:
+        send({"section": [section.anchor, section.page, section.heading, section.text]})
+    send({"done": {"title": _title(contents), "language": _language(sections), "pages": contents.pages}})
+
+
+class _Progress:
+    """Tells of finished pages a few times a second."""
+
+    def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
+        self._send = send
+        self._told = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() - self._told > PROGRESS_SECONDS or done == total:
+            self._told = time.monotonic()
+            self._send({"progress": [done, total]})
+
+
+def _cleaned(section: Section) -> Section:
+    return Section(section.anchor, section.page, one_line(section.heading, 300), clean(section.text).strip())
+
+
+def _title(contents: Contents) -> str:
+    """The title its author gave; "" where programs filled the field in."""
+    title = one_line(contents.title, TITLE_CHARACTERS)
+    junk = title.lower().startswith(JUNK_TITLES) or Path(title).suffix.lower() in {
+        *FORMATS,
+        ".doc",
+        ".ppt",
+        ".xls",
+    }
+    return "" if junk else title
+
+
+def _language(sections: list[Section]) -> str:
+    sample: list[str] = []
+    size = 0
+    for section in sections:
+        sample.append(section.text)
+        size += len(section.text)
+        if size > LANGUAGE_SAMPLE:
+            break
+    return language_of(" ".join(sample))
+
+
+def main(arguments: list[str], output: BinaryIO) -> None:
+    command, path, memory, seconds, *rest = arguments
+    limit_resources(int(memory), int(seconds))
+
+    def send(message: dict[str, Any]) -> None:
+        output.write(json.dumps(message).encode() + b"\n")
+        output.flush()
+
+    try:
+        if command == "render":
+            output.write(pdf.render(Path(path), int(rest[0])))
+        else:
+            ending, *sizes = rest
+            read(Path(path), ending, Limits(*map(int, sizes)), send)
+    except Unreadable as error:
+        if command == "render":
+            sys.exit(1)
+        send({"unreadable": str(error)})
+    except MemoryError:
+        send({"unreadable": TOO_MUCH_MEMORY})
+    except Exception as error:  # whatever a parser throws at a hostile file, its owner gets a sentence
+        sys.stderr.write(f"{type(error).__name__}: {error}"[:500])
+        send({"unreadable": DAMAGED})
+    output.flush()
+
+
+if __name__ == "__main__":
+    # Libraries that print must not write into the answer: it gets a descriptor of its own.
+    answer = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    main(sys.argv[1:], answer)

@@ -1,0 +1,116 @@
+"""PowerPoint files, slide by slide in the order of the show, with tables and speaker's notes."""
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from .sections import Contents, Limits, Section, Unreadable, clean, one_line, table_text
+from .sniffing import DAMAGED
+
+A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+DC = "{http://purl.org/dc/elements/1.1/}"
+MAIN = "ppt/presentation.xml"
+TITLES = frozenset({"title", "ctrTitle"})
+FURNITURE = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
+
+
+def read(path: Path, limits: Limits) -> Contents:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(archive, limits)
+    except (
+        zipfile.BadZipFile,
+        KeyError,
+        ElementTree.ParseError,
+        EOFError,
+        ValueError,
+        NotImplementedError,
+    ) as error:
+        raise Unreadable(DAMAGED) from error
+
+
+def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
+    shown = [element.get(f"{R}id", "") for element in _xml(archive, MAIN).iterfind(f"{P}sldIdLst/{P}sldId")]
+    if len(shown) > limits.pages:
+        raise Unreadable(f"The file has {len(shown):,} slides; at most {limits.pages:,} are read.")
+    targets = _relations(archive, MAIN)
+    contents = Contents(pages=len(shown), title=_title(archive))
+    for number, identifier in enumerate(shown, 1):
+        part = targets[identifier][1]
+        heading, blocks = _slide(_xml(archive, part).iter())
+        notes = [
+            target for kind, target in _relations(archive, part).values() if kind.endswith("/notesSlide")
+        ]
+        for note in notes:
+            said = "\n".join(_slide(_xml(archive, note).iter())[1])
+            blocks.extend([f"Notes: {said}"] if said else [])
+        text = "\n\n".join([heading, *blocks] if heading else blocks)
+        contents.title = contents.title or heading
+        if text:
+            contents.sections.append(Section(f"slide={number}", number, heading, text))
+    return contents
+
+
+def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
+    return ElementTree.fromstring(archive.read(name))  # noqa: S314 - expat stops entity bombs; memory is limited
+
+
+def _relations(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
+    """Kind and target of each relation of a part, by id; targets outside the file are left out."""
+    folder, name = posixpath.split(part)
+    rels = f"{folder}/_rels/{name}.rels"
+    if rels not in archive.namelist():
+        return {}
+    return {
+        element.get("Id", ""): (
+            element.get("Type", ""),
+            posixpath.normpath(posixpath.join("/", folder, element.get("Target", ""))).lstrip("/"),
+        )
+        for element in _xml(archive, rels)
+        if element.get("TargetMode") != "External"
+    }
+
+
+def _title(archive: zipfile.ZipFile) -> str:
+    if "docProps/core.xml" not in archive.namelist():
+        return ""
+    return _xml(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
+
+
+def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
+    """The slide's title, and its other texts and tables in their order."""
+    heading, blocks = "", []
+    for element in elements:
+        if element.tag == f"{A}tbl":
+            blocks.append(
+                table_text(
+                    [
+                        ["\n".join(_paragraphs(cell)) for cell in row.iterfind(f"{A}tc")]
+                        for row in element.iterfind(f"{A}tr")
+                    ]
+                )
+            )
+        elif element.tag == f"{P}sp":
+            placeholder = element.find(f"{P}nvSpPr/{P}nvPr/{P}ph")
+            kind = placeholder.get("type", "") if placeholder is not None else ""
+            text = "\n".join(_paragraphs(element))
+            if kind in TITLES and not heading:
+                heading = one_line(text, 300)
+            elif text and kind not in FURNITURE:
+                blocks.append(text)
+    return heading, [block for block in blocks if block]
+
+
+def _paragraphs(element: ElementTree.Element) -> Iterator[str]:
+    for paragraph in element.iter(f"{A}p"):
+        words = (
+            run.text or "" if run.tag == f"{A}t" else " "
+            for run in paragraph.iter()
+            if run.tag in (f"{A}t", f"{A}br")
+        )
+        if text := one_line(clean("".join(words)), 20_000):
+            yield text

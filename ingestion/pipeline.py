@@ -1,0 +1,250 @@
+"""The way of a document: file, reading, passages, vectors; and out again.
+
+A document and the job that reads it commit together. Reading happens outside any transaction; what it found
+replaces the former passages in one.
+"""
+
+import contextlib
+import errno
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from django.conf import settings
+from django.core.files import File
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.types import JSONValue
+
+from chatsite.accounts.models import User
+
+from . import files, reading
+from .acl import Audience, access_list_for
+from .embedding import EmbeddingError
+from .models import Document, Passage, Vector
+from .naming import UploadRefused, file_name, folder_name
+from .parsing.formats import format_of
+from .parsing.sections import Unreadable, clean
+
+__all__ = [
+    "TryAgain",
+    "UploadRefused",
+    "add_document",
+    "delete_document",
+    "read_document",
+    "replace_file",
+    "retry",
+]
+
+logger = logging.getLogger(__name__)
+
+READING_LOCK = 0x696E6765  # first half of the advisory locks of documents that are being read
+WAIT_SECONDS = 0.2
+TASK = "ingestion.read"
+QUEUE = "ingestion"
+
+LOST = "The file is missing on the server. Add it again."
+BROKEN = "It could not be read because of a fault on the server, which is in its log. Read it again later."
+DELAYED = "Reading is delayed by a fault on the server and is tried again by itself."
+
+
+class TryAgain(Exception):
+    """Something around the document failed, not the document: reading it later may succeed."""
+
+
+def add_document(
+    upload: "File[bytes]",
+    name: str,
+    *,
+    owner: User | None,
+    audience: Audience,
+    folder: str = "",
+    category: str = "",
+) -> Document:
+    """Keep the file, and create its document together with the job that reads it. Raises UploadRefused."""
+    name, folder = file_name(name), folder_name(folder)
+    kind = format_of(name)
+    stored = _store(upload)
+    try:
+        with transaction.atomic():
+            document = Document.objects.create(
+                owner=owner,
+                access_list=access_list_for(audience, owner.pk if owner else None),
+                folder=folder,
+                name=name,
+                category=clean(category).strip()[:100],
+                file=stored.name,
+                media_type=kind.media_type if kind else "application/octet-stream",
+                size=stored.size,
+                sha256=stored.sha256,
+            )
+            _defer(document)
+    except BaseException:
+        files.remove(stored.name)
+        raise
+    return document
+
+
+def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | int]:
+    """Have another file read in the document's place; until that has succeeded it stays as it is.
+
+    Returns what `read_document` takes as `replacement`. Raises UploadRefused.
+    """
+    stored = _store(upload)
+    try:
+        with transaction.atomic():
+            _requeue(document, stored)
+    except BaseException:
+        files.remove(stored.name)
+        raise
+    return asdict(stored)
+
+
+def retry(document: Document) -> None:
+    """Have the document read again; what is found in it until then stays."""
+    with transaction.atomic():
+        _requeue(document, None)
+
+
+def delete_document(document: Document) -> None:
+    """Delete rows, vectors, the file and the images of its pages."""
+    with transaction.atomic():
+        reading.long_statements()
+        locked = Document.objects.select_for_update().filter(pk=document.pk).first()
+        if locked is None:
+            return
+        # Vectors first and in one statement each: Django would fetch every passage to follow its vectors.
+        Vector.objects.filter(document=locked).delete()
+        passages = Passage.objects.filter(document=locked)
+        passages._raw_delete(passages.db)
+        locked.delete()
+        transaction.on_commit(lambda: files.remove(str(locked.file.name)))
+
+
+def read_document(document_id: int, replacement: dict[str, str | int] | None = None) -> None:
+    """The job's work: read the file and put its passages in the place of the former ones.
+
+    `replacement` (the fields of `files.Stored`) is the file to take the place of the document's own. What is
+    wrong with the file ends as `failed` with a reason. Whoever else reads the document is waited for, and
+    what they finished is not done again. Raises TryAgain.
+    """
+    stored = files.Stored(**replacement) if replacement else None  # type: ignore[arg-type]
+    with _alone(document_id):
+        document = _to_read(document_id, stored)
+        if document is None:
+            return
+        try:
+            reading.read(document, stored)
+        except (Unreadable, EmbeddingError) as error:
+            if isinstance(error, EmbeddingError) and error.passing:
+                _delay(document_id, str(error))
+                raise TryAgain from error
+            _fail(document_id, str(error), stored)
+        except FileNotFoundError:
+            _fail(document_id, LOST, stored)
+        except (OperationalError, InterfaceError, OSError) as error:
+            _delay(document_id, DELAYED)
+            raise TryAgain from error
+        except Exception:
+            logger.exception("Reading a document failed.", extra={"document": document_id})
+            _fail(document_id, BROKEN, stored)
+
+
+def forget_jobs(document: Document) -> None:
+    """Take jobs that nobody has begun out of the queue: their work has been done here."""
+    jobs = ProcrastinateJob.objects.filter(lock=_lock_name(document.pk), status="todo")
+    for job_id in jobs.values_list("pk", flat=True):
+        app.job_manager.cancel_job_by_id(job_id, delete_job=True)
+
+
+def give_up(document_id: int, replacement: dict[str, str | int] | None = None) -> None:
+    """End the attempts to read a document that something around it has prevented."""
+    stored = files.Stored(**replacement) if replacement else None  # type: ignore[arg-type]
+    _fail(document_id, BROKEN, stored)
+
+
+def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
+    """The document, where this job's work is still to be done."""
+    document = Document.objects.filter(pk=document_id).first()
+    if document is None:
+        if stored:
+            files.remove(stored.name)
+        return None
+    if stored:
+        return document if files.path_of(stored.name).exists() and document.file.name != stored.name else None
+    return document if document.status in Document.UNFINISHED else None
+
+
+def _store(upload: "File[bytes]") -> files.Stored:
+    limit = settings.DOCUMENT_MAX_BYTES
+    try:
+        return files.store(upload, limit)
+    except files.TooLarge:
+        raise UploadRefused(
+            "too_large", f"The file is larger than {limit / 1_000_000:g} MB and was not taken."
+        ) from None
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise UploadRefused("storage_full", "There is no room for the file on the server.") from error
+
+
+def _requeue(document: Document, stored: files.Stored | None) -> None:
+    # The caller holds the transaction.
+    Document.objects.filter(pk=document.pk).update(
+        status=Document.Status.WAITING,
+        reason="",
+        progress_done=0,
+        progress_total=0,
+        changed_at=timezone.now(),
+    )
+    _defer(document, asdict(stored) if stored else None)
+
+
+def _defer(document: Document, replacement: dict[str, str | int] | None = None) -> None:
+    task = app.configure_task(TASK, queue=QUEUE, lock=_lock_name(document.pk))
+    arguments: dict[str, JSONValue] = {
+        "document_id": document.pk,
+        "replacement": {**replacement} if replacement else None,
+    }
+    task.defer(**arguments)
+
+
+def _lock_name(document_id: int) -> str:
+    return f"document-{document_id}"
+
+
+@contextlib.contextmanager
+def _alone(document_id: int) -> Iterator[None]:
+    """Wait until nobody else reads the document; PostgreSQL forgets the lock of whoever dies."""
+    key = [READING_LOCK, document_id % 2**31]
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", key)
+            if cursor.fetchone()[0]:
+                break
+            time.sleep(WAIT_SECONDS)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(DatabaseError, InterfaceError), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
+
+
+def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
+    if stored:
+        reason = f"The new file was not taken, the former stays. {reason}"
+    Document.objects.filter(pk=document_id).update(
+        status=Document.Status.FAILED, reason=reason[:300], progress_done=0, progress_total=0,
+        changed_at=timezone.now(),
+    )  # fmt: skip
+    if stored:
+        files.remove(stored.name)
+
+
+def _delay(document_id: int, reason: str) -> None:
+    with contextlib.suppress(DatabaseError, InterfaceError):  # the database may be what has failed
+        Document.objects.filter(pk=document_id).update(status=Document.Status.WAITING, reason=reason[:300])

@@ -1,0 +1,103 @@
+"""One reading of a document: its file to passages and vectors, and all of them into the database at once."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from django.db import connection, transaction
+from django.utils import timezone
+
+from . import files
+from .embedding import Vectors, active_space, embedder
+from .indexing import NewPassage, pieces_of, write_passages
+from .models import Document
+from .naming import title_of
+from .parsing import process
+from .parsing.formats import FORMATS, ending_of
+from .parsing.sections import Unreadable
+from .splitting import passages_of
+
+PROGRESS_SECONDS = 0.5
+PIECES_AT_ONCE = 512
+WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
+
+
+def read(document: Document, stored: files.Stored | None) -> None:
+    """Read the document, or the file that is to take its place, and swap what it held for what was found.
+
+    Raises Unreadable, EmbeddingError, and whatever fails around the document.
+    """
+    ending = ending_of(document.name)
+    if ending not in FORMATS:
+        known = ", ".join(sorted({kind.name for kind in FORMATS.values()}))
+        what = f"files ending in {ending}" if ending else "files without an ending"
+        raise Unreadable(f"Documents are not made of {what[:60]}. What can be read: {known}.")
+    progress = _Progress(document.pk)
+    progress(Document.Status.READING, 0, 0)
+    path = files.path_of(stored.name if stored else str(document.file.name))
+    reading = process.read(path, ending, lambda done, total: progress(Document.Status.READING, done, total))
+    passages = list(passages_of(reading.sections))
+    title = reading.title or title_of(document.name)
+    vectors = _embed(passages, title, lambda done, total: progress(Document.Status.INDEXING, done, total))
+    document.title, document.language, document.page_count = title, reading.language, reading.pages
+    _swap(document, stored, passages, vectors)
+
+
+def _embed(passages: list[NewPassage], title: str, on_progress: Callable[[int, int], None]) -> list[Vectors]:
+    """One array of vectors for each passage."""
+    pieces = [pieces_of(passage, title) for passage in passages]
+    flat = [piece for group in pieces for piece in group]
+    arrays = []
+    for start in range(0, len(flat), PIECES_AT_ONCE):
+        on_progress(start, len(flat))
+        arrays.append(embedder().embed(flat[start : start + PIECES_AT_ONCE]))
+    ends = np.cumsum([len(group) for group in pieces])[:-1]
+    return list(np.split(np.concatenate(arrays), ends))
+
+
+def _swap(
+    document: Document, stored: files.Stored | None, passages: list[NewPassage], vectors: list[Vectors]
+) -> None:
+    """Put the new passages, and the new file where there is one, in the place of the old, at once."""
+    active_space()  # made, if it must be, before the transaction that everything waits for
+    with transaction.atomic():
+        long_statements()
+        current = (
+            Document.objects.select_for_update().filter(pk=document.pk, version=document.version).first()
+        )
+        if current is None:  # deleted meanwhile
+            if stored:
+                transaction.on_commit(lambda: files.remove(stored.name))
+            return
+        write_passages(document, passages, vectors)
+        changes = {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
+        Document.objects.filter(pk=document.pk).update(
+            title=document.title, language=document.language, page_count=document.page_count,
+            version=document.version + 1, status=Document.Status.READY, reason="", changed_at=timezone.now(),
+            progress_done=0, progress_total=0, **changes,
+        )  # fmt: skip
+        if stored:
+            transaction.on_commit(lambda: files.remove(str(current.file.name)))
+
+
+def long_statements() -> None:
+    """Let the statements of this transaction take minutes."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [WRITING_TIMEOUT])
+
+
+class _Progress:
+    """Writes how far reading has come, each change of status at once, numbers twice a second."""
+
+    def __init__(self, document_id: int) -> None:
+        self._document_id = document_id
+        self._status = ""
+        self._written = 0.0
+
+    def __call__(self, status: str, done: int, total: int) -> None:
+        if status == self._status and time.monotonic() - self._written < PROGRESS_SECONDS:
+            return
+        self._status, self._written = status, time.monotonic()
+        Document.objects.filter(pk=self._document_id, status__in=Document.UNFINISHED).update(
+            status=status, progress_done=done, progress_total=total
+        )

@@ -1,0 +1,61 @@
+"""The jobs of the worker: reading documents, taking up what a killed worker left, clearing files away."""
+
+import time
+
+from asgiref.sync import async_to_sync
+from procrastinate import JobContext, RetryStrategy
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from . import files, pipeline
+from .models import Document
+
+ATTEMPTS = 6
+RETRYING = RetryStrategy(max_attempts=ATTEMPTS, exponential_wait=4, retry_exceptions=[pipeline.TryAgain])
+ORPHAN_SECONDS = 86_400
+
+
+@app.task(name=pipeline.TASK, queue=pipeline.QUEUE, retry=RETRYING, pass_context=True)
+def read(context: JobContext, document_id: int, replacement: dict[str, str | int] | None = None) -> None:
+    """Read one document; faults around it are tried again after 4, 16, 64, 256 and 1,024 seconds."""
+    try:
+        pipeline.read_document(document_id, replacement)
+    except pipeline.TryAgain:
+        if context.job.attempts + 1 >= ATTEMPTS:
+            pipeline.give_up(document_id, replacement)
+        raise
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="ingestion.recover_stalled_jobs", queue=pipeline.QUEUE, queueing_lock="recover-stalled-jobs")
+async def recover(timestamp: int) -> None:
+    await _retry_stalled_jobs()
+
+
+@app.periodic(cron="17 3 * * *")
+@app.task(name="ingestion.remove_orphans", queue=pipeline.QUEUE, queueing_lock="remove-orphans")
+def remove_orphans(timestamp: int) -> None:
+    """Remove files that belong to nothing: a process died between writing or using one and saying so."""
+    kept = set(Document.objects.values_list("file", flat=True))
+    jobs = ProcrastinateJob.objects.filter(task_name=pipeline.TASK, status__in=["todo", "doing"])
+    kept |= {
+        (arguments.get("replacement") or {}).get("name") for arguments in jobs.values_list("args", flat=True)
+    }
+    for name in files.names_older_than(ORPHAN_SECONDS, time.time()):
+        if name not in kept:
+            files.remove(name)
+
+
+def recover_stalled_jobs() -> int:
+    """Put the jobs of workers that died back into the queue; how many there were.
+
+    For the start of a worker; while one runs it does so itself every minute.
+    """
+    return async_to_sync(_retry_stalled_jobs)()
+
+
+async def _retry_stalled_jobs() -> int:
+    stalled = list(await app.job_manager.get_stalled_jobs(queue=pipeline.QUEUE))
+    for job in stalled:
+        await app.job_manager.retry_job(job)
+    return len(stalled)

@@ -1,6 +1,6 @@
 """The chat doors of the REST API: whole answers and streams, in the dialect that the caller speaks."""
 
-from typing import Any
+from typing import Any, cast
 
 import jiter
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
@@ -56,7 +56,9 @@ class ExchangeView(APIView):
         code, body = dialect.whole(whole)
         return JsonResponse(body, status=code)
 
-    async def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    async def dispatch(  # type: ignore[override]
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
         self.args, self.kwargs = args, kwargs
         if request.method == "POST":
             return await self.post(request)
@@ -87,7 +89,7 @@ class ExchangeView(APIView):
             return response
 
     def _accept(self, request: Request, dialect: Dialect) -> Accepted:
-        principal: Principal = request.auth
+        principal = cast(Principal, request.auth)
         key = request.headers.get("Idempotency-Key") or None
         if key is not None and len(key) > KEY_LENGTH:
             raise InvalidRequest(f"The Idempotency-Key is longer than {KEY_LENGTH} characters.")

@@ -32,8 +32,7 @@ from .events import (
     Usage,
 )
 from .llm import ChatModel, ModelError, Prompt, Text, TokenCount, configured_model
-from .llm.protocol import instructions
-from .llm.quoting import NOTHING_FITS
+from .llm.protocol import NOTHING_FITS, instructions
 from .quotations import quotes
 from .requests import ChatRequest, Turn
 
@@ -90,45 +89,67 @@ async def _search(exchange: Exchange, model: ChatModel) -> tuple[str, Found]:
     return query, found
 
 
+@dataclass(slots=True)
+class _Outcome:
+    """How the model's text ended."""
+
+    reason: str = ""
+    usage: TokenCount | None = None
+    error: ModelError | None = None
+
+
 async def _written(model: ChatModel, prompt: Prompt) -> AsyncGenerator[Event, None]:
-    """The text with verified citations, then MessageDone."""
-    citations = CitationFilter(source.label for source in prompt.sources)
-    length, reason, usage = 0, "", None
+    """The text with verified citations, then MessageDone. Raises ModelError, after all the text that came."""
     if not prompt.sources and not prompt.earlier:
         # Without sources and without a conversation a model could only invent.
         yield TextDelta(NOTHING_FITS)
         yield MessageDone("stop", ())
         return
-    async with aclosing(model.answer(prompt)) as parts:
-        async for part in parts:
-            if isinstance(part, Text):
-                safe = citations.feed(part.text)[: settings.ANSWER_MAX_CHARACTERS - length]
-                length += len(safe)
-                if safe:
-                    yield TextDelta(safe)
-                if length >= settings.ANSWER_MAX_CHARACTERS:
-                    reason = "length"
-                    break
-            elif isinstance(part, TokenCount):
-                usage = part
-            else:
-                reason = part.reason
-    if rest := citations.flush()[: settings.ANSWER_MAX_CHARACTERS - length]:
-        length += len(rest)
-        yield TextDelta(rest)
+    citations = CitationFilter(source.label for source in prompt.sources)
+    outcome = _Outcome()
+    length = 0
+    async with aclosing(_verified(model, prompt, citations, outcome)) as pieces:
+        async for piece in pieces:
+            safe = piece[: settings.ANSWER_MAX_CHARACTERS - length]
+            length += len(safe)
+            if safe:
+                yield TextDelta(safe)
+            if length >= settings.ANSWER_MAX_CHARACTERS:
+                outcome.reason = "length"
+                break
+    if outcome.error:
+        raise outcome.error
     if not length:
         raise ModelError("empty_answer")
-    if not reason:
+    if not outcome.reason:
         raise ModelError("interrupted")
-    yield MessageDone(reason, tuple(citations.cited))
-    if usage:
-        yield Usage(usage.prompt, usage.completion)
+    yield MessageDone(outcome.reason, tuple(citations.cited))
+    if outcome.usage:
+        yield Usage(outcome.usage.prompt, outcome.usage.completion)
+
+
+async def _verified(
+    model: ChatModel, prompt: Prompt, citations: CitationFilter, outcome: _Outcome
+) -> AsyncGenerator[str, None]:
+    """Pieces of text, some of them empty; also what was held back when the model failed."""
+    try:
+        async with aclosing(model.answer(prompt)) as parts:
+            async for part in parts:
+                if isinstance(part, Text):
+                    yield citations.feed(part.text)
+                elif isinstance(part, TokenCount):
+                    outcome.usage = part
+                else:
+                    outcome.reason = part.reason
+    except ModelError as error:
+        outcome.error = error
+    yield citations.flush()
 
 
 async def _afterwards(
     exchange: Exchange, model: ChatModel, prompt: Prompt, text: str
 ) -> AsyncGenerator[Event, None]:
-    """What helps to go on: follow-up questions, and a title for a new conversation, asked for side by side."""
+    """What helps to go on, asked for side by side: follow-up questions, and a new conversation’s title."""
     wants_followups = exchange.request.options.followups and bool(prompt.sources)
     followups = model.followups(prompt, text) if wants_followups else _nothing()
     questions, title = await asyncio.gather(followups, _title(exchange, model))

@@ -9,7 +9,7 @@ TitleChanged and Usage where there are any, and one of Finished or Failed at the
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, get_args
 
 Json = dict[str, Any]
 
@@ -117,16 +117,20 @@ class Failed:
 
 
 Event = (
-    Started | Searching | ContextReady | TextDelta | MessageDone | FollowUps | TitleChanged | Usage | Finished | Failed
-)  # fmt: skip
+    Started
+    | Searching
+    | ContextReady
+    | TextDelta
+    | MessageDone
+    | FollowUps
+    | TitleChanged
+    | Usage
+    | Finished
+    | Failed
+)
 TERMINAL = (Finished, Failed)
 
-_KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        Started, Searching, ContextReady, TextDelta, MessageDone, FollowUps, TitleChanged, Usage, Finished, Failed,
-    )
-}  # fmt: skip
+_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
 def to_json(event: Event) -> list[Any]:

@@ -28,7 +28,7 @@ def quotes(answer: str, sources: Sequence[SourceView]) -> dict[int, list[Span]]:
 
 
 def best_span(statement: str, content: str) -> Span | None:
-    """The sentence of `content` that shares most words with the statement; the statement itself if it stands there."""
+    """The statement itself where it stands in `content`, else the sentence that shares most words with it."""
     literal = _literal(statement, content)
     if literal:
         return literal

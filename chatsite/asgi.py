@@ -13,11 +13,13 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from django.urls import get_resolver  # noqa: E402
 
 from chat.routing import websocket_urlpatterns  # noqa: E402
+from chatsite.lifespan import lifespan  # noqa: E402
 from chatsite.limits import BodyLimit, LengthHandler  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
         "http": BodyLimit(LengthHandler()),
+        "lifespan": lifespan,
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

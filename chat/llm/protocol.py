@@ -9,6 +9,10 @@ from typing import Protocol
 from chat.events import SourceView
 from chat.requests import Turn
 
+NOTHING_FITS = (
+    "Nothing in the documents you may read answers this. Try other words, or ask who keeps the document."
+)
+
 
 @cache
 def instructions(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Answers without a language model: the best sentences of the documents, word for word, each with its citation."""
+"""Answers without a language model: the best sentences of the documents, each with its citation."""
 
 import asyncio
 import re
@@ -11,19 +11,17 @@ from chat.events import SourceView
 from chat.requests import Turn
 from chatsite.database import in_database
 
-from .protocol import End, Part, Prompt, Text
+from .protocol import NOTHING_FITS, End, Part, Prompt, Text
 
 NOTICE = "No language model is connected, so the answer quotes the documents word for word."
-NOTHING_FITS = (
-    "Nothing in the documents you may read answers this. Try other words, or ask who keeps the document."
-)
 SENTENCES = 2
 FOLLOWUPS = 3
 TITLE_LENGTH = 60
 
 # A question that leans on what was said before: it begins by going on, or names nothing by itself.
 _GOES_ON = re.compile(
-    r"\s*(and|also|but|or|what about|how about|what if|und|auch|aber|was ist mit|wie ist es|et|mais|y|e|en)\b",
+    r"\s*(and|also|but|or|what about|how about|what if|"
+    r"und|auch|aber|was ist mit|wie ist es|et|mais|y|e|en)\b",
     re.I,
 )
 _POINTS_BACK = re.compile(

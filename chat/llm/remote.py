@@ -85,9 +85,10 @@ class RemoteModel:
         deadlines = Deadlines(
             settings.ANSWER_FIRST_TOKEN_SECONDS, settings.ANSWER_IDLE_SECONDS, settings.ANSWER_TOTAL_SECONDS
         )
+        conversation: Any = messages(prompt)
         request = client().chat.completions.with_streaming_response.create(
             model=self.name,
-            messages=messages(prompt),  # type: ignore[arg-type]
+            messages=conversation,
             temperature=prompt.temperature,
             stream=True,
             stream_options={"include_usage": True},
@@ -122,7 +123,7 @@ class RemoteModel:
         return prompt
 
     async def _side(self, name: str, told: list[dict[str, str]]) -> str:
-        """A short text beside the answer; empty where the model fails, since the answer does not depend on it."""
+        """A short text beside the answer; empty where the model fails: the answer does not need it."""
         conversation: Any = [{"role": "system", "content": instructions(name)}, *told]
         try:
             async with asyncio.timeout(SIDE_SECONDS):

@@ -43,8 +43,8 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
     if run_id is not None:
         expired = expired.filter(pk=run_id)
     closed = 0
-    for run_id in expired.values_list("pk", flat=True):
-        closed += _close_dead(run_id)
+    for dead in expired.values_list("pk", flat=True):
+        closed += _close_dead(dead)
     return closed
 
 

@@ -1,4 +1,4 @@
-"""The answers that this process writes: their tasks, their events in memory, and the one writer to the journal.
+"""The answers that this process writes: their tasks, their events, and the one writer to the journal.
 
 Everything here runs on one event loop and never waits for a reader.
 """

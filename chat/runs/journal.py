@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -49,8 +50,8 @@ def _without_passages(event: Event) -> Event:
 
 
 def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
-    """Renew leases and append events; the answer says of each run that is still ours whether it is to stop."""
-    parameters = {
+    """Renew leases and append events; says of each run that is still ours whether it is to stop."""
+    parameters: dict[str, Any] = {
         "lease": settings.LEASE_SECONDS,
         "runs": list(runs),
         "entry_runs": [batch.run_id for batch in batches],

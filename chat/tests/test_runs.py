@@ -1,0 +1,320 @@
+"""The life of an answer, on the real database and one event loop."""
+
+import asyncio
+from contextlib import aclosing
+from datetime import timedelta
+from uuid import uuid4
+
+from django.test import TransactionTestCase, override_settings
+from django.utils import timezone
+
+from chat import runs
+from chat.errors import Refused
+from chat.events import ContextReady, Failed, Finished, Started, TextDelta
+from chat.llm import ModelError, use_model
+from chat.llm.scripted import ScriptedModel
+from chat.models import JournalEntry, Run
+from chat.requests import ChatRequest, Options
+from chat.runs.generating import generations
+from chatsite.database import in_database
+from history.models import Conversation, Message, Source
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+WORDS = [f"word{number} " for number in range(40)]
+
+
+def ask(principal, text="Carry over leave until when?", conversation=None, **values):
+    return runs.begin(principal, ChatRequest(text, conversation), **values)
+
+
+async def collect(principal, run_id, after=0):
+    async with aclosing(runs.follow(principal, run_id, after)) as numbered:
+        return [item async for item in numbered]
+
+
+def text_of(numbered):
+    return "".join(event.text for _, event in numbered if isinstance(event, TextDelta))
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class RunTests(TransactionTestCase):
+    def setUp(self):
+        self.user = make_user("asker")
+        self.principal = command_principal(self.user)
+        self.document = make_document(everyone=True)
+
+    async def answered(self, model, text="Carry over leave until when?", **values):
+        with use_model(model):
+            accepted = await in_database(ask, self.principal, text, **values)
+            runs.start(accepted)
+            return accepted, await collect(self.principal, accepted.id)
+
+    async def message(self, accepted):
+        return await in_database(Message.objects.get, pk=accepted.answer_id)
+
+    async def test_an_answer_is_followed_stored_and_complete(self):
+        model = ScriptedModel(words=["Five ", "days [guide.md]."], suggestions=["And sick pay?"])
+        accepted, numbered = await self.answered(model)
+        events = [event for _, event in numbered]
+        self.assertIsInstance(events[0], Started)
+        self.assertEqual(events[-1], Finished("complete"))
+        self.assertEqual([number for number, _ in numbered], list(range(1, len(numbered) + 1)))
+        message = await self.message(accepted)
+        self.assertEqual(
+            (message.state, message.content, message.finish_reason),
+            ("complete", "Five days [guide.md].", "stop"),
+        )
+        self.assertEqual((message.citations, message.followups), (["guide.md"], ["And sick pay?"]))
+        self.assertEqual(message.searched_count, 1)
+        conversation = await in_database(Conversation.objects.get, pk=accepted.conversation_id)
+        self.assertEqual(conversation.title, "Carry over leave until when?")
+        source = await in_database(Source.objects.get, message=accepted.answer_id)
+        self.assertEqual(source.document_id, self.document.pk)
+
+    async def test_a_reader_that_leaves_costs_the_answer_nothing(self):
+        with use_model(ScriptedModel(words=WORDS, pause=0.005)):
+            accepted = await in_database(ask, self.principal)
+            runs.start(accepted)
+            async with aclosing(runs.follow(self.principal, accepted.id)) as numbered:
+                async for _, event in numbered:
+                    if isinstance(event, TextDelta):
+                        break
+            later = await collect(self.principal, accepted.id)
+        self.assertEqual(text_of(later), "".join(WORDS))
+        self.assertEqual((await self.message(accepted)).state, "complete")
+
+    async def test_readers_join_where_they_left(self):
+        with use_model(ScriptedModel(words=WORDS, pause=0.002)):
+            accepted = await in_database(ask, self.principal)
+            runs.start(accepted)
+            whole = await collect(self.principal, accepted.id)
+        for after in (0, 1, 5, len(whole) - 2):
+            self.assertEqual(await collect(self.principal, accepted.id, after), whole[after:])
+
+    async def test_another_process_reads_the_same_from_the_journal(self):
+        with use_model(ScriptedModel(words=WORDS, pause=0.01)):
+            accepted = await in_database(ask, self.principal)
+            runs.start(accepted)
+            live = generations().live.pop(accepted.id)  # hides it from the reader, not from its own task
+            elsewhere = asyncio.create_task(collect(self.principal, accepted.id))
+            await asyncio.sleep(0.05)
+            generations().live[accepted.id] = live
+            numbered = await elsewhere
+        self.assertEqual(text_of(numbered), "".join(WORDS))
+        self.assertEqual(numbered[-1][1], Finished("complete"))
+        context = next(event for _, event in numbered if isinstance(event, ContextReady))
+        self.assertEqual([source.label for source in context.sources], ["guide.md"])
+
+    async def test_after_the_end_the_exchange_is_told_from_its_message(self):
+        accepted, _ = await self.answered(ScriptedModel(words=["Five days."]))
+        await in_database(JournalEntry.objects.all().delete)
+        numbered = await collect(self.principal, accepted.id, after=3)
+        self.assertEqual(numbered[0][0], 1)
+        self.assertEqual((text_of(numbered), numbered[-1][1]), ("Five days.", Finished("complete")))
+
+    async def test_a_stop_keeps_the_text_and_closes_the_model(self):
+        model = ScriptedModel(words=WORDS * 10, pause=0.01)
+        with use_model(model):
+            accepted = await in_database(ask, self.principal)
+            runs.start(accepted)
+            await asyncio.sleep(0.2)
+            await in_database(runs.request_stop, self.principal, accepted.id)
+            numbered = await collect(self.principal, accepted.id)
+        self.assertEqual(numbered[-1][1], Finished("stopped"))
+        message = await self.message(accepted)
+        self.assertEqual(message.state, "stopped")
+        self.assertTrue(message.content and "".join(WORDS * 10).startswith(message.content))
+        self.assertEqual((message.content, model.closed), (text_of(numbered), 1))
+
+    async def test_stopping_twice_or_too_late_changes_nothing(self):
+        accepted, _ = await self.answered(ScriptedModel(words=["Five."]))
+        await in_database(runs.request_stop, self.principal, accepted.id)
+        await in_database(runs.request_stop, self.principal, accepted.id)
+        self.assertEqual((await self.message(accepted)).state, "complete")
+
+    async def test_a_model_that_fails_before_its_text_leaves_a_failed_message(self):
+        accepted, numbered = await self.answered(
+            ScriptedModel(words=[], error=ModelError("upstream_unavailable")), request_id="ref-1"
+        )
+        self.assertEqual(numbered[-1][1], Failed("failed", "upstream_unavailable", "ref-1"))
+        self.assertEqual((await self.message(accepted)).state, "failed")
+
+    async def test_a_model_that_fails_in_the_middle_leaves_its_text_interrupted(self):
+        accepted, _ = await self.answered(
+            ScriptedModel(words=["Half "], error=ModelError("upstream_timeout"))
+        )
+        message = await self.message(accepted)
+        self.assertEqual(
+            (message.state, message.content, message.error_code), ("interrupted", "Half ", "upstream_timeout")
+        )
+
+    async def test_a_text_without_a_finish_reason_is_interrupted_and_none_at_all_failed(self):
+        accepted, _ = await self.answered(ScriptedModel(words=["Half"], reason=None))
+        self.assertEqual((await self.message(accepted)).state, "interrupted")
+        accepted, _ = await self.answered(ScriptedModel(words=[], reason=None))
+        message = await self.message(accepted)
+        self.assertEqual((message.state, message.error_code), ("failed", "empty_answer"))
+
+    async def test_a_programming_error_is_told_in_fixed_words(self):
+        with self.assertLogs("chat.runs.generating", "ERROR"):
+            accepted, numbered = await self.answered(
+                ScriptedModel(words=["a"], error=ZeroDivisionError("secret"))
+            )
+        self.assertEqual(numbered[-1][1].code, "internal")
+        self.assertEqual((await self.message(accepted)).state, "interrupted")
+
+    async def test_a_shutdown_interrupts_and_keeps_the_text(self):
+        with use_model(ScriptedModel(words=WORDS * 10, pause=0.01)):
+            accepted = await in_database(ask, self.principal)
+            runs.start(accepted)
+            await asyncio.sleep(0.2)
+            await runs.shutdown()
+        message = await self.message(accepted)
+        self.assertEqual(message.state, "interrupted")
+        self.assertTrue(message.content)
+
+    async def test_text_reaches_the_database_while_it_is_written(self):
+        with use_model(ScriptedModel(words=WORDS, pause=0.02)):
+            accepted = await in_database(ask, self.principal)
+            runs.start(accepted)
+            stored = []
+            for _ in range(200):
+                stored = await in_database(
+                    lambda: list(JournalEntry.objects.values_list("events", flat=True))
+                )
+                if "word3" in str(stored):
+                    break
+                await asyncio.sleep(0.01)
+            self.assertIn("word3", str(stored))
+            self.assertNotIn("carry over five days", str(stored))  # no passage text in the journal
+            await collect(self.principal, accepted.id)
+
+    async def test_followups_search_with_their_context_in_order(self):
+        model = ScriptedModel(words=["Five."])
+        first, _ = await self.answered(model)
+        await self.answered(model, "And for part-time staff?", conversation=first.conversation_id)
+        self.assertEqual(
+            [turn.content for turn in model.prompts[-1].earlier], ["Carry over leave until when?", "Five."]
+        )
+
+    async def test_a_disabled_account_stops_its_answer_and_its_reader(self):
+        with use_model(ScriptedModel(words=WORDS * 20, pause=0.01)):
+            accepted = await in_database(ask, self.principal)
+            runs.start(accepted)
+            reader = asyncio.create_task(collect(self.principal, accepted.id))
+            await asyncio.sleep(0.1)
+            await in_database(type(self.user).objects.filter(pk=self.user.pk).update, is_active=False)
+            await asyncio.wait([reader], timeout=2)
+            self.assertTrue(reader.done())
+            await asyncio.gather(*(live.task for live in generations().live.values()))
+        self.assertEqual((await self.message(accepted)).state, "stopped")
+
+    async def test_a_source_that_was_withdrawn_is_not_told_to_a_later_reader(self):
+        accepted, _ = await self.answered(ScriptedModel(words=["Five days [guide.md]."]))
+        await in_database(self.document.delete)
+        numbered = await collect(self.principal, accepted.id)
+        context = next(event for _, event in numbered if isinstance(event, ContextReady))
+        self.assertEqual(context.sources, ())
+
+
+class BeginTests(TransactionTestCase):
+    def setUp(self):
+        self.user = make_user("asker")
+        self.principal = command_principal(self.user)
+
+    def refused(self, code, call, *args, **values):
+        with self.assertRaises(Refused) as caught:
+            call(*args, **values)
+        self.assertEqual(caught.exception.code, code)
+
+    def test_empty_long_and_binary_messages_are_refused_and_nothing_is_stored(self):
+        self.refused("message_empty", ask, self.principal, " \n\t ")
+        self.refused("message_too_long", ask, self.principal, "x" * 32_001)
+        self.refused("message_not_text", ask, self.principal, "a\x00b")
+        self.refused("message_not_text", ask, self.principal, "a\ud800b")
+        self.assertEqual(Conversation.objects.count(), 0)
+
+    def test_a_longest_message_is_kept_whole(self):
+        accepted = ask(self.principal, "ü" * 32_000)
+        self.assertEqual(len(Message.objects.get(pk=accepted.question_id).content), 32_000)
+
+    def test_another_persons_conversation_is_not_found(self):
+        theirs = ask(command_principal(make_user("other")))
+        self.refused("not_found", ask, self.principal, "Hello?", theirs.conversation_id)
+        self.refused("not_found", ask, self.principal, "Hello?", uuid4())
+        self.refused("not_found", runs.request_stop, self.principal, theirs.id)
+        self.refused("not_found", runs.again, self.principal, theirs.answer_id)
+
+    def test_another_persons_run_is_not_followed(self):
+        theirs = ask(command_principal(make_user("other")))
+        self.refused("not_found", lambda: asyncio.run(collect(self.principal, theirs.id)))
+        self.refused("not_found", lambda: asyncio.run(collect(self.principal, uuid4())))
+
+    def test_the_same_key_gives_the_same_run_once(self):
+        first = ask(self.principal, idempotency_key="k1")
+        again = ask(self.principal, idempotency_key="k1")
+        self.assertEqual((first.id, first.new, again.id, again.new), (first.id, True, first.id, False))
+        self.assertEqual(Message.objects.count(), 2)
+
+    def test_the_same_key_with_another_body_is_refused(self):
+        ask(self.principal, idempotency_key="k1")
+        self.refused("idempotency_mismatch", ask, self.principal, "Other?", idempotency_key="k1")
+        with self.assertRaises(Refused):
+            runs.begin(
+                self.principal,
+                ChatRequest("Carry over leave until when?", options=Options(top=9)),
+                idempotency_key="k1",
+            )
+
+    def test_the_same_key_of_another_person_is_another_key(self):
+        first = ask(self.principal, idempotency_key="k1")
+        other = ask(command_principal(make_user("other")), idempotency_key="k1")
+        self.assertNotEqual(first.id, other.id)
+
+    def test_fifty_at_once_with_one_key_are_one_question(self):
+        async def many():
+            calls = [in_database(ask, self.principal, idempotency_key="k1") for _ in range(50)]
+            return await asyncio.gather(*calls)
+
+        accepted = asyncio.run(many())
+        self.assertEqual(len({item.id for item in accepted}), 1)
+        self.assertEqual(sum(item.new for item in accepted), 1)
+        self.assertEqual(
+            (Conversation.objects.count(), Message.objects.count(), Run.objects.count()), (1, 2, 1)
+        )
+
+    def test_a_second_question_waits_for_the_answer(self):
+        first = ask(self.principal)
+        self.refused("generation_in_progress", ask, self.principal, "Next?", first.conversation_id)
+
+    def test_what_a_dead_process_left_is_closed_and_does_not_block(self):
+        first = ask(self.principal)
+        Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        ask(self.principal, "Next?", first.conversation_id)
+        message = Message.objects.get(pk=first.answer_id)
+        self.assertEqual((message.state, message.error_code), ("interrupted", "interrupted"))
+
+    def test_a_dead_answer_keeps_the_text_of_its_journal_and_ends_once(self):
+        first = ask(self.principal)
+        JournalEntry.objects.create(
+            run_id=first.id, first=1, last=2, events=[["TextDelta", "Half an "], ["TextDelta", "answer"]]
+        )
+        self.assertEqual(runs.close_expired(), 0)
+        Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        self.assertEqual((runs.close_expired(), runs.close_expired()), (1, 0))
+        message = Message.objects.get(pk=first.answer_id)
+        self.assertEqual((message.state, message.content), ("interrupted", "Half an answer"))
+        numbered = asyncio.run(collect(self.principal, first.id))
+        self.assertEqual((text_of(numbered), numbered[-1][1].state), ("Half an answer", "interrupted"))
+
+    def test_answering_again_keeps_the_earlier_answer(self):
+        first = ask(self.principal)
+        runs.expire_all()
+        second = runs.again(self.principal, first.answer_id)
+        self.assertEqual(second.question_id, first.question_id)
+        self.assertEqual(Message.objects.get(pk=second.answer_id).position, 2)
+        runs.expire_all()
+        third = ask(self.principal, "Another?", first.conversation_id)
+        runs.expire_all()
+        asked_anew = runs.again(self.principal, first.answer_id)
+        self.assertNotIn(asked_anew.question_id, (first.question_id, third.question_id))

@@ -1,4 +1,4 @@
-"""Text as the text leg sees it: bare lower-case words; scripts that do not space their words cut into bigrams.
+"""Text as the text leg sees it: bare lower-case words; scripts that do not space words cut into bigrams.
 
 Stored passages and questions go through the same function, so that they always agree, whatever the
 locale of the database. PostgreSQL then only stems, drops stop words and counts.

@@ -1,0 +1,58 @@
+"""What a document is called in citations: its name, its path, or its name with a few digits of its id.
+
+A label never holds brackets, a colon or a control character, so that a citation "[label#anchor]" can
+be found in an answer again. A name that has such characters always gets digits, and `~` and `/` occur
+only where this module puts them: so the three kinds of label never coincide.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from uuid import UUID
+
+SHORT_DIGITS = 8
+
+_REPLACED = str.maketrans({"[": "(", "]": ")", ":": "-", "#": "-", "/": "-", "\\": "-", "~": "-"})
+_NUMBERED = re.compile(r"~([0-9a-f]{8}|[0-9a-f]{32})(?:\.[^.~/]*)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Uniqueness:
+    """Which parts of a document's identity are its own among the documents that one reader may read."""
+
+    name: bool
+    path: bool
+    prefix: bool
+
+
+def source_name(name: str, folder: str, public_id: UUID, unique: Uniqueness) -> str:
+    """The document's label for the reader for whom `unique` was computed."""
+    if _is_plain(name):
+        if unique.name:
+            return name
+        if unique.path and folder and all(_is_plain(part) for part in folder.split("/")):
+            return f"{folder}/{name}"
+    cleaned = cleaned_label(name) or "document"
+    stem, dot, ending = cleaned.rpartition(".")
+    digits = public_id.hex[:SHORT_DIGITS] if unique.prefix else public_id.hex
+    return f"{stem}~{digits}.{ending}" if dot and stem and ending else f"{cleaned}~{digits}"
+
+
+def cleaned_label(text: str) -> str:
+    """`text` on one line without what would break a citation."""
+    visible = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text)
+    return " ".join(visible.translate(_REPLACED).split())
+
+
+def identifier_range(label: str) -> tuple[UUID, UUID] | None:
+    """The lowest and highest document id that the digits of `label` stand for; None without digits."""
+    found = _NUMBERED.search(label)
+    if found is None:
+        return None
+    digits = found.group(1)
+    return UUID(hex=digits.ljust(32, "0")), UUID(hex=digits.ljust(32, "f"))
+
+
+def _is_plain(name: str) -> bool:
+    """Whether `name` can stand in a label and in a URL as it is."""
+    return name == cleaned_label(name) and name.strip(".") != ""

@@ -1,0 +1,199 @@
+"""Search: the passages that fit a question best among those that the caller may read.
+
+Rights are part of every statement here, as one text (sql/readable.sql), and nothing is filtered
+afterwards. Which plan finds the candidates is a question of speed alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from chatsite.accounts.principals import Principal
+from ingestion.embedding import active_space, embedder
+from ingestion.fusion import Candidate, FoundBy, Mode, Ranked, VectorTrust, rank
+from ingestion.indexing import vector_text
+from ingestion.labels import Uniqueness, cleaned_label, identifier_range, source_name
+from ingestion.models import Document
+from ingestion.statements import statement
+from ingestion.words import plain_words, search_text
+
+DEPTH = 100  # passages that each leg may put forward
+MOST_WORDS = 64  # of a question, distinct; each costs a look-up in the index
+MOST_EMBEDDED = 4_000  # characters of a question
+MOST_PASSAGES = 50  # of one answer to a search
+
+# The vectors that come with the product know English; elsewhere they say nothing.
+BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), least_similarity=0.45)
+CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset(), least_similarity=0.3)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPassage:
+    """A passage with all that a citation of it needs; `label` is `sourcefile` and, if any, #anchor."""
+
+    passage_id: int
+    document_id: int
+    public_id: UUID
+    document_version: int
+    label: str
+    sourcefile: str
+    title: str
+    folder: str
+    category: str
+    heading: str
+    page: int | None
+    content: str
+    language: str
+    score: float
+    text_score: float | None
+    vector_score: float | None
+    found_by: FoundBy
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, best first. `candidates` counts the readable passages that were compared."""
+
+    passages: tuple[FoundPassage, ...]
+    query: str
+    candidates: int
+
+
+def search(
+    principal: Principal,
+    query: str,
+    *,
+    mode: Mode = "hybrid",
+    top: int = 5,
+    include_category: str = "",
+    exclude_category: str = "",
+    minimum_score: float = 0.0,
+) -> Found:
+    """The passages that fit `query`, best first, each text once; none when nothing fits.
+
+    `minimum_score` is compared with the fused score (0..1, the best text match of the question being 1).
+    """
+    query = _storable(query)
+    top = min(top, MOST_PASSAGES)
+    words = _distinct_words(query)
+    if top < 1 or not words:
+        return Found((), query, 0)
+    parameters = {
+        "user_id": principal.user_id,
+        "include_category": _storable(include_category),
+        "exclude_category": _storable(exclude_category),
+        "words": [] if mode == "vectors" else words,
+        "depth": DEPTH,
+        **_vector_parameters(query, mode),
+    }
+    with transaction.atomic():
+        _rows("session", {})
+        candidates = [Candidate(**row) for row in _rows(_plan(), parameters)]
+        ranked = [item for item in rank(candidates, mode, _trust()) if item.score >= minimum_score]
+        passages = _load(principal, ranked, top)
+    return Found(tuple(passages), query, len(candidates))
+
+
+def count_readable(principal: Principal) -> int:
+    """How many documents with passages the caller may read."""
+    return int(_rows("count_readable", {"user_id": principal.user_id})[0]["count"])
+
+
+def resolve(principal: Principal, sourcefile: str) -> Document | None:
+    """The readable document that `sourcefile` (of a FoundPassage) names; None for all others."""
+    if "\0" in sourcefile:
+        return None
+    bounds = identifier_range(sourcefile)
+    parameters: dict[str, Any] = {"user_id": principal.user_id}
+    if bounds is not None:
+        rows = _rows("resolve_prefix", parameters | {"lowest": bounds[0], "highest": bounds[1]})
+    else:
+        folder, slash, name = sourcefile.rpartition("/")
+        rows = _rows("resolve_name", parameters | {"name": name, "folder": folder if slash else None})
+    if len(rows) != 1:
+        return None
+    return Document.objects.visible_to(principal).filter(pk=rows[0]["id"]).first()
+
+
+def _plan() -> str:
+    """The statement that finds candidates. Every plan holds the same predicate of who may read.
+
+    Reading everything that is readable is exact, and fastest up to some 20,000 passages.
+    """
+    return "search_exact"
+
+
+def _trust() -> VectorTrust:
+    return BUILT_IN_TRUST if embedder().name.startswith("wordllama") else CONFIGURED_TRUST
+
+
+def _distinct_words(query: str) -> list[str]:
+    return list(dict.fromkeys(search_text(query, stored=False).split()))[:MOST_WORDS]
+
+
+def _vector_parameters(query: str, mode: Mode) -> dict[str, Any]:
+    if mode == "text":
+        return {"with_vectors": False, "vector": None, "space_id": None}
+    vector = embedder().embed([query[:MOST_EMBEDDED]])[0]
+    return {"with_vectors": True, "vector": vector_text(vector), "space_id": active_space().pk}
+
+
+def _load(principal: Principal, ranked: Sequence[Ranked], top: int) -> list[FoundPassage]:
+    """The first `top` passages with different texts."""
+    found: list[FoundPassage] = []
+    seen: set[str] = set()
+    for start in range(0, len(ranked), 2 * top):
+        batch = ranked[start : start + 2 * top]
+        ids = [item.candidate.passage_id for item in batch]
+        rows = _rows("load_passages", {"user_id": principal.user_id, "passage_ids": ids})
+        by_id = {row["passage_id"]: row for row in rows}
+        for item in batch:
+            row = by_id.get(item.candidate.passage_id)  # gone if its document was replaced this instant
+            words = plain_words(row["content"]) if row else ""
+            if row is None or words in seen:
+                continue
+            seen.add(words)
+            found.append(_found_passage(item, row))
+            if len(found) == top:
+                return found
+    return found
+
+
+def _found_passage(item: Ranked, row: Mapping[str, Any]) -> FoundPassage:
+    unique = Uniqueness(row["name_is_unique"], row["path_is_unique"], row["prefix_is_unique"])
+    sourcefile = source_name(row["name"], row["folder"], row["public_id"], unique)
+    anchor = cleaned_label(row["anchor"])
+    return FoundPassage(
+        passage_id=row["passage_id"],
+        document_id=row["document_id"],
+        public_id=row["public_id"],
+        document_version=row["document_version"],
+        label=f"{sourcefile}#{anchor}" if anchor else sourcefile,
+        sourcefile=sourcefile,
+        title=row["title"],
+        folder=row["folder"],
+        category=row["category"],
+        heading=row["heading"],
+        page=row["page"],
+        content=row["content"],
+        language=row["language"],
+        score=item.score,
+        text_score=item.candidate.text_score,
+        vector_score=item.candidate.vector_score,
+        found_by=item.found_by,
+    )
+
+
+def _rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement(name), parameters)
+        columns = [column.name for column in cursor.description or ()]
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _storable(text: str) -> str:
+    """`text` as PostgreSQL can take it: without NUL and lone surrogates."""
+    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,8 @@
+SELECT document.id
+FROM ingestion_document AS document
+WHERE
+    document.public_id BETWEEN %(lowest)s AND %(highest)s
+    AND document.access_list_id IN (
+-- include: readable
+    )
+LIMIT 2

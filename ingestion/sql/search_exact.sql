@@ -1,0 +1,111 @@
+-- Every readable passage that holds a word of the question, and every readable vector, scored without an
+-- approximate index. Gives the union of both legs' best, with what is known of each candidate.
+WITH readable AS MATERIALIZED (
+    SELECT document.id, document.language, coalesce(known.oid, 'simple'::regconfig)::regconfig AS configuration
+    FROM ingestion_document AS document
+    LEFT JOIN pg_ts_config AS known
+        ON known.cfgname = document.language AND known.cfgnamespace = 'pg_catalog'::regnamespace
+    WHERE
+        document.version > 0
+        AND document.access_list_id IN (
+-- include: readable
+        )
+        AND (%(include_category)s = '' OR document.category = %(include_category)s)
+        AND (%(exclude_category)s = '' OR document.category <> %(exclude_category)s)
+),
+
+size AS MATERIALIZED (
+    SELECT count(*) AS passages
+    FROM ingestion_passage AS passage
+    JOIN readable ON readable.id = passage.document_id
+),
+
+-- Each word of the question, stemmed by each language that occurs. A stop word has no query (no nodes).
+parsed AS MATERIALIZED (
+    SELECT word.number, language.configuration, plainto_tsquery(language.configuration, word.text) AS query
+    FROM unnest(%(words)s::text[]) WITH ORDINALITY AS word (text, number)
+    CROSS JOIN (SELECT DISTINCT readable.configuration FROM readable) AS language
+),
+
+-- What some language here calls a stop word is none of the words sought where the language is unknown.
+words AS MATERIALIZED (
+    SELECT parsed.number, parsed.configuration, parsed.query
+    FROM parsed
+    WHERE
+        numnode(parsed.query) > 0
+        AND NOT (
+            parsed.configuration = 'simple'::regconfig
+            AND EXISTS (
+                SELECT 1 FROM parsed AS other WHERE other.number = parsed.number AND numnode(other.query) = 0
+            )
+        )
+),
+
+-- One look-up in the index for each word: OFFSET keeps the planner from turning it into one scan of all
+-- passages for all words. Ranks weigh D (content), C, B (heading) and A (title).
+hits AS MATERIALIZED (
+    SELECT
+        words.number,
+        hit.id AS passage_id,
+        ts_rank('{0.8, 0.8, 1, 1}', hit.search, words.query, 1) AS rank
+    FROM words
+    CROSS JOIN LATERAL (
+        SELECT passage.id, passage.document_id, passage.search
+        FROM ingestion_passage AS passage
+        WHERE passage.search @@ words.query
+        OFFSET 0
+    ) AS hit
+    JOIN readable ON readable.id = hit.document_id AND readable.configuration = words.configuration
+),
+
+weights AS MATERIALIZED (
+    SELECT
+        word.number,
+        ln(1 + (size.passages - coalesce(found.passages, 0) + 0.5) / (coalesce(found.passages, 0) + 0.5)) AS idf
+    FROM (SELECT DISTINCT words.number FROM words) AS word
+    CROSS JOIN size
+    LEFT JOIN (SELECT hits.number, count(*) AS passages FROM hits GROUP BY hits.number) AS found USING (number)
+),
+
+text_leg AS MATERIALIZED (
+    SELECT
+        hits.passage_id,
+        sum(weights.idf * hits.rank) AS score,
+        sum(weights.idf) / (SELECT sum(everything.idf) FROM weights AS everything) AS coverage
+    FROM hits
+    JOIN weights USING (number)
+    GROUP BY hits.passage_id
+),
+
+-- Vectors have length 1, so the inner product is the cosine. The best piece counts for its passage.
+vector_leg AS MATERIALIZED (
+    SELECT vector.passage_id, max(-(vector.vector <#> %(vector)s::halfvec)) AS score
+    FROM ingestion_vector AS vector
+    JOIN readable ON readable.id = vector.document_id
+    WHERE %(with_vectors)s AND vector.space_id = %(space_id)s
+    GROUP BY vector.passage_id
+),
+
+candidates AS (
+    (SELECT text_leg.passage_id FROM text_leg ORDER BY text_leg.score DESC, text_leg.passage_id LIMIT %(depth)s)
+    UNION
+    (
+        SELECT vector_leg.passage_id
+        FROM vector_leg
+        ORDER BY vector_leg.score DESC, vector_leg.passage_id
+        LIMIT %(depth)s
+    )
+)
+
+SELECT
+    candidates.passage_id,
+    readable.configuration::text AS language,
+    text_leg.score AS text_score,
+    coalesce(text_leg.coverage, 0) AS coverage,
+    vector_leg.score AS vector_score
+FROM candidates
+JOIN ingestion_passage AS passage ON passage.id = candidates.passage_id
+JOIN readable ON readable.id = passage.document_id
+LEFT JOIN text_leg ON text_leg.passage_id = candidates.passage_id
+LEFT JOIN vector_leg ON vector_leg.passage_id = candidates.passage_id
+ORDER BY candidates.passage_id

@@ -234,5 +234,5 @@ def _thoughts(exchange: Exchange, model: ChatModel, query: str) -> tuple[Thought
         Thought("Prompt", [system, *earlier], {"model": model.name, "temperature": options.temperature}),
     ]
     if options.unknown:
-        thoughts.append(Thought("Unknown overrides", list(options.unknown)))
+        thoughts.append(Thought("Overrides without effect", list(options.unknown)))
     return tuple(thoughts)

@@ -35,7 +35,7 @@ class PasswordChange(auth_views.PasswordChangeView):
     template_name = "accounts/password.html"
     success_url = reverse_lazy("accounts:settings")
 
-    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:  # type: ignore[override]
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         response = super().form_valid(form)
         principal = session_principal(self.request)
         end_sessions(principal.user_id, keep=principal.credential)

@@ -1,0 +1,119 @@
+"""Adding documents. The form works without JavaScript; the module sends file by file to show progress."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.models import User
+from chatsite.accounts.principals import Principal
+
+from . import listing, pipeline
+from .acl import Audience, people_count
+from .changing import any_group
+from .descriptions import Row, as_json, row
+from .forms import UploadForm
+from .models import Document
+from .parsing.formats import FORMATS
+
+RECENT = timedelta(hours=1)
+RECENT_AT_MOST = 50
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: HttpRequest) -> HttpResponseBase:
+    """The form, and what became of what the caller added in the last hour."""
+    principal = session_principal(request)
+    posted = request.method == "POST"
+    form = UploadForm(
+        request.POST if posted else None,
+        request.FILES if posted else None,
+        principal=principal,
+        any_group=any_group(request),
+    )
+    added: list[Document] = []
+    refused: list[dict[str, str]] = []
+    if posted and form.is_valid():
+        added, refused = _add_files(form, principal)
+    bad = posted and (bool(refused) or not added)
+    if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
+        return _add_reply(form, added, refused, bad)
+    if posted and not bad:
+        messages.success(request, _added_words(len(added)))
+        return redirect("ingestion:add")
+    rows = _recent(principal)
+    context = {
+        "form": form,
+        "refused": refused,
+        "added": len(added),
+        "rows": rows,
+        "unfinished": not posted and any(line.unfinished for line in rows),
+        "kinds": list(dict.fromkeys(kind.name for kind in FORMATS.values())),
+        "most_bytes": settings.DOCUMENT_MAX_BYTES,
+        "everyone": people_count(Audience(everyone=True)),
+        "folders": _known(principal, "folder"),
+        "categories": _known(principal, "category"),
+    }
+    return render(request, "ingestion/add.html", context, status=422 if bad else 200)
+
+
+def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Document], list[dict[str, str]]]:
+    """Each file for itself: one that is refused keeps no other from being added."""
+    owner = User.objects.get(pk=principal.user_id)
+    audience = form.audience()
+    added: list[Document] = []
+    refused: list[dict[str, str]] = []
+    for file in form.cleaned_data["file"]:
+        try:
+            document = pipeline.add_document(
+                file,
+                file.name,
+                owner=owner,
+                audience=audience,
+                folder=form.cleaned_data["folder"],
+                category=form.cleaned_data["category"],
+            )
+        except pipeline.UploadRefused as refusal:
+            refused.append({"name": file.name, "message": refusal.message})
+        else:
+            added.append(document)
+    return added, refused
+
+
+def _add_reply(
+    form: UploadForm, added: list[Document], refused: list[dict[str, str]], bad: bool
+) -> JsonResponse:
+    problems = [str(problem) for problems in form.errors.values() for problem in problems]
+    reply = {
+        "documents": [as_json(document) for document in added],
+        "refused": refused,
+        "problems": problems,
+    }
+    return JsonResponse(reply, status=422 if bad else 201)
+
+
+def _added_words(count: int) -> str:
+    return "1 file added." if count == 1 else f"{count} files added."
+
+
+def _recent(principal: Principal) -> list[Row]:
+    mine = Document.objects.owned_by(principal).filter(
+        Q(status__in=Document.UNFINISHED) | Q(created_at__gt=timezone.now() - RECENT)
+    )
+    return [row(document, principal) for document in listing.with_readers(mine)[:RECENT_AT_MOST]]
+
+
+def _known(principal: Principal, field: str) -> list[str]:
+    """Folders or categories of what the caller may read, to choose from while typing."""
+    named = Document.objects.visible_to(principal).exclude(**{field: ""}).order_by(field)
+    return list(named.values_list(field, flat=True).distinct()[:200])

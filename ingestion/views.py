@@ -1,0 +1,125 @@
+"""Pages that show documents: the list, one document, and what became of those being read."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from chatsite.accounts.authentication import session_principal
+
+from . import listing
+from .acl import why_readable
+from .changing import may_change, may_delete, rights_form
+from .descriptions import as_json, row
+from .labels import Uniqueness, source_name
+from .models import Document, Passage
+from .parsing.formats import PAGED
+
+PASSAGES_SHOWN = 20
+STATUS_AT_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pill:
+    """A filter of the list."""
+
+    name: str
+    words: str
+    count: int
+    current: bool
+
+
+@login_required
+@never_cache
+@require_safe
+def documents(request: HttpRequest) -> HttpResponse:
+    """What the reader may read, newest first."""
+    principal = session_principal(request)
+    wish = listing.Wish.of(request.GET)
+    counts = listing.counts(principal)
+    found = listing.page(principal, wish)
+    words = {
+        "all": "All you may read",
+        "mine": "Added by you",
+        "running": "In progress",
+        "failed": "Failed",
+    }
+    context = {
+        "wish": wish,
+        "pills": [Pill(name, text, counts[name], name == wish.show) for name, text in words.items()],
+        "total": counts[wish.show],
+        "anything": counts["all"],
+        "rows": [row(document, principal) for document in found.documents],
+        "next": found.next,
+    }
+    return render(request, "ingestion/documents.html", context)
+
+
+@login_required
+@never_cache
+@require_safe
+def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """One document: its state, who may read it and why, and its passages."""
+    principal = session_principal(request)
+    readable = listing.with_readers(Document.objects.visible_to(principal))
+    found = get_object_or_404(readable, public_id=public_id)
+    context: dict[str, Any] = {
+        "document": found,
+        "row": row(found, principal),
+        "reasons": why_readable(principal, found),
+        "may_delete": may_delete(request.user, found),
+        "open_url": reverse("ingestion:content", args=[_label(found)]),
+        "paged": found.media_type in PAGED,
+        **_passages(found, request.GET.get("from", "")),
+    }
+    if may_change(request.user, found):
+        context["form"] = rights_form(request, found)
+    return render(request, "ingestion/document.html", context)
+
+
+def _label(found: Document) -> str:
+    """The label that names this document for every reader, whatever else they may read."""
+    nothing = Uniqueness(name=False, path=False, prefix=False)
+    return source_name(found.name, found.folder, found.public_id, nothing)
+
+
+def _passages(found: Document, start: str) -> dict[str, Any]:
+    """Some passages from position `start` on, and the positions of the pages before and after."""
+    first = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 0
+    rows = list(
+        Passage.objects.filter(document=found, position__gte=first)
+        .defer("search")
+        .order_by("position")[: PASSAGES_SHOWN + 1]
+    )
+    return {
+        "passages": rows[:PASSAGES_SHOWN],
+        "passages_before": max(first - PASSAGES_SHOWN, 0) if first else None,
+        "passages_after": rows[PASSAGES_SHOWN].position if len(rows) > PASSAGES_SHOWN else None,
+    }
+
+
+@login_required
+@never_cache
+@require_safe
+def status(request: HttpRequest) -> JsonResponse:
+    """What became of the documents named by `id`, of those the caller may read; the others are left out."""
+    wanted = _identifiers(request.GET.getlist("id")[:STATUS_AT_MOST])
+    readable = Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted)
+    return JsonResponse({"documents": [as_json(found) for found in readable]})
+
+
+def _identifiers(texts: Iterable[str]) -> list[UUID]:
+    found = []
+    for text in texts:
+        try:
+            found.append(UUID(text))
+        except ValueError:
+            continue
+    return found

@@ -1,0 +1,161 @@
+// Documents: uploads with progress, states that change while one looks, and the question before deleting.
+// The pages work without it: the form posts, and the page reloads itself while something is being read.
+const $ = (selector, root = document) => root.querySelector(selector);
+const page = $('[data-status]');
+const form = $('form[data-upload]');
+const EVERY = 2000;
+
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function icon(name) {
+  const space = 'http://www.w3.org/2000/svg';
+  const svg = document.createElementNS(space, 'svg'), use = document.createElementNS(space, 'use');
+  svg.setAttribute('class', 'icon');
+  svg.setAttribute('aria-hidden', 'true');
+  use.setAttribute('href', `${page.dataset.icons}#${name}`);
+  svg.append(use);
+  return svg;
+}
+
+// ---- States of documents that are being read ----------------------------------------------------------------------
+
+function show(place, found) {
+  const badge = $('[data-badge]', place), detail = $('[data-detail]', place), bar = $('progress', place), pages = $('[data-pages]', place);
+  badge.className = `badge ${found.tone}`;
+  badge.replaceChildren(...(found.icon ? [icon(found.icon)] : []), element('span', { textContent: found.words }));
+  if (detail) detail.textContent = found.detail;
+  if (pages && found.pages) pages.textContent = found.pages;
+  if (bar && !found.unfinished) bar.remove();
+  else if (bar && found.total) { bar.max = found.total; bar.value = found.done; }
+  if (found.unfinished) return;
+  place.removeAttribute('data-document');
+  if (place.hasAttribute('data-reload') && !document.activeElement?.closest('form')) location.reload();
+}
+
+async function poll() {
+  const places = [...document.querySelectorAll('[data-document]')].slice(0, 100);
+  try {
+    if (places.length && !document.hidden) {
+      const query = new URLSearchParams(places.map(place => ['id', place.dataset.document]));
+      const reply = await fetch(`${page.dataset.status}?${query}`, { headers: { Accept: 'application/json' } });
+      if (reply.redirected) { location.reload(); return; }  // signed out meanwhile
+      if (reply.ok) {
+        const found = new Map((await reply.json()).documents.map(each => [each.id, each]));
+        for (const place of places) {
+          if (found.has(place.dataset.document)) show(place, found.get(place.dataset.document));
+          else place.removeAttribute('data-document');  // deleted, or closed to the reader
+        }
+      }
+    }
+  } catch { /* offline: the next round asks again */ }
+  setTimeout(poll, EVERY);
+}
+if (page) setTimeout(poll, EVERY);
+
+// ---- Uploading, one file after the other --------------------------------------------------------------------------
+
+function line(file) {
+  const cancel = element('button', { type: 'button', className: 'icon-button', title: `Cancel upload of ${file.name}` }, icon('close'));
+  cancel.setAttribute('aria-label', cancel.title);
+  const bar = element('progress', { max: 100, value: 0 });
+  bar.setAttribute('aria-label', `Uploading ${file.name}`);
+  const badge = element('span', { className: 'badge' }, element('span', { textContent: 'Waiting' }));
+  badge.dataset.badge = '';
+  const detail = element('span', { className: 'meta' });
+  detail.dataset.detail = '';
+  const place = element('div', { className: 'file' }, icon('doc'), element('span', {}, element('bdi', { textContent: file.name })), bar, detail, element('span', { className: 'end' }, badge, cancel));
+  place.setAttribute('role', 'listitem');
+  return place;
+}
+
+function fail(place, words, detail) {
+  show(place, { tone: words === 'Cancelled' ? '' : 'danger', icon: words === 'Cancelled' ? '' : 'error', words, detail, unfinished: false });
+  $('.icon-button', place)?.remove();
+}
+
+function send(file, place) {
+  return new Promise(resolve => {
+    const request = new XMLHttpRequest(), body = new FormData(form);
+    body.delete('file');
+    body.append('file', file, file.name);
+    request.open('POST', form.action);
+    request.setRequestHeader('Accept', 'application/json');
+    request.responseType = 'json';
+    request.upload.addEventListener('progress', event => {
+      if (!event.lengthComputable) return;
+      const share = Math.floor(event.loaded * 100 / event.total);
+      $('progress', place).value = share;
+      $('[data-badge] span', place).textContent = share < 100 ? `Uploading, ${share} %` : 'Waiting';
+    });
+    $('.icon-button', place).addEventListener('click', () => request.abort());
+    request.addEventListener('abort', () => { fail(place, 'Cancelled', 'Nothing of this file is kept.'); resolve(); });
+    request.addEventListener('error', () => { fail(place, 'Failed', 'The connection broke. Choose the file again to retry.'); resolve(); });
+    request.addEventListener('load', () => { resolve(request.response ?? {}); settled(request, place); });
+    request.send(body);
+  });
+}
+
+function settled(request, place) {
+  const reply = request.response ?? {}, made = reply.documents?.[0];
+  if (!made) {
+    const problem = reply.refused?.[0]?.message ?? reply.problems?.join(' ');
+    const words = request.status === 413 ? 'The file is too large to be sent.' : 'The file was not accepted. Load the page again, then retry.';
+    fail(place, 'Failed', problem ?? words);
+    return;
+  }
+  $('.icon-button', place).remove();
+  const link = element('a', { href: made.url }, element('bdi', { textContent: made.name }));
+  place.children[1].replaceWith(link);
+  $('progress', place).removeAttribute('value');
+  place.dataset.document = made.id;
+  show(place, made);
+}
+
+// Problems of the form itself (a name that nobody has) stand above it; the files stay chosen.
+function tell(problems) {
+  const note = $('[data-problems]');
+  note.hidden = !problems.length;
+  $('div', note).replaceChildren(...problems.map(problem => element('p', { textContent: problem })));
+  if (problems.length) note.scrollIntoView({ block: 'nearest' });
+}
+
+if (form) {
+  const input = $('input[type=file]', form), drop = $('[data-drop]', form);
+  form.addEventListener('submit', async event => {
+    event.preventDefault();
+    const files = [...input.files], places = files.map(line), section = $('[data-progress]'), button = $('.primary', form);
+    tell([]);
+    section.hidden = false;
+    $('.files', section).prepend(...places);
+    button.disabled = true;
+    for (const [index, file] of files.entries()) {
+      const reply = await send(file, places[index]);
+      if (reply?.problems?.length) {
+        tell(reply.problems);
+        places.slice(index).forEach(place => place.remove());
+        button.disabled = false;
+        return;
+      }
+    }
+    button.disabled = false;
+    form.querySelector('input[type=file]').value = '';
+  });
+  for (const name of ['dragenter', 'dragover']) drop.addEventListener(name, event => { event.preventDefault(); drop.classList.add('over'); });
+  for (const name of ['dragleave', 'drop']) drop.addEventListener(name, () => drop.classList.remove('over'));
+  drop.addEventListener('drop', event => {
+    event.preventDefault();
+    if (event.dataTransfer.files.length) input.files = event.dataTransfer.files;
+  });
+}
+
+// ---- Dialogs: a link to a page that asks opens the same question here. --------------------------------------------
+
+document.addEventListener('click', event => {
+  const opener = event.target.closest('a[data-dialog]');
+  if (opener) { event.preventDefault(); document.getElementById(opener.dataset.dialog).showModal(); }
+  event.target.closest('dialog [data-close]')?.closest('dialog').close();
+});

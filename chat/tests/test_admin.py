@@ -1,0 +1,47 @@
+"""Runs in the back office are only looked at, and go with their conversation."""
+
+from django.contrib.auth.models import Permission
+from django.test import TestCase
+from django.utils import timezone
+
+from chat.models import Run
+from chatsite.accounts.models import User
+from history.models import Conversation, Message
+
+
+class RunAdminTests(TestCase):
+    def setUp(self):
+        self.root = User.objects.create_superuser("root", first_name="<script>alert(1)</script>")
+        conversation = Conversation.objects.create(owner=self.root, title="<script>alert(1)</script>")
+        question, answer = (
+            Message.objects.create(conversation=conversation, position=position, role=role)
+            for position, role in enumerate(("user", "assistant"))
+        )
+        self.run_row = Run.objects.create(
+            owner=self.root, conversation=conversation, question=question, answer=answer,
+            body_digest="0" * 64, lease_until=timezone.now(),
+        )  # fmt: skip
+        self.list = "/admin/chat/run/"
+        self.page = f"{self.list}{self.run_row.pk}/change/"
+
+    def test_nothing_can_be_changed_even_by_a_superuser(self):
+        self.client.force_login(self.root)
+        for page in (self.list, self.page):
+            self.assertNotContains(self.client.get(page), "<script>alert")
+        self.assertEqual(self.client.post(self.page, {"stop_requested": "on"}).status_code, 403)
+        for action in ("add/", f"{self.run_row.pk}/delete/"):
+            self.assertEqual(self.client.get(self.list + action).status_code, 403)
+
+    def test_looking_needs_the_right_to(self):
+        staff = User.objects.create_user("bob", is_staff=True)
+        self.client.force_login(staff)
+        self.assertEqual(self.client.get(self.list).status_code, 403)
+        staff.user_permissions.add(Permission.objects.get(codename="view_run"))
+        self.assertEqual(self.client.get(self.list).status_code, 200)
+
+    def test_a_run_goes_with_its_conversation(self):
+        self.client.force_login(self.root)
+        self.client.post(
+            f"/admin/history/conversation/{self.run_row.conversation_id}/delete/", {"post": "yes"}
+        )
+        self.assertFalse(Run.objects.exists())

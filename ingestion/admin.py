@@ -1,0 +1,174 @@
+"""Documents in the back office: adding, rights, reading again, deleting. Their passages are only shown."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.auth.models import Group
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.shortcuts import redirect
+from django.utils.html import format_html, format_html_join
+
+from chatsite.accounts.models import User
+
+from . import pipeline
+from .acl import Audience, audience_of, set_audience
+from .models import Document, Passage
+from .naming import UploadRefused, folder_name
+
+NAMES_SHOWN = 3
+PASSAGES_SHOWN = 100
+MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
+
+
+class DocumentForm(forms.ModelForm[Document]):
+    """Who may read a document, and where it is listed."""
+
+    everyone = forms.BooleanField(required=False, label="Everyone who signs in may read it")
+    users = forms.ModelMultipleChoiceField(
+        User.objects.order_by("username"), required=False, label="People who may read it"
+    )
+    groups = forms.ModelMultipleChoiceField(
+        Group.objects.order_by("name"), required=False, label="Groups that may read it"
+    )
+
+    class Meta:
+        model = Document
+        fields = ["folder", "category"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk:
+            current = audience_of(self.instance)
+            self.initial |= {
+                "everyone": current.everyone,
+                "users": list(current.user_ids),
+                "groups": list(current.group_ids),
+            }
+
+    def clean_folder(self) -> str:
+        try:
+            return folder_name(self.cleaned_data["folder"])
+        except UploadRefused as refusal:
+            raise forms.ValidationError(refusal.message) from refusal
+
+    def audience(self) -> Audience:
+        """What was chosen; call it when the form is valid."""
+        return Audience(
+            everyone=self.cleaned_data["everyone"],
+            user_ids=frozenset(user.pk for user in self.cleaned_data["users"]),
+            group_ids=frozenset(group.pk for group in self.cleaned_data["groups"]),
+        )
+
+
+class NewDocumentForm(DocumentForm):
+    """The same with the file."""
+
+    upload = forms.FileField(label="File", allow_empty_file=True)
+
+    def clean_upload(self) -> UploadedFile:
+        upload: UploadedFile = self.cleaned_data["upload"]
+        if (upload.size or 0) > settings.DOCUMENT_MAX_BYTES:
+            limit = f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB"
+            raise forms.ValidationError(f"The file is larger than {limit}.")
+        return upload
+
+
+@admin.register(Document)
+class DocumentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """All documents, whoever may read them: the right to this page is for those who keep the site."""
+
+    list_display = ["name", "folder", "owner", "readers", "state", "reason", "page_count", "changed_at"]
+    list_filter = ["status", "category", "access_list__entries__group"]
+    list_select_related = ["owner"]
+    search_fields = ["name", "title", "folder", "owner__username"]
+    date_hierarchy = "created_at"
+    actions = ["read_again"]
+    shown = (
+        "name title owner state reason language page_count size media_type version public_id"
+        " created_at changed_at passages"
+    ).split()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
+        entries = ("access_list__entries__user", "access_list__entries__group")
+        return super().get_queryset(request).prefetch_related(*entries)
+
+    def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        kwargs["form"] = DocumentForm if obj else NewDocumentForm
+        return super().get_form(request, obj, change, **kwargs)
+
+    def get_fields(self, request: HttpRequest, obj: Document | None = None) -> list[Any]:
+        rights = ["everyone", "users", "groups", "folder", "category"]
+        return [*rights, *self.shown] if obj else ["upload", *rights]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Document | None = None) -> list[str]:
+        return self.shown if obj else []
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except UploadRefused as refusal:
+            messages.error(request, refusal.message)
+            return redirect("admin:ingestion_document_changelist")
+
+    def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
+        if change:
+            Document.objects.filter(pk=obj.pk).update(folder=obj.folder, category=obj.category)
+            set_audience(obj, form.audience())
+            return
+        upload: UploadedFile = form.cleaned_data["upload"]
+        made = pipeline.add_document(
+            upload,
+            upload.name or "",
+            owner=User.objects.get(pk=request.user.pk),
+            audience=form.audience(),
+            folder=form.cleaned_data["folder"],
+            category=form.cleaned_data["category"],
+        )
+        obj.pk = made.pk
+        obj.refresh_from_db()
+
+    def delete_model(self, request: HttpRequest, obj: Document) -> None:
+        pipeline.delete_document(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
+        for document in queryset:
+            pipeline.delete_document(document)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        # Not the thousands of passages: they are part of the document.
+        missing = set() if self.has_delete_permission(request) else {"document"}
+        return [str(document) for document in objs], {"documents": len(objs)}, missing, []
+
+    @admin.action(description="Read again", permissions=["change"])
+    def read_again(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
+        waiting = [document for document in queryset if document.status not in Document.UNFINISHED]
+        for document in waiting:
+            pipeline.retry(document)
+        messages.success(
+            request, f"Read again: {len(waiting)}. What was read before stays in use until then."
+        )
+
+    @admin.display(description="Status", ordering="status")
+    def state(self, document: Document) -> str:
+        status = Document.Status(document.status)
+        return f"{MARKS.get(status, '…')} {status.label}"
+
+    @admin.display(description="Readers")
+    def readers(self, document: Document) -> str:
+        entries = list(document.access_list.entries.all())
+        if any(entry.user_id is None and entry.group_id is None for entry in entries):
+            return "Everyone who signs in"
+        names = sorted(str(entry) for entry in entries)
+        more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+        return ", ".join(names[:NAMES_SHOWN]) + more if names else "Nobody"
+
+    @admin.display(description="Passages")
+    def passages(self, document: Document) -> str:
+        found = Passage.objects.filter(document=document).order_by("position")
+        rows = [(passage.anchor or "–", passage.content) for passage in found[:PASSAGES_SHOWN]]
+        lines = format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows)
+        return format_html("<p>{} in all</p><dl>{}</dl>", found.count(), lines)

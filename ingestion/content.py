@@ -1,0 +1,191 @@
+"""The files of documents and the images of their pages, to those who may read them.
+
+What one may not read is answered like what does not exist. Nothing that is served can run: types in which
+a script could hide are downloads, and every file stands in a sandbox of its own.
+"""
+
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.views import redirect_to_login
+from django.core.files import File
+from django.core.handlers.asgi import ASGIRequest
+from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.utils.cache import patch_vary_headers
+from django.utils.http import content_disposition_header, parse_etags, quote_etag
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from chatsite.accounts.principals import Principal
+from chatsite.database import release_connection
+
+from . import files
+from .models import Document
+from .parsing.formats import CSV, JSON, MARKUP, PAGED, PDF, TABS, TEXT
+from .parsing.sections import Unreadable
+from .retrieval import resolve
+
+CHUNK_BYTES = 256 * 1024
+RANGE = re.compile(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", re.ASCII)
+# Texts are shown as plain text: a browser would download CSV, and Markdown may hold HTML.
+SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP, CSV, TABS, JSON)}
+SHOWN[PDF.media_type] = PDF.media_type
+# Chromium shows PDFs under this policy too: its viewer is a page of its own.
+SANDBOX = "sandbox; default-src 'none'; frame-ancestors 'none'"
+
+
+class AnyAccept(BaseContentNegotiation):
+    """What is served is a file, whatever the caller accepts; a refusal is JSON."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
+        return next(iter(parsers), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        first = next(iter(renderers))
+        return first, str(first.media_type)
+
+
+class Content(APIView):
+    """Base of what is served here, to sessions and API keys; a browser without either is led to sign-in."""
+
+    content_negotiation_class = AnyAccept
+    http_method_names = ["get", "head", "options"]
+
+    def handle_exception(self, exc: Exception) -> Any:
+        if isinstance(exc, Http404):
+            raise exc  # answered by the site's own page, like every address that does not exist
+        if isinstance(exc, NotAuthenticated) and "text/html" in self.request.headers.get("Accept", ""):
+            return redirect_to_login(self.request.get_full_path())
+        return super().handle_exception(exc)
+
+
+class DocumentFile(Content):
+    """`/content/<sourcefile>`: the file that a citation names; what follows # (sent as %23) is left aside."""
+
+    def get(self, request: Request, sourcefile: str) -> HttpResponseBase:
+        document = resolve(_principal(request), sourcefile.partition("#")[0])
+        if document is None:
+            raise Http404
+        etag = quote_etag(document.sha256)
+        if _unchanged(request, etag):
+            return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
+        try:
+            file = files.open_file(document)
+        except FileNotFoundError:
+            raise Http404 from None
+        return _file_response(request, document, file, etag)
+
+
+class PageImage(Content):
+    """`/content/<public_id>/pages/<n>.png`: page n (from 1) of a PDF."""
+
+    def get(self, request: Request, public_id: UUID, page: int) -> HttpResponseBase:
+        document = Document.objects.visible_to(_principal(request)).filter(public_id=public_id).first()
+        if (
+            document is None
+            or document.media_type not in PAGED
+            or not 1 <= page <= (document.page_count or 0)
+        ):
+            raise Http404
+        etag = quote_etag(f"{document.sha256}-{page}")
+        if _unchanged(request, etag):
+            return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
+        release_connection()  # drawing takes its time
+        try:
+            image = files.page_image(document, page)
+        except (Unreadable, FileNotFoundError):
+            raise Http404 from None
+        return _guarded(HttpResponse(image, content_type="image/png"), etag)
+
+
+def _principal(request: Request) -> Principal:
+    assert isinstance(request.auth, Principal)
+    return request.auth
+
+
+def _file_response(request: Request, document: Document, file: "File[bytes]", etag: str) -> HttpResponseBase:
+    """The file or the part of it that was asked for; closing the response closes the file."""
+    size = document.size
+    wanted = _range(request, etag, size)
+    start, end = wanted or (0, size - 1)
+    length = max(0, end - start + 1)
+    shown = SHOWN.get(document.media_type)
+    response = StreamingHttpResponse(
+        _body(request, file, start, length), content_type=shown or document.media_type
+    )
+    response._resource_closers.append(file.close)  # type: ignore[attr-defined]
+    response.headers["Content-Length"] = str(length)
+    response.headers["Accept-Ranges"] = "bytes"
+    response.headers["Content-Disposition"] = str(content_disposition_header(not shown, document.name))
+    if wanted and length:
+        response.status_code = HTTPStatus.PARTIAL_CONTENT
+        response.headers["Content-Range"] = f"bytes {start}-{end}/{size}"
+    elif wanted:
+        response.status_code = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+        response.headers["Content-Range"] = f"bytes */{size}"
+    return _guarded(response, etag)
+
+
+def _guarded(response: HttpResponseBase, etag: str) -> HttpResponseBase:
+    response.headers["ETag"] = etag
+    response.headers["Content-Security-Policy"] = SANDBOX
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    # Browsers keep it but ask each time: rights apply now, not when something was first seen.
+    response.headers["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ["Cookie", "Authorization"])
+    return response
+
+
+def _unchanged(request: Request, etag: str) -> bool:
+    known = parse_etags(request.headers.get("If-None-Match", ""))
+    return "*" in known or etag in [each.removeprefix("W/") for each in known]
+
+
+def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
+    """First and last byte of the one range asked for; None for the whole, an empty range where none fits."""
+    found = RANGE.fullmatch(request.headers.get("Range", ""))
+    if found is None or request.headers.get("If-Range", etag) != etag:
+        return None
+    first, last = found.groups()
+    if first:
+        start, end = int(first), min(int(last or size), size - 1)
+        if last and int(last) < start:
+            return None
+    elif last:
+        start, end = max(0, size - int(last)), size - 1
+    else:
+        return None
+    return (start, end) if start <= end else (size, size - 1)
+
+
+def _body(
+    request: Request, file: "File[bytes]", start: int, length: int
+) -> Iterator[bytes] | AsyncIterator[bytes]:
+    """Its bytes in pieces, in the way that the server can take without holding all of them."""
+    file.seek(start)
+    if isinstance(request._request, ASGIRequest):
+        return _pieces_async(file, length)
+    return _pieces(file, length)
+
+
+def _pieces(file: "File[bytes]", length: int) -> Iterator[bytes]:
+    while length > 0 and (piece := file.read(min(CHUNK_BYTES, length))):
+        length -= len(piece)
+        yield piece
+
+
+async def _pieces_async(file: "File[bytes]", length: int) -> AsyncIterator[bytes]:
+    read = sync_to_async(file.read, thread_sensitive=False)
+    while length > 0 and (piece := await read(min(CHUNK_BYTES, length))):
+        length -= len(piece)
+        yield piece

@@ -138,6 +138,9 @@ class Site:
     def start(self):
         """Start, and wait for the address line."""
         self.spawn()
+        return self.wait_for_address()
+
+    def wait_for_address(self):
         deadline = time.monotonic() + START_SECONDS
         while not (found := ADDRESS.search(self.output)):
             assert self._read(deadline - time.monotonic()), f"The site did not start:\n{self.output[-3000:]}"
@@ -206,7 +209,7 @@ class Site:
             process = psutil.Process(number)
         except (OSError, ValueError, IndexError, psutil.NoSuchProcess):
             return None
-        return process if process.is_running() and process.status() != psutil.STATUS_ZOMBIE else None
+        return process if alive(process) else None
 
     def wait_until_ready(self, seconds=20):
         deadline = time.monotonic() + seconds
@@ -266,6 +269,14 @@ def _command(process):
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+def alive(process):
+    """Whether a psutil process still runs; one that only waits to be noticed by its parent does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def temporary_folder():

@@ -1,0 +1,232 @@
+"""Who gets what at every URL. A route without a row here fails the build.
+
+Outcomes: `yes` is anything but a refusal. `sign-in` is a redirect to the sign-in page. `401` is for callers
+without a valid session or key. `absent` is a 404 whose body equals that for an id that does not exist. `403`
+is for those who may know of the thing, but not change it.
+"""
+
+import re
+import shutil
+import tempfile
+
+from asgiref.sync import sync_to_async
+from asgiref.testing import ApplicationCommunicator
+from django.conf import settings
+from django.test import Client, SimpleTestCase, TransactionTestCase, override_settings
+
+from chatsite.asgi import application
+from chatsite.tests.routes import address, admin_addresses, routes, socket_address, socket_routes
+from chatsite.tests.world import NOWHERE, ROLES, World
+
+# door: session (the portal's cookie) or key (Authorization: Bearer; anonymous presents a wrong one)
+TABLE = """
+route                    method door     anonymous stranger member   owner    staff    disabled
+
+healthz                  GET    session  yes       yes      yes      yes      yes      yes
+readyz                   GET    session  yes       yes      yes      yes      yes      yes
+
+accounts:sign-in         GET    session  yes       yes      yes      yes      yes      yes
+accounts:sign-out        POST   session  sign-in   sign-in  sign-in  sign-in  sign-in  sign-in
+accounts:settings        GET    session  sign-in   yes      yes      yes      yes      sign-in
+accounts:settings        POST   session  sign-in   yes      yes      yes      yes      sign-in
+accounts:password        GET    session  sign-in   yes      yes      yes      yes      sign-in
+accounts:password        POST   session  sign-in   yes      yes      yes      yes      sign-in
+accounts:keys            GET    session  sign-in   yes      yes      yes      yes      sign-in
+accounts:keys            POST   session  sign-in   yes      yes      yes      yes      sign-in
+accounts:revoke-key      GET    session  sign-in   absent   absent   yes      absent   sign-in
+accounts:revoke-key      POST   session  sign-in   absent   absent   yes      absent   sign-in
+accounts:sessions        GET    session  sign-in   yes      yes      yes      yes      sign-in
+accounts:sessions        POST   session  sign-in   yes      yes      yes      yes      sign-in
+accounts:help            GET    session  sign-in   yes      yes      yes      yes      sign-in
+
+ingestion:documents      GET    session  sign-in   yes      yes      yes      yes      sign-in
+ingestion:add            GET    session  sign-in   yes      yes      yes      yes      sign-in
+ingestion:add            POST   session  sign-in   yes      yes      yes      yes      sign-in
+ingestion:status         GET    session  sign-in   yes      yes      yes      yes      sign-in
+ingestion:document       GET    session  sign-in   absent   yes      yes      absent   sign-in
+ingestion:rights         POST   session  sign-in   absent   403      yes      absent   sign-in
+ingestion:again          POST   session  sign-in   absent   403      yes      absent   sign-in
+ingestion:delete         GET    session  sign-in   absent   403      yes      absent   sign-in
+ingestion:delete         POST   session  sign-in   absent   403      yes      absent   sign-in
+
+chat:new                 GET    session  sign-in   yes      yes      yes      yes      sign-in
+chat:new                 POST   session  sign-in   yes      yes      yes      yes      sign-in
+chat:search              GET    session  sign-in   yes      yes      yes      yes      sign-in
+chat:conversation        GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:source              GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:ask                 POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:stop                POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:again               POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:rename              POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:delete              POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:undo                POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:export              GET    session  sign-in   absent   absent   yes      absent   sign-in
+
+chat-api:chat            POST   session  401       yes      yes      yes      yes      401
+chat-api:chat            POST   key      401       yes      yes      yes      yes      401
+chat-api:chat-stream     POST   session  401       yes      yes      yes      yes      401
+chat-api:chat-stream     POST   key      401       yes      yes      yes      yes      401
+"""
+
+# WebSocket URLs: whether the connection is taken. What travels on it is tested with the consumer.
+SOCKETS = """
+pattern                        anonymous stranger member   owner    staff    disabled
+ws/c/<uuid:conversation_id>/   absent    absent   absent   yes      absent   absent
+"""
+BEFORE = {"chat:undo": World.delete_conversation}  # what must have happened for a row to make sense
+ADMIN_OPEN_TO_ALL = {"admin:login", "admin:logout"}
+CHANGING = re.compile(r'(name="csrfmiddlewaretoken" value=")[^"]+|[0-9a-f]{32}|[0-9a-f-]{36}')
+
+
+def parse(table):
+    """[{column: word}]"""
+    header, *lines = [line.split() for line in table.splitlines() if line.strip()]
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
+class EveryRouteHasARow(SimpleTestCase):
+    def test_every_url(self):
+        known = {row["route"] for row in parse(TABLE)}
+        missing = {name for name, _ in routes() if not name.startswith("admin:")} - known
+        self.assertEqual(missing, set(), "routes without a row in the access matrix")
+
+    def test_every_websocket(self):
+        self.assertEqual(set(socket_routes()), {row["pattern"] for row in parse(SOCKETS)})
+
+
+class Matrix(TransactionTestCase):
+    """One world for all rows: making it anew for each would take minutes."""
+
+    def setUp(self):
+        self.files = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.files)
+        overridden = override_settings(
+            MEDIA_ROOT=self.files, PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]
+        )
+        overridden.enable()
+        self.addCleanup(overridden.disable)
+        self.world = World()
+        self.sign_everyone_in()
+
+    def sign_everyone_in(self):
+        self.clients = {role: Client(raise_request_exception=False) for role in ROLES}
+        self.world.people["disabled"].is_active = True
+        for role, person in self.world.people.items():
+            self.clients[role].force_login(person)
+        self.world.disable()
+
+    def ask(self, row, role, arguments):
+        path = address(row["route"], arguments)
+        if row["door"] == "session":
+            client, headers = self.clients[role], {}
+        else:
+            client = Client(raise_request_exception=False)
+            headers = {"Authorization": f"Bearer {self.world.keys.get(role, 'chs_wrong')}"}
+        return client.generic(row["method"], path, b"", content_type="application/json", headers=headers)
+
+    def test_every_row(self):
+        wrong = []
+        for row in parse(TABLE):
+            for role in ROLES:
+                BEFORE.get(row["route"], lambda world: None)(self.world)
+                answer = self.ask(row, role, self.world.arguments)
+                if fault := self.fault(row, role, answer):
+                    wrong.append(f"{row['method']} {row['route']} as {role} by {row['door']}: {fault}")
+                if row["method"] != "GET" and row[role] == "yes":
+                    self.world.restore()
+                if row["route"] in {"accounts:sign-out", "accounts:sessions"}:
+                    self.sign_everyone_in()
+        self.assertEqual(wrong, [], "\n" + "\n".join(wrong))
+
+    def fault(self, row, role, answer):
+        """What is wrong with an answer, or None."""
+        outcome, got = row[role], f"{answer.status_code}, not {row[role]}: {plain(answer)[:120]!r}"
+        if answer.status_code >= 500:
+            return got
+        if outcome == "absent":
+            unknown = self.ask(row, role, self.world.nothing)
+            if (answer.status_code, unknown.status_code) != (404, 404):
+                return got
+            return None if plain(answer) == plain(unknown) else "differs from the answer for an unknown id"
+        if outcome == "sign-in":
+            return None if leads_to_sign_in(answer) else got
+        if outcome in {"401", "403"}:
+            return None if answer.status_code == int(outcome) else got
+        assert outcome == "yes", outcome
+        refused = answer.status_code in {401, 403, 404, 405} or leads_to_sign_in(answer)
+        return got if refused else None
+
+    def test_the_admin_is_closed_to_all_but_staff(self):
+        open_doors = []
+        for name, path in admin_addresses():
+            for role in ROLES:
+                if role == "staff" or name in ADMIN_OPEN_TO_ALL:
+                    continue
+                answer = self.clients[role].get(path)
+                if answer.status_code not in {403, 404, 405} and not leads_to_sign_in(answer):
+                    open_doors.append(
+                        f"{path} as {role}: {answer.status_code} {answer.headers.get('Location')}"
+                    )
+        self.assertEqual(open_doors, [])
+
+    def test_staff_can_open_the_admin(self):
+        for path in ("/admin/", "/admin/accounts/user/"):
+            self.assertEqual(self.clients["staff"].get(path).status_code, 200, path)
+
+
+def leads_to_sign_in(answer):
+    location = answer.headers.get("Location", "")
+    return answer.status_code == 302 and location.startswith((
+        str(settings.LOGIN_URL) if str(settings.LOGIN_URL).startswith("/") else "/accounts/sign-in/",
+        "/admin/login/",
+    ))  # fmt: skip
+
+
+def plain(answer):
+    """The body without what differs from one request to the next."""
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return CHANGING.sub("", body.decode("utf-8", "replace"))
+
+
+class Sockets(TransactionTestCase):
+    def setUp(self):
+        self.world = World()
+        self.clients = {role: Client() for role in ROLES}
+        for role, person in self.world.people.items():
+            self.clients[role].force_login(person)
+        self.world.disable()
+
+    async def test_every_row(self):
+        arguments = await sync_to_async(lambda: self.world.arguments)()
+        nothing = arguments | {"conversation_id": NOWHERE}
+        for row in parse(SOCKETS):
+            for role in ROLES:
+                with self.subTest(f"{row['pattern']} as {role}"):
+                    answer = await self.knock(socket_address(row["pattern"], arguments), role)
+                    if row[role] == "yes":
+                        self.assertEqual(answer["type"], "websocket.accept")
+                    else:
+                        self.assertEqual(answer["type"], "websocket.close")
+                        unknown = await self.knock(socket_address(row["pattern"], nothing), role)
+                        self.assertEqual(answer, unknown)
+
+    async def knock(self, path, role):
+        """The first thing a socket says."""
+        cookies = self.clients[role].cookies.output(header="", sep=";").strip()
+        scope = {
+            "type": "websocket",
+            "path": path,
+            "query_string": b"",
+            "subprotocols": [],
+            "headers": [
+                (b"origin", b"http://localhost"),
+                (b"host", b"localhost"),
+                (b"cookie", cookies.encode()),
+            ],
+        }
+        socket = ApplicationCommunicator(application, scope)
+        await socket.send_input({"type": "websocket.connect"})
+        answer = await socket.receive_output(timeout=5)
+        await socket.send_input({"type": "websocket.disconnect", "code": 1000})
+        await socket.wait(timeout=5)
+        return answer

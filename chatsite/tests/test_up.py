@@ -1,0 +1,227 @@
+"""`manage.py up`: starting, stopping, crashing, starting again; on the real processes."""
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import stat
+import time
+
+import psycopg
+import pytest
+
+from chatsite.embedded import Cluster, connection_parameters
+from chatsite.tests.server import Site, alive, temporary_folder
+
+pytestmark = pytest.mark.server
+
+SECOND_START_SECONDS = 3
+STOP_SECONDS = 8
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """A data directory that the tests of this module share: making PostgreSQL's files costs seconds."""
+    path = temporary_folder()
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def cluster(folder):
+    """The embedded PostgreSQL of that directory, kept running."""
+    server = Cluster(folder)
+    server.start()
+    yield server
+    server.stop()
+
+
+def quiet(folder, **environment):
+    """A site without the demo on a directory of its own."""
+    return Site(folder, demo=False, **environment)
+
+
+class TestLife:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_ctrl_c_and_sigterm_stop_everything_with_status_0(self, folder, number):
+        with quiet(folder) as site:
+            children, postgres = site.children(), site.postgres()
+            assert len(children) == 2
+            assert postgres
+            begun = time.monotonic()
+            assert site.stop(number) == 0
+            assert time.monotonic() - begun < STOP_SECONDS
+            assert not any(alive(process) for process in [*children, postgres])
+            assert "Traceback" not in site.output
+
+    def test_a_second_start_answers_within_three_seconds(self, folder):
+        with quiet(folder):
+            pass
+        begun = time.monotonic()
+        site = quiet(folder)
+        with site:
+            seconds = time.monotonic() - begun
+            assert site.session().get("/readyz").status == 200
+        # Other work on the machine may slow one start; the limit is for an idle machine.
+        assert seconds < SECOND_START_SECONDS * max(1, os.getloadavg()[0])
+
+    def test_killed_hard_it_leaves_no_child_and_the_next_start_works(self, folder):
+        site = quiet(folder).start()
+        children = site.children()
+        site.kill()
+        for child in children:
+            child.wait(5)
+        with quiet(folder) as again:
+            assert again.session().get("/readyz").status == 200
+
+    def test_a_web_server_that_dies_is_started_again_and_said_in_one_line(self, folder):
+        with quiet(folder) as site:
+            site.kill_web()
+            site.wait_until_ready()
+            site.stop()
+            assert site.output.count("The web server was ended by signal 9; it starts again.") == 1
+
+    def test_the_address_is_printed_once_and_no_server_is_named(self, folder):
+        with quiet(folder) as site:
+            assert site.output.count("http://") == 1
+            assert site.output.count("answers at") == 1
+            answer = site.session().get("/healthz")
+            assert "Server" not in answer.headers
+            assert answer.json() == {"status": "ok"}
+
+    def test_the_web_server_starts_without_the_heavy_libraries(self, folder):
+        with quiet(folder) as site:
+            site.session().get("/accounts/sign-in/")
+            [web] = site.children("chatsite.supervision.web")
+            loaded = " ".join(region.path for region in web.memory_maps())
+            for library in ("kreuzberg", "wordllama", "pypdfium2", "tokenizers"):
+                assert library not in loaded
+
+
+class TestDemo:
+    def test_an_empty_database_gets_three_accounts_that_can_sign_in(self, site):
+        assert set(site.passwords) == {"employee", "hr", "admin"}
+        for username in site.passwords:
+            site.sign_in(username)
+        assert site.sign_in("admin").get("/admin/").status == 200
+        assert site.sign_in("hr").get("/admin/").status == 302
+
+    def test_the_sign_in_page_shows_them(self, site):
+        page = site.session().get("/accounts/sign-in/").text
+        for password in site.passwords.values():
+            assert password in page
+
+    def test_their_passwords_are_kept_for_the_owner_of_the_files_alone(self, site):
+        mode = (site.folder / "demo_accounts.json").stat().st_mode
+        assert stat.S_IMODE(mode) == 0o600
+
+    def test_the_samples_are_there_under_the_rights_of_their_folders(self, site):
+        """The worker reads them in the background, and the lists show them at once."""
+        employee, hr = (site.sign_in(name).get("/documents/").text for name in ("employee", "hr"))
+        assert "employee-handbook" in employee
+        assert "employee-handbook" in hr
+        assert "pay-negotiation-notes" in hr
+        assert "pay-negotiation-notes" not in employee
+        assert "development-plan-employee" not in hr
+
+    def test_without_the_demo_there_is_none(self, folder):
+        with quiet(folder) as site:
+            assert site.passwords == {}
+            assert not (folder / "demo_accounts.json").exists()
+
+    def test_an_external_database_never_gets_one(self, folder, cluster, external):
+        with Site(folder, demo=True, DATABASE_URL=external) as site:
+            assert site.passwords == {}
+            assert "Demo accounts" not in site.session().get("/accounts/sign-in/").text
+        with psycopg.connect(external) as connection:
+            assert connection.execute("SELECT count(*) FROM accounts_user").fetchone() == (0,)
+
+    def test_two_starts_on_one_external_database_do_not_collide(self, folder, cluster, external):
+        sites = [quiet(folder, DATABASE_URL=external) for _ in range(2)]
+        try:
+            for site in sites:
+                site.spawn()
+            for site in sites:
+                site.wait_for_address()
+                assert site.session().get("/readyz").status == 200
+        finally:
+            assert [site.stop() for site in sites] == [0, 0]
+
+
+@pytest.fixture
+def external(folder, cluster):
+    """The address of an empty database that the site is not told to be its own."""
+    parameters = connection_parameters(folder)
+    with psycopg.connect(**parameters, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS elsewhere WITH (FORCE)")
+        connection.execute("CREATE DATABASE elsewhere")
+    return " ".join(f"{key}={value}" for key, value in {**parameters, "dbname": "elsewhere"}.items())
+
+
+class TestRefusals:
+    """One line that says what to do, status 1, no traceback."""
+
+    def refused(self, folder, *words, **environment):
+        status, output = quiet(folder, **environment).outcome()
+        assert status == 1, output
+        assert len(output.strip().splitlines()) == 1, output
+        for word in words:
+            assert word in output, output
+
+    def test_a_taken_port(self, folder):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+            self.refused(folder, f"Port {port} on 127.0.0.1 is taken", PORT=port)
+
+    def test_an_address_of_another_machine(self, folder):
+        self.refused(folder, "HOST 192.0.2.1 is not an address of this machine", HOST="192.0.2.1")
+
+    def test_a_port_that_is_no_number(self, folder):
+        self.refused(folder, "PORT must be a number", PORT="http")
+
+    def test_a_file_in_place_of_the_data_directory(self, tmp_path):
+        (tmp_path / "data").write_text("")
+        self.refused(tmp_path / "data", "is not a directory")
+
+    def test_a_data_directory_that_cannot_be_written(self):
+        self.refused("/proc/chatsite", "The data directory /proc/chatsite cannot be written")
+
+    def test_an_unreachable_database(self, folder):
+        url = "postgresql://someone:hidden@127.0.0.1:1/nowhere"
+        status, output = quiet(folder, DATABASE_URL=url).outcome()
+        assert status == 1
+        assert output.startswith("The database cannot be reached")
+        assert "hidden" not in output
+        assert len(output.strip().splitlines()) == 1
+
+    @pytest.mark.parametrize(
+        ("environment", "words"),
+        [
+            ({"OPENAI_API_KEY": "sk-secret"}, "CHAT_MODEL is not"),
+            ({"CHAT_MODEL": "small"}, "neither OPENAI_API_KEY nor OPENAI_BASE_URL"),
+            ({"EMBEDDING_DIMENSIONS": "many"}, "EMBEDDING_DIMENSIONS must be a number"),
+        ],
+    )
+    def test_half_set_model_settings(self, folder, environment, words):
+        self.refused(folder, words, **environment)
+
+
+class TestReadiness:
+    def test_without_its_database_it_lives_but_is_not_ready(self, folder, cluster):
+        with quiet(folder) as site:
+            host, port = site.url.removeprefix("http://").split(":")
+            site.postgres().suspend()
+            try:
+                begun = time.monotonic()
+                assert site.session().get("/healthz").status == 200
+                answer = site.session().get("/readyz")
+                assert time.monotonic() - begun < 3.5
+                assert answer.status == 503
+                assert answer.json()["error"]
+            finally:
+                site.postgres().resume()
+            site.wait_until_ready()
+            connection = http.client.HTTPConnection(host, int(port))
+            connection.request("POST", "/healthz")
+            assert connection.getresponse().status == 405

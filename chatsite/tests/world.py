@@ -1,0 +1,127 @@
+"""The people and things that the access matrix is about."""
+
+import uuid
+from datetime import timedelta
+
+from django.contrib.auth.models import Group
+from django.core.files.base import ContentFile
+from django.utils import timezone
+
+from chat.models import Run
+from chatsite.accounts.models import ApiKey, User
+from history.models import Conversation, Message, Source
+from ingestion.acl import Audience, access_list_for
+from ingestion.models import Document, Passage
+
+ROLES = ("anonymous", "stranger", "member", "owner", "staff", "disabled")
+CONVERSATION = uuid.UUID("11111111-1111-4111-8111-111111111111")
+DOCUMENT = uuid.UUID("22222222-2222-4222-8222-222222222222")
+NOWHERE = uuid.UUID("99999999-9999-4999-8999-999999999999")
+NAME = "minutes.txt"
+
+
+class World:
+    """`owner` has a conversation, an API key, and a document that the group of `member` may read."""
+
+    def __init__(self):
+        self.group = Group.objects.create(name="Board")
+        self.people = {
+            role: User.objects.create_user(role, password=None, is_staff=role == "staff")
+            for role in ROLES[1:]
+        }
+        User.objects.filter(username="staff").update(is_superuser=True)
+        self.people["member"].groups.add(self.group)
+        self.keys = {role: ApiKey.objects.issue(person, "matrix")[1] for role, person in self.people.items()}
+        self.restore()
+
+    def disable(self):
+        """After `disabled` has signed in."""
+        User.objects.filter(username="disabled").update(is_active=False)
+
+    def restore(self):
+        """The owner's things as they were, after a request that may have changed them."""
+        Conversation.objects.all().delete()
+        Document.objects.all().delete()
+        owner = self.people["owner"]
+        ApiKey.objects.filter(user=owner).update(revoked_at=None)
+        self.document = self._document(owner)
+        self.conversation = self._conversation(owner)
+
+    def _document(self, owner):
+        audience = Audience(group_ids=frozenset({self.group.pk}))
+        document = Document(
+            public_id=DOCUMENT,
+            owner=owner,
+            access_list=access_list_for(audience, owner.pk),
+            name=NAME,
+            title="Minutes of the board",
+            media_type="text/plain",
+            size=5,
+            sha256="0" * 64,
+            version=1,
+            status=Document.Status.READY,
+        )
+        document.file.save(NAME, ContentFile(b"words"), save=False)
+        document.save()
+        Passage.objects.create(document=document, position=0, content="The board met.", search="board")
+        return document
+
+    def _conversation(self, owner):
+        conversation = Conversation.objects.create(id=CONVERSATION, owner=owner, title="A secret title")
+        Message.objects.create(conversation=conversation, position=0, role="user", content="When?")
+        answer = Message.objects.create(
+            conversation=conversation,
+            position=1,
+            role="assistant",
+            content=f"Then [{NAME}].",
+            citations=[NAME],
+        )
+        Source.objects.create(
+            message=answer,
+            document=self.document,
+            document_version=1,
+            passage_id=self.document.passages.get().pk,
+            rank=1,
+            label=NAME,
+            title="Minutes of the board",
+            content="The board met.",
+            score=1,
+            found_by="words",
+        )
+        # Being answered, so that no row of the matrix starts a real answer.
+        Run.objects.create(
+            owner=owner,
+            conversation=conversation,
+            question=conversation.messages.get(position=0),
+            answer=answer,
+            body_digest="0",
+            lease_until=timezone.now() + timedelta(hours=1),
+        )
+        return conversation
+
+    def delete_conversation(self):
+        """As its owner would, so that it can be brought back."""
+        Conversation.objects.update(deleted_at=timezone.now())
+
+    @property
+    def arguments(self):
+        """Values of URL parameters that name the owner's things."""
+        return {
+            "conversation_id": CONVERSATION,
+            "public_id": DOCUMENT,
+            "key_id": ApiKey.objects.get(user=self.people["owner"]).pk,
+            "position": 1,
+            "place": "1.1",
+            "page": 1,
+            "sourcefile": NAME,
+        }
+
+    @property
+    def nothing(self):
+        """The same parameters, naming what does not exist."""
+        return self.arguments | {
+            "conversation_id": NOWHERE,
+            "public_id": NOWHERE,
+            "key_id": 999_999,
+            "sourcefile": "nothing-here.txt",
+        }

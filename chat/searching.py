@@ -54,7 +54,7 @@ def conversations(principal: Principal, query: str, page: str | None) -> tuple[P
 def _texts(ids: list[UUID], query: str) -> dict[UUID, Excerpt]:
     """The first hit in each conversation's text."""
     hits = Message.objects.filter(conversation__in=ids, content__icontains=query)
-    first = hits.order_by("conversation", "position").distinct("conversation")
+    first = hits.order_by("conversation_id", "position").distinct("conversation_id")
     return {
         message.conversation_id: excerpt(message.content, query)
         for message in first.only("conversation_id", "content")

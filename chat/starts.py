@@ -39,7 +39,9 @@ def starts(principal: Principal) -> list[Start]:
 def _headings(documents: list[int]) -> dict[int, str]:
     """A heading from within each document."""
     rows = Passage.objects.filter(document__in=documents, position__gt=1).exclude(heading="")
-    return dict(rows.order_by("document", "position").distinct("document").values_list("document", "heading"))
+    return dict(
+        rows.order_by("document_id", "position").distinct("document_id").values_list("document_id", "heading")
+    )
 
 
 def _question(document: Document, heading: str) -> str:

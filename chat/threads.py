@@ -150,9 +150,11 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
     readable: dict[Any, list[Source]] = {}
     labels: dict[Any, list[str]] = {}
     visible = Source.objects.visible_to(principal).filter(message__in=ids).select_related("document")
-    for source in visible.order_by("message", "rank"):
+    for source in visible.order_by("message_id", "rank"):
         readable.setdefault(source.message_id, []).append(source)
-    for message_id, label in Source.objects.filter(message__in=ids).values_list("message", "label"):
+    for message_id, label in (
+        Source.objects.filter(message__in=ids).values_list("message_id", "label").order_by("rank")
+    ):
         labels.setdefault(message_id, []).append(label)
     runs = {}
     if any(message.state in Message.UNFINISHED for message in messages):

@@ -21,7 +21,7 @@ from . import searching
 from .exporting import markdown
 from .panel import Panel, panel_of
 from .starts import starts
-from .threads import Exchange, exchanges_of
+from .threads import Answer, Exchange, exchanges_of
 
 P = ParamSpec("P")
 Page = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
@@ -118,10 +118,10 @@ def _composer() -> dict[str, Any]:
     return {"most_characters": settings.MESSAGE_MAX_CHARACTERS, "form_key": uuid4().hex, "text": ""}
 
 
-def _running(exchanges: list[Exchange]) -> Any:
-    """The run that is at work in this conversation, if any."""
+def _running(exchanges: list[Exchange]) -> Answer | None:
+    """The answer that is being written, if any."""
     answers = [answer for exchange in exchanges for answer in exchange.answers if answer.running]
-    return answers[-1].run if answers else None
+    return answers[-1] if answers else None
 
 
 def _panel(request: HttpRequest, principal: Principal, conversation: Conversation) -> Panel | None:

@@ -1,1 +1,115 @@
-// Entry module.
+// The source panel: fetched when opened, kept for a short while, and part of the history, so that Back closes it.
+const FRESH = 30000, COVERS = matchMedia('(max-width: 40rem)');
+
+export function begin({ $, $$, parsed, rove, enliven }) {
+  const aside = $('#source'), main = $('main'), base = location.pathname, known = new Map();
+  let opener = null, opened = 0;
+
+  const placeOf = url => new URL(url, location.href).searchParams;
+  function text(query) {
+    const key = query.toString(), kept = known.get(key);
+    if (kept && kept.until > Date.now()) return kept.promise;
+    const rest = new URLSearchParams(query), place = rest.get('source');
+    rest.delete('source');
+    const promise = fetch(`${base}source/${encodeURIComponent(place)}/?${rest}`, { redirect: 'error' }).then(answer => {
+      if (!answer.ok) throw new Error(answer.status);
+      return answer.text();
+    });
+    promise.catch(() => known.delete(key));
+    known.set(key, { promise, until: Date.now() + FRESH });
+    return promise;
+  }
+
+  // Links of the server become tabs: one Tab stop, arrow keys inside.
+  function tabs() {
+    const bar = $('.tabs', aside), view = $('#view', aside);
+    if (!bar) return;
+    bar.setAttribute('role', 'tablist');
+    bar.closest('nav').setAttribute('role', 'presentation');
+    for (const tab of $$('a', bar)) {
+      const current = tab.hasAttribute('aria-current');
+      tab.setAttribute('role', 'tab');
+      tab.removeAttribute('aria-current');
+      tab.setAttribute('aria-selected', String(current));
+      if (current) tab.setAttribute('aria-controls', 'view');
+    }
+    view.setAttribute('role', 'tabpanel');
+    view.tabIndex = 0;
+    rove(bar);
+    for (const tab of $$('a', bar)) tab.tabIndex = tab.getAttribute('aria-selected') === 'true' ? 0 : -1;
+  }
+  function marks(place) {
+    for (const link of $$('[data-source][aria-current]', main)) link.removeAttribute('aria-current');
+    if (place) for (const link of $$(`[data-source="${CSS.escape(place)}"]:not([data-view])`, main)) link.setAttribute('aria-current', 'true');
+  }
+  function dress(place) {
+    tabs(); enliven(aside); marks(place);
+    aside.hidden = false;
+    main.inert = COVERS.matches;
+  }
+  function waiting() {
+    const lines = parsed('<section class="view" id="view"><div class="skeleton"></div><div class="skeleton"></div><div class="skeleton short"></div></section>');
+    const view = $('#view', aside);
+    if (view) view.replaceWith(lines);
+    else aside.replaceChildren(parsed('<div class="source-head"><div class="source-nav"><p class="meta"></p></div><h2 id="source-title" tabindex="-1">Source</h2></div>'), lines);
+    aside.hidden = false;
+  }
+  function failed(query) {
+    const note = parsed('<section class="view" id="view"><div class="note danger" role="alert"><div><p>The source could not be loaded.</p><div class="actions"><button class="button" type="button">Try again</button></div></div></div></section>');
+    $('button', note).addEventListener('click', () => fill(query, true));
+    waiting();
+    $('#view', aside).replaceWith(note);
+  }
+  async function fill(query, focus) {
+    const turn = ++opened, slow = setTimeout(waiting, 200);
+    try {
+      const html = await text(query);
+      if (turn !== opened) return;
+      aside.replaceChildren(parsed(html));
+      dress(query.get('source'));
+      if (focus === 'tab') $('[role=tab][aria-selected=true]', aside)?.focus();
+      else if (focus) $('#source-title').focus();
+    } catch {
+      if (turn === opened) failed(query);
+    } finally { clearTimeout(slow); }
+  }
+  function close(back) {
+    opened++;
+    aside.hidden = true;
+    aside.replaceChildren();
+    main.inert = false;
+    marks();
+    if (back) { if (history.state?.panel) history.back(); else history.replaceState(null, '', base); }
+    (opener?.isConnected ? opener : $('.cite[data-source], .source-row', main))?.focus();
+  }
+
+  aside.addEventListener('click', event => {
+    if (event.target.closest('[data-close-source]')) { event.preventDefault(); close(true); }
+  });
+  document.addEventListener('keydown', event => {
+    if (event.key !== 'Escape' || aside.hidden || event.defaultPrevented || $('dialog[open], .side:popover-open')) return;
+    event.preventDefault();
+    close(true);
+  });
+  aside.addEventListener('keydown', event => {
+    const step = { ArrowLeft: 'previous', ArrowRight: 'next' }[event.key];
+    if (step && event.target.closest('.source-nav')) $(`[data-turn=${step}]`, aside)?.click();
+  });
+  addEventListener('popstate', () => {
+    const query = placeOf(location.href);
+    if (query.has('source')) fill(query, true); else if (!aside.hidden) close(false);
+  });
+  COVERS.addEventListener('change', () => { main.inert = !aside.hidden && COVERS.matches; });
+  if (!aside.hidden) dress(placeOf(location.href).get('source'));
+
+  return {
+    show(link) {
+      const query = placeOf(link.href), inside = aside.contains(link);
+      if (!inside) opener = link;
+      const url = `${base}?${query}`;
+      if (history.state?.panel) history.replaceState({ panel: true }, '', url); else if (aside.hidden) history.pushState({ panel: true }, '', url); else history.replaceState(null, '', url);
+      fill(query, inside && link.closest('.tabs') ? 'tab' : true);
+    },
+    prefetch(link) { text(placeOf(link.href)).catch(() => {}); },
+  };
+}

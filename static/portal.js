@@ -1,1 +1,245 @@
-// Entry module.
+// The entry module. Everything here is an extra: each page and each form works without it.
+export const $ = (selector, root = document) => root.querySelector(selector);
+export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+const { dataset: likes } = document.documentElement;
+const { conversation, run, panel: panelModule, stream: streamModule } = document.body.dataset;
+const narrow = matchMedia('(max-width: 60rem)');
+const form = $('#composer'), box = $('#question'), log = $('#announcer'), banner = $('#banner');
+
+const store = {
+  get(key) { try { return sessionStorage.getItem(key); } catch { return null; } },
+  set(key, value) { try { if (value) sessionStorage.setItem(key, value); else sessionStorage.removeItem(key); } catch { /* storage is off */ } },
+};
+
+// ---- HTML of our own templates, parsed once. --------------------------------------------------------------------
+const policy = window.trustedTypes?.createPolicy('portal', { createHTML: html => html });
+function parsed(html) {
+  const template = document.createElement('template');
+  template.innerHTML = policy ? policy.createHTML(html) : html;
+  const token = $('[name=csrfmiddlewaretoken]');
+  for (const post of $$('form[method=post]', template.content)) {
+    if (token && !$('[name=csrfmiddlewaretoken]', post)) post.append(token.cloneNode());
+  }
+  return template.content;
+}
+
+// ---- What a screen reader hears: whole blocks, never fragments, at most one every 1.5 s. -------------------------
+const spoken = [];
+let lastSpoken = 0, speaking;
+function say(text) {
+  if (!log || likes.speak === 'off') return;
+  spoken.push(text);
+  speak();
+}
+function speak() {
+  clearTimeout(speaking);
+  const wait = lastSpoken + 1500 - Date.now();
+  if (wait > 0) { speaking = setTimeout(speak, wait); return; }
+  if (!spoken.length) return;
+  const line = document.createElement('p');
+  line.textContent = spoken.splice(0).join(' ');
+  log.append(line);
+  lastSpoken = Date.now();
+  setTimeout(() => line.remove(), 20000);
+}
+
+// ---- Banner, toast, dialogs, menu. ------------------------------------------------------------------------------
+function tell(text) {
+  if (!banner) return;
+  banner.hidden = !text;
+  $('span', banner).textContent = text ?? '';
+}
+function keepFor(toast, milliseconds) {
+  let timer;
+  const start = () => { timer = setTimeout(() => toast.remove(), milliseconds); };
+  const pause = () => clearTimeout(timer);
+  for (const [name, act] of [['pointerenter', pause], ['focusin', pause], ['pointerleave', start], ['focusout', start]]) toast.addEventListener(name, act);
+  const close = $('[data-close-toast]', toast);
+  if (close) { close.hidden = false; close.addEventListener('click', () => toast.remove()); }
+  start();
+}
+function toast(text) {
+  $('#toast')?.remove();
+  const note = document.createElement('div');
+  note.className = 'toast'; note.id = 'toast'; note.setAttribute('role', 'status');
+  document.body.append(note);
+  const words = document.createElement('span');
+  words.textContent = text;
+  note.append(words);
+  keepFor(note, 8000);
+}
+if ($('#toast')) keepFor($('#toast'), $('#toast form') ? 30000 : 8000);
+document.addEventListener('click', event => {
+  const opener = event.target.closest('[data-dialog]'), dialog = opener && $('#' + opener.dataset.dialog);
+  if (dialog) { event.preventDefault(); $('#menu')?.removeAttribute('open'); dialog.showModal(); }
+  if (event.target.closest('[data-close-dialog]')) event.target.closest('dialog').close();
+  if (!event.target.closest('#menu')) $('#menu')?.removeAttribute('open');
+});
+
+// ---- Toolbars: one Tab stop each, arrows inside. ----------------------------------------------------------------
+function rove(bar) {
+  const items = () => $$('button, a', bar).filter(item => !item.hidden);
+  items().forEach((item, index) => { item.tabIndex = index ? -1 : 0; });
+  bar.addEventListener('keydown', event => {
+    const all = items(), at = all.indexOf(document.activeElement), step = getComputedStyle(bar).direction === 'rtl' ? -1 : 1;
+    const to = { ArrowRight: at + step, ArrowLeft: at - step, Home: 0, End: all.length - 1 }[event.key];
+    if (at < 0 || to === undefined) return;
+    event.preventDefault();
+    all[at].tabIndex = -1;
+    const next = all[(to + all.length) % all.length];
+    next.tabIndex = 0;
+    next.focus();
+  });
+}
+function enliven(root) {
+  if (navigator.clipboard) for (const button of $$('[data-copy], [data-copy-passage]', root)) button.hidden = false;
+  $$('[role=toolbar]', root).forEach(rove);
+}
+enliven(document);
+
+// ---- Copying. ---------------------------------------------------------------------------------------------------
+function answerText(answer) {
+  const prose = $('.prose', answer).cloneNode(true);
+  for (const chip of $$('.cite', prose)) chip.replaceWith(` [${chip.textContent}]`);
+  for (const block of $$('p, li, tr, pre, h3, h4', prose)) block.append('\n');
+  const sources = $$('.source-row', answer).map(row => [...row.children].map(part => part.textContent.trim()).filter(Boolean));
+  const list = sources.map(([number, ...name]) => `[${number}] ${name.join(', ')}`);
+  return [prose.textContent.replace(/ +\[/g, ' [').replace(/\n{3,}/g, '\n\n').trim(), list.join('\n')].filter(Boolean).join('\n\n');
+}
+document.addEventListener('click', async event => {
+  const button = event.target.closest('[data-copy], [data-copy-passage]');
+  if (!button) return;
+  const answer = button.closest('.answer');
+  const text = answer ? answerText(answer) : $('.passage .words').textContent;
+  try { await navigator.clipboard.writeText(text); } catch { return; }
+  const count = answer ? $$('.source-row', answer).length : 0;
+  toast(count ? `Copied with ${count} source${count === 1 ? '' : 's'}.` : 'Copied.');
+});
+
+// ---- Source panel: chips are links; the module opens them in place. ---------------------------------------------
+const shared = { $, $$, parsed, say, tell, toast, rove, enliven, narrow };
+let opening;
+const panel = () => (opening ??= import(panelModule).then(module => module.begin(shared)));
+const aside = $('#source');
+if (aside) {
+  if (!aside.hidden) panel();
+  document.addEventListener('click', event => {
+    const link = event.target.closest('a[data-source]');
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    panel().then(open => open.show(link));
+  });
+  for (const name of ['pointerover', 'focusin']) {
+    document.addEventListener(name, event => {
+      const link = event.target.closest?.('a[data-source]');
+      if (link) panel().then(open => open.prefetch(link));
+    });
+  }
+}
+
+// ---- Keyboard. --------------------------------------------------------------------------------------------------
+document.addEventListener('keydown', event => {
+  if (event.defaultPrevented || event.isComposing) return;
+  const typing = event.target.matches('input, textarea, select, [contenteditable]'), bare = !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (event.key === 'Escape' && $('#menu[open]')) { event.preventDefault(); $('#menu').open = false; $('#menu summary').focus(); }
+  if (!typing && bare && likes.keys !== 'off') {
+    if (event.key === '/' && box) { event.preventDefault(); box.focus(); }
+    if (event.key === '?') location.assign('/help/#keys');
+  }
+  if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && $('#find')) {
+    event.preventDefault();
+    if (narrow.matches && !$('#side').matches(':popover-open')) $('#side').showPopover();
+    $('#find').focus();
+  }
+});
+
+// ---- Composer: the text stays in the box until the server has it; a draft outlives a reload. --------------------
+function random() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
+}
+function composer() {
+  const drafts = 'draft:' + location.pathname, keys = 'key:' + location.pathname;
+  const hint = $('#hint'), send = $('#send'), stop = $('#stop'), problem = $('#problem'), words = form.dataset, most = Number(words.most);
+  let running = Boolean(run), stream;
+
+  const show = text => {
+    problem.replaceChildren();
+    if (!text) return;
+    const note = parsed('<div class="note danger" role="alert"><div><p></p></div></div>');
+    $('p', note).textContent = text;
+    problem.append(note);
+  };
+  const hinted = () => {
+    const length = box.value.length;
+    hint.textContent = !navigator.onLine ? words.offline
+      : length > most * 0.9 ? words.long.replace('{n}', length.toLocaleString()).replace('{most}', most.toLocaleString())
+      : running ? words.answering : words.hint;
+    send.setAttribute('aria-disabled', String(!navigator.onLine));
+  };
+  const state = {
+    // A question that may have arrived keeps its key: sent again, it is not asked twice.
+    keyOf(text) {
+      const [known, kept] = JSON.parse(store.get(keys) ?? '[]');
+      if (kept === text) return known;
+      const key = random();
+      store.set(keys, JSON.stringify([key, text]));
+      return key;
+    },
+    accepted(text) {
+      store.set(keys, null);
+      if (box.value === text) { box.value = ''; store.set(drafts, null); }
+      show(); hinted();
+    },
+    refused(text) { store.set(keys, null); show(text); },
+    running(value) { running = value; send.hidden = value; stop.hidden = !value; hinted(); },
+    busy(value) { send.toggleAttribute('aria-busy', value); },
+    lost() { show(words.lost); },
+  };
+  if (conversation && streamModule) {
+    let loading;
+    stream = () => (loading ??= import(streamModule).then(module => module.begin({ ...shared, conversation, run, state, speak: likes.speak })));
+    if (run) stream(); else box.addEventListener('focus', stream, { once: true });
+    document.addEventListener('click', event => {
+      const next = event.target.closest('.next button[data-ask]');
+      if (!next) return;
+      event.preventDefault();
+      stream().then(open => open.ask(next.value));
+    });
+    stop.addEventListener('click', event => {
+      event.preventDefault();
+      stream().then(open => { if (!open.stop()) { form.action = stop.formAction; form.submit(); } });
+    });
+  }
+  async function askAnew(text) {
+    state.busy(true);
+    try {
+      const body = new FormData(form);
+      body.set('key', state.keyOf(text));
+      const answer = await fetch(form.action, { method: 'POST', body, headers: { Accept: 'application/json' }, redirect: 'manual' });
+      const told = answer.headers.get('Content-Type')?.startsWith('application/json') ? await answer.json() : {};
+      if (told.url) { state.accepted(text); location.assign(told.url); return; }
+      if (answer.type === 'opaqueredirect') { tell('You were signed out. Sign in to go on; what you typed is kept.'); return; }
+      if (told.message) state.refused(told.message); else state.lost();
+    } catch { state.lost(); } finally { state.busy(false); }
+  }
+  form.addEventListener('submit', event => {
+    event.preventDefault();
+    const text = box.value;
+    if (!text.trim()) { box.focus(); return; }
+    if (text.length > most) { show(words.tooLong.replace('{most}', most.toLocaleString())); return; }
+    if (!navigator.onLine || running || send.hasAttribute('aria-busy')) { hinted(); return; }
+    if (stream) stream().then(open => open.ask(text)); else askAnew(text);
+  });
+  box.addEventListener('keydown', event => {
+    if (event.key !== 'Enter' || event.isComposing) return;
+    const plain = !event.shiftKey && likes.enter !== 'line' && matchMedia('(pointer: fine)').matches;
+    if (event.ctrlKey || event.metaKey || plain) { event.preventDefault(); form.requestSubmit(); }
+  });
+  box.value ||= store.get(drafts) ?? '';
+  box.addEventListener('input', () => { store.set(drafts, box.value); show(); hinted(); });
+  addEventListener('online', () => { tell(); hinted(); });
+  addEventListener('offline', () => { tell('You are offline. What you type is kept, and the answer goes on without you.'); hinted(); });
+  hinted();
+}
+if (form) composer();

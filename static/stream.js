@@ -1,1 +1,220 @@
-// Entry module.
+// An answer as it arrives: finished blocks as safe HTML of the server, the unfinished tail as plain text.
+const NEAR = 80, TRIES_BEFORE_POLLING = 3, LONG = 1200, POLL = 2000, UNKNOWN = 4404;
+
+export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, state, speak }) {
+  const thread = $('#thread'), jump = $('#jump'), title = document.title.replace(/^Answering… – /, '');
+  let socket, tries = 0, waiting, late, seq = 0, name = title, ended = false, polling, asking = null, chars = 0;
+  let answer, prose, tail, text;
+  const frames = [];
+  let drawing = false;
+
+  // ---- The answer that is being followed. ------------------------------------------------------------------------
+  function take(node) {
+    answer = node; prose = node && $('.prose', node); tail = node && $('.tail', node); text = tail?.firstChild; seq = 0; chars = 0;
+  }
+  function showTail(value) {
+    if (!value) { tail?.remove(); tail = text = null; return; }
+    if (!tail) {
+      tail = document.createElement('p');
+      tail.className = 'tail';
+      text = document.createTextNode('');
+      tail.append(text);
+      prose.append(tail);
+    }
+    if (text.data !== value) text.data = value;
+  }
+  const bare = () => { for (const line of $$('.skeleton', prose)) line.remove(); };
+  function insert(html) {
+    bare();
+    const block = parsed(html), nodes = [...block.children];
+    if (tail) tail.before(block); else prose.append(block);
+    return nodes;
+  }
+  // What a screen reader is told about a finished block.
+  function read(nodes) {
+    if (speak === 'end') return;
+    for (const node of nodes) {
+      const table = $('table', node), copy = node.cloneNode(true);
+      for (const chip of $$('.cite', copy)) chip.replaceWith(` source ${chip.textContent}`);
+      const words = table ? `${node.getAttribute('aria-label')}, ${$$('tbody tr', table).length} rows`
+        : node.matches('pre') ? `Code, ${node.textContent.trim().split('\n').length} lines` : copy.textContent;
+      if (chars < LONG) say(words); else if (chars < Infinity) { say('The answer goes on.'); chars = Infinity; continue; }
+      chars += words.length;
+    }
+  }
+  const acts = {
+    reset({ blocks, tail: rest }) {
+      prose.replaceChildren(); tail = text = null;
+      for (const html of blocks) insert(html);
+      if (!blocks.length && !rest) prose.append(parsed('<div class="skeleton"></div><div class="skeleton short"></div>'));
+      showTail(rest);
+    },
+    status({ text: words, state: now }) {
+      answer.dataset.state = now;
+      const line = $('.state', answer);
+      if (line && line.textContent !== words) { line.textContent = words; if (now === 'queued') say(words + '.'); }
+    },
+    block({ html, tail: rest }) { read(insert(html)); showTail(rest); },
+    tail({ text: more }) { bare(); if (text) text.appendData(more); else showTail(more); },
+    retail({ text: all }) { bare(); showTail(all); },
+    title({ title: words }) {
+      name = words + title.slice(title.lastIndexOf(' – '));
+      document.title = 'Answering… – ' + name;
+      const row = $(`.row[data-conversation="${conversation}"]`);
+      for (const bdi of [$('.bar h1 bdi'), row && $('bdi', row)]) if (bdi) bdi.textContent = words;
+      if (row) row.title = words;
+      if ($('#new-title')) $('#new-title').value = words;
+    },
+    done(end) {
+      showTail('');
+      bare();
+      if (end.body !== undefined) prose.replaceChildren(parsed(end.body));
+      $('.progress', answer).replaceChildren(parsed(end.steps));
+      $('.end', answer).replaceChildren(parsed(end.end));
+      answer.dataset.state = end.state;
+      answer.removeAttribute('aria-busy');
+      enliven(answer);
+      if (end.failed) $('.note', answer)?.setAttribute('role', 'alert');
+      say(end.note || `Answer complete, ${end.sources} source${end.sources === 1 ? '' : 's'}.`);
+      finish();
+    },
+  };
+  function finish() {
+    run = null; answer = null;
+    state.running(false);
+    document.title = (document.hidden ? '● ' : '') + name;
+    dot(false);
+    clearInterval(polling); polling = null;
+  }
+  function dot(live) {
+    const row = $(`.row[data-conversation="${conversation}"]`);
+    if (!row) return;
+    for (const old of $$('.dot, .hidden', row)) old.remove();
+    if (live) row.append(parsed('<span class="dot live"></span><span class="hidden">, being answered</span>'));
+  }
+
+  // ---- At most once per animation frame; a hidden tab draws no frames. ---------------------------------------------
+  const atEnd = () => innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
+  const toEnd = () => scrollTo({ top: document.documentElement.scrollHeight });
+  const jumping = () => { jump.hidden = atEnd() || !run; };
+  function draw() {
+    drawing = false;
+    const follows = atEnd();
+    for (const { seq: number, messages } of frames.splice(0)) {
+      if (!answer) continue;
+      seq = number;
+      for (const message of messages) if (answer) acts[message.type]?.(message);
+    }
+    if (follows) toEnd();
+    jumping();
+  }
+  function soon() {
+    if (drawing) return;
+    drawing = true;
+    if (document.hidden) setTimeout(draw, 200); else requestAnimationFrame(draw);
+  }
+  addEventListener('scroll', jumping, { passive: true });
+  jump.addEventListener('click', toEnd);
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) return;
+    draw();
+    document.title = document.title.replace(/^● /, '');
+  });
+
+  // ---- Questions. --------------------------------------------------------------------------------------------------
+  function accepted({ run: id, html }) {
+    draw();
+    for (const old of $$('.next', thread)) old.remove();
+    $('#latest')?.removeAttribute('id');
+    const exchange = parsed(html), article = $('article', exchange);
+    $('#' + article.id)?.remove();
+    thread.append(exchange);
+    run = id;
+    take($('.answer', article));
+    state.accepted(asking?.text ?? '');
+    asking = null;
+    running();
+    toEnd();
+  }
+  function running() {
+    state.running(true); state.busy(false);
+    document.title = 'Answering… – ' + name;
+    dot(true);
+  }
+
+  // ---- The socket. -------------------------------------------------------------------------------------------------
+  const send = message => socket.send(JSON.stringify(message));
+  const open = () => socket?.readyState === WebSocket.OPEN;
+  function receive({ data }) {
+    const message = JSON.parse(data);
+    if (message.messages) { frames.push(message); soon(); return; }
+    if (message.type === 'accepted') accepted(message);
+    if (message.type === 'refused') {
+      if (asking && message.key === asking.key) { asking = null; state.busy(false); state.refused(message.message); } else if (run) location.reload();
+    }
+  }
+  function connect() {
+    clearTimeout(waiting);
+    if (ended || open() || socket?.readyState === WebSocket.CONNECTING) return;
+    socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws/c/${conversation}/`);
+    socket.onopen = () => {
+      tries = 0;
+      clearTimeout(late); late = null;
+      if (navigator.onLine) tell();
+      clearInterval(polling); polling = null;
+      if (run) send({ type: 'follow', run, after: seq });
+      if (asking) send({ type: 'ask', ...asking });
+    };
+    socket.onmessage = receive;
+    socket.onclose = ({ code }) => {
+      if (code === UNKNOWN) { signedOut(); return; }
+      tries++;
+      if (asking && tries >= TRIES_BEFORE_POLLING) { asking = null; state.busy(false); state.lost(); }
+      if (run && tries >= TRIES_BEFORE_POLLING) polling ??= setInterval(poll, POLL);
+      if (!run && !asking && tries > 8) return;
+      late ??= setTimeout(() => { if (navigator.onLine && (run || asking) && !polling) tell('The connection was lost. Trying to connect again …'); }, 2000);
+      waiting = setTimeout(connect, Math.min(8000, 500 * 2 ** Math.min(tries - 1, 5)) * (0.75 + Math.random() / 2));
+    };
+  }
+  function signedOut() {
+    ended = true; asking = null;
+    state.busy(false);
+    clearTimeout(late);
+    tell('You were signed out. Sign in to go on; what you typed is kept.');
+  }
+  // Without a socket (a proxy that allows none) the page itself is asked every two seconds.
+  async function poll() {
+    try {
+      const page = await fetch(location.pathname, { redirect: 'manual' });
+      if (page.type === 'opaqueredirect') { clearInterval(polling); signedOut(); return; }
+      if (!page.ok || !run || open()) return;
+      const fresh = new DOMParser().parseFromString(await page.text(), 'text/html'), now = answer && fresh.getElementById(answer.id);
+      tell();
+      if (!now) return;
+      answer.replaceWith(document.adoptNode(now));
+      take(now);
+      enliven(now);
+      if (!now.hasAttribute('aria-busy')) { say('Answer complete.'); finish(); }
+    } catch { /* the next round may succeed */ }
+  }
+  addEventListener('online', () => { tries = 0; connect(); });
+
+  if (run) { take($$('.answer[aria-busy]').at(-1)); toEnd(); }
+  connect();
+
+  return {
+    ask(words) {
+      if (ended) return tell('You were signed out. Sign in to go on; what you typed is kept.');
+      if (run || asking) return undefined;
+      asking = { key: state.keyOf(words), text: words };
+      state.busy(true);
+      if (open()) send({ type: 'ask', ...asking }); else { tries = 0; connect(); }
+      return undefined;
+    },
+    stop() {
+      if (!open() || !run) return false;
+      send({ type: 'stop', run });
+      return true;
+    },
+  };
+}

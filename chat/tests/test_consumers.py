@@ -1,0 +1,219 @@
+"""The portal's socket: an answer arrives as the page shows it, and nobody else's is to be had."""
+
+import json
+from uuid import uuid4
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import URLRouter
+from django.contrib.sessions.models import Session
+from django.test import Client, TransactionTestCase, override_settings
+
+from chat import runs
+from chat.consumers import MOST_MESSAGES
+from chat.llm import use_model
+from chat.llm.scripted import ScriptedModel
+from chat.models import Run
+from chat.requests import ChatRequest
+from chat.routing import websocket_urlpatterns
+from chat.runs.generating import generations
+from chat.tests.sockets import Socket
+from chat.tests.test_transcript import Reader
+from chatsite.database import in_database
+from history import recording
+from history.models import Message
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+APPLICATION = AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+KEY = "k" * 32
+QUESTION = "Carry over leave until when?"
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class ConsumerTests(TransactionTestCase):
+    def setUp(self):
+        self.user = make_user("asker")
+        self.principal = command_principal(self.user)
+        self.conversation = recording.open_conversation(self.principal)
+        make_document("guide.md", everyone=True)
+
+    def cookie(self, user):
+        client = Client()
+        client.force_login(user)
+        return client.cookies["sessionid"].value
+
+    async def socket(self, user=None, conversation_id=None):
+        user = user or self.user
+        cookie = await in_database(self.cookie, user)
+        headers = [(b"cookie", f"sessionid={cookie}".encode())]
+        path = f"/ws/c/{conversation_id or self.conversation.pk}/"
+        return Socket(APPLICATION, path, headers=headers)
+
+    async def opened(self):
+        socket = await self.socket()
+        self.assertEqual((await socket.connect())[0], True)
+        return socket
+
+    async def until_done(self, socket):
+        """Everything up to the end of the answer: the reader's state, and the message `done`."""
+        reader = Reader()
+        while True:
+            message = await socket.receive_json_from(10)
+            reader.take(message.get("messages", []))
+            for part in message.get("messages", []):
+                if part["type"] == "done":
+                    return reader, part
+
+    async def ask(self, socket, text=QUESTION, key=KEY):
+        await socket.send_json_to({"type": "ask", "text": text, "key": key})
+        return await socket.receive_json_from(10)
+
+    async def test_a_question_is_acknowledged_when_it_is_stored_and_the_answer_streams(self):
+        socket = await self.opened()
+        with use_model(ScriptedModel(words=["Five ", "days [guide.md].\n\n", "No more."])):
+            accepted = await self.ask(socket)
+            self.assertEqual(accepted["type"], "accepted")
+            self.assertIn(QUESTION, accepted["html"])
+            self.assertTrue(await in_database(Run.objects.filter(pk=accepted["run"]).exists))
+            reader, done = await self.until_done(socket)
+        self.assertEqual(len(reader.blocks), 2)
+        self.assertEqual((done["state"], done["sources"]), ("complete", 1))
+        self.assertNotIn("body", done)
+        page = await in_database(self.page)
+        self.assertIn("\n".join(reader.blocks), page)
+        self.assertIn(done["end"].split('<div class="tools"')[0].strip()[:200], page)
+        await socket.disconnect()
+
+    def page(self):
+        client = Client()
+        client.force_login(self.user)
+        return client.get(f"/c/{self.conversation.pk}/").content.decode()
+
+    async def test_the_same_key_asks_once(self):
+        socket = await self.opened()
+        with use_model(ScriptedModel()):
+            first = await self.ask(socket)
+            await self.until_done(socket)
+            second = await self.ask(socket)
+        self.assertEqual(first["run"], second["run"])
+        self.assertEqual(await in_database(Run.objects.count), 1)
+        await socket.disconnect()
+
+    async def test_a_refused_question_says_why(self):
+        socket = await self.opened()
+        refused = await self.ask(socket, text="  ")
+        self.assertEqual((refused["type"], refused["code"]), ("refused", "message_empty"))
+        await socket.disconnect()
+
+    async def begun(self, **model):
+        accepted = await in_database(runs.begin, self.principal, ChatRequest(QUESTION, self.conversation.pk))
+        runs.start(accepted)
+        return accepted
+
+    async def test_closing_the_socket_does_not_end_the_answer_and_the_next_gets_all_of_it(self):
+        words = [f"word{number} " for number in range(60)]
+        with use_model(ScriptedModel(words=words, pause=0.01)):
+            accepted = await self.begun()
+            first = await self.opened()
+            await first.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
+            await first.receive_json_from(10)
+            await first.disconnect()
+            self.assertIn(accepted.id, generations().live)
+            second = await self.opened()
+            await second.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
+            reader, done = await self.until_done(second)
+        self.assertEqual(done["state"], "complete")
+        self.assertIn("".join(words).strip(), "\n".join(reader.blocks))
+        await second.disconnect()
+
+    async def test_stop_ends_the_answer_and_keeps_what_came(self):
+        words = [f"word{number} " for number in range(2000)]
+        with use_model(ScriptedModel(words=words, pause=0.01)):
+            socket = await self.opened()
+            accepted = await self.ask(socket)
+            await socket.receive_json_from(10)
+            await socket.send_json_to({"type": "stop", "run": accepted["run"]})
+            _, done = await self.until_done(socket)
+        self.assertEqual(done["state"], "stopped")
+        self.assertIn("You stopped this answer.", done["end"])
+        await socket.disconnect()
+
+    async def test_an_answer_that_ended_long_ago_is_told_from_its_row(self):
+        with use_model(ScriptedModel(words=["Five days [guide.md]."])):
+            socket = await self.opened()
+            accepted = await self.ask(socket)
+            await self.until_done(socket)
+        await socket.send_json_to({"type": "follow", "run": accepted["run"], "after": 99})
+        _, done = await self.until_done(socket)
+        self.assertIn("Five", done["body"])
+        await socket.disconnect()
+
+    async def test_strangers_and_unknown_ids_are_refused_alike(self):
+        other = await in_database(make_user, "other")
+        for socket in (
+            await self.socket(user=other),
+            await self.socket(conversation_id=uuid4()),
+            Socket(APPLICATION, f"/ws/c/{self.conversation.pk}/"),
+        ):
+            self.assertEqual(await socket.connect(), (False, 4404))
+
+    async def test_another_persons_run_cannot_be_followed_or_stopped(self):
+        accepted = None
+        with use_model(ScriptedModel(words=["a "] * 200, pause=0.01)):
+            accepted = await self.begun()
+            other = await in_database(make_user, "other")
+            theirs = await in_database(recording.open_conversation, command_principal(other))
+            socket = await self.socket(user=other, conversation_id=theirs.pk)
+            await socket.connect()
+            answers = []
+            for run in (accepted.id, uuid4()):
+                for kind in ("follow", "stop"):
+                    await socket.send_json_to({"type": kind, "run": str(run)})
+                    answers.append(await socket.receive_json_from(10))
+            self.assertEqual(answers[:2], answers[2:])
+            run = await in_database(Run.objects.get, pk=accepted.id)
+            self.assertFalse(run.stop_requested)
+            await socket.disconnect()
+            await generations().shutdown()
+
+    async def test_signing_out_ends_what_a_socket_is_told(self):
+        with use_model(ScriptedModel(words=["a "] * 2000, pause=0.01)):
+            socket = await self.opened()
+            await self.ask(socket)
+            await in_database(Session.objects.all().delete)
+            while True:
+                output = await socket.receive_output(timeout=5)
+                if output["type"] == "websocket.close":
+                    break
+            self.assertEqual(output["code"], 4404)
+            await generations().shutdown()
+
+    async def test_a_question_after_signing_out_is_not_asked(self):
+        socket = await self.opened()
+        await in_database(Session.objects.all().delete)
+        await socket.send_json_to({"type": "ask", "text": QUESTION, "key": KEY})
+        self.assertEqual((await socket.receive_output(timeout=5))["code"], 4404)
+        self.assertEqual(await in_database(Message.objects.count), 0)
+
+    async def test_what_no_page_sends_closes_the_socket(self):
+        for sent, code in (
+            ({"bytes": b"\x00"}, 1003),
+            ({"text": "x" * 250_001}, 1009),
+            ({"text": "{"}, 4400),
+            ({"text": "[" * 100_000}, 4400),
+            ({"text": "[]"}, 4400),
+            ({"text": '{"type": "other"}'}, 4400),
+            ({"text": '{"type": "ask", "text": 1, "key": "kkkkkkkkkk"}'}, 4400),
+            ({"text": '{"type": "ask", "text": "a", "key": "\\u0000"}'}, 4400),
+        ):
+            socket = await self.opened()
+            await socket.send_input({"type": "websocket.receive", **sent})
+            self.assertEqual((await socket.receive_output(timeout=5))["code"], code, str(sent)[:60])
+            await socket.disconnect()
+
+    async def test_a_flood_closes_the_socket(self):
+        socket = await self.opened()
+        for _ in range(MOST_MESSAGES + 1):
+            await socket.send_text(json.dumps({"type": "follow", "run": None}))
+        codes = [(await socket.receive_output(timeout=5)).get("code") for _ in range(MOST_MESSAGES + 1)]
+        self.assertEqual(codes[-1], 4429)
+        await socket.disconnect()

@@ -1,0 +1,293 @@
+"""The pages of the portal, without JavaScript: what the owner sees, and that nobody else sees anything."""
+
+import re
+from unittest.mock import patch
+from uuid import uuid4
+
+from django.test import TestCase
+
+from chat.models import Run
+from chat.tests.conversations import LABEL, WORDS, answered
+from history.models import Conversation, Message
+from ingestion.acl import Audience, set_audience
+from ingestion.tests.factories import make_document, make_user
+
+
+def text_of(response):
+    return response.content.decode()
+
+
+class PortalCase(TestCase):
+    def setUp(self):
+        self.user = make_user("asker")
+        self.other = make_user("other")
+        self.document = make_document("guide.md", title="Leave guide", everyone=True, folder="People")
+        self.conversation, self.answer = answered(self.user, self.document)
+        self.url = f"/c/{self.conversation.pk}/"
+        self.client.force_login(self.user)
+        starting = patch("chat.runs.start")
+        self.start = starting.start()
+        self.addCleanup(starting.stop)
+
+
+class PageTests(PortalCase):
+    def test_the_new_page_counts_what_one_may_read_and_offers_a_question(self):
+        page = text_of(self.client.get("/"))
+        self.assertIn("the 1 document you may read", page)
+        self.assertIn("No language model is connected, so answers quote the documents word for word.", page)
+        self.assertIn("Leave guide", page)
+
+    def test_somebody_who_may_read_nothing_is_told_so(self):
+        set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))
+        page = text_of(self.client.get("/"))
+        self.assertIn("There is nothing to search yet.", page)
+        self.assertNotIn("Leave guide", page)
+
+    def test_a_conversation_shows_question_answer_chip_and_source(self):
+        page = text_of(self.client.get(self.url))
+        self.assertIn("May I carry leave over?", page)
+        self.assertIn('aria-label="1: Leave guide"', page)
+        self.assertIn("Searched 1 document, read 1 passage from 1", text_of(self.with_thoughts()))
+        self.assertNotIn('http-equiv="refresh"', page)
+
+    def with_thoughts(self):
+        Message.objects.filter(pk=self.answer.pk).update(
+            thoughts=[{"title": "Original user query", "description": "May I?", "props": None}]
+        )
+        return self.client.get(self.url)
+
+    def test_a_running_answer_refreshes_the_page_and_can_be_stopped(self):
+        Message.objects.filter(pk=self.answer.pk).update(state="streaming", content="")
+        page = text_of(self.client.get(self.url))
+        self.assertIn('<noscript><meta http-equiv="refresh" content="2"></noscript>', page)
+        self.assertIn("<title>Answering… – Carrying over leave", page)
+        self.assertIn('aria-busy="true"', page)
+
+    def test_each_end_has_its_words_and_its_button(self):
+        for state, words, button in (
+            ("stopped", "You stopped this answer.", "Answer again"),
+            ("interrupted", "The answer was interrupted. What had arrived is kept.", "Answer again"),
+            ("failed", "Your question is saved.", "Try again"),
+            ("blocked", "blocked by the content filter.", ""),
+        ):
+            Message.objects.filter(pk=self.answer.pk).update(state=state, error_code="upstream_timeout")
+            page = text_of(self.client.get(self.url))
+            self.assertIn(words, page)
+            self.assertIn(button, page)
+
+    def test_an_answer_cut_at_the_limit_says_so(self):
+        Message.objects.filter(pk=self.answer.pk).update(finish_reason="length")
+        self.assertIn("The answer reached its length limit.", text_of(self.client.get(self.url)))
+
+    def test_hostile_words_are_shown_and_not_run(self):
+        hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+        Conversation.objects.filter(pk=self.conversation.pk).update(title=hostile)
+        Message.objects.filter(conversation=self.conversation).update(content=hostile, followups=[hostile])
+        type(self.document).objects.filter(pk=self.document.pk).update(title=hostile, folder=hostile)
+        self.answer.sources.update(title=hostile, heading=hostile, content=hostile)
+        for path in (self.url, f"{self.url}?source=1.1", "/search/?q=script", "/", f"{self.url}rename"):
+            page = text_of(self.client.get(path))
+            self.assertNotIn("<script>alert", page)
+            self.assertNotIn("<img", page)
+
+    def test_no_page_has_a_style_attribute_or_an_inline_script(self):
+        for path in ("/", self.url, f"{self.url}?source=1.1&view=support", "/search/"):
+            page = text_of(self.client.get(path))
+            self.assertIsNone(re.search(r"<[^>]+ (style|on\w+)=", page))
+            self.assertIsNone(re.search(r"<script(?![^>]* src=)", page))
+
+    def test_conversations_are_never_cached(self):
+        self.assertIn("no-store", self.client.get(self.url).headers["Cache-Control"])
+
+    def test_the_sidebar_has_the_callers_conversations_only(self):
+        self.client.force_login(self.other)
+        self.assertNotIn("Carrying over leave", text_of(self.client.get("/")))
+
+    def test_the_conversation_page_needs_few_queries(self):
+        with self.assertNumQueries(8):
+            self.client.get(self.url)
+
+
+class AskTests(PortalCase):
+    def test_a_first_question_opens_a_conversation(self):
+        response = self.client.post("/", {"question": "How many days?\r\nAnd when?", "key": "k" * 32})
+        run = Run.objects.get()
+        self.assertEqual(response.status_code, 303)
+        self.assertEqual(response.headers["Location"], f"/c/{run.conversation_id}/#latest")
+        self.assertEqual(run.question.content, "How many days?\nAnd when?")
+        self.start.assert_called_once()
+
+    def test_the_module_is_told_where_to_go(self):
+        response = self.client.post(
+            "/", {"question": "How?", "key": "k" * 32}, headers={"Accept": "application/json"}
+        )
+        run = Run.objects.get()
+        self.assertEqual(response.json(), {"url": f"/c/{run.conversation_id}/", "run": str(run.pk)})
+
+    def test_a_form_sent_twice_asks_once(self):
+        for _ in range(2):
+            self.client.post("/", {"question": "How?", "key": "k" * 32})
+        self.assertEqual(Run.objects.count(), 1)
+
+    def test_the_same_form_with_other_words_asks_anew(self):
+        self.client.post("/", {"question": "How?", "key": "k" * 32})
+        response = self.client.post("/", {"question": "Why?", "key": "k" * 32})
+        self.assertEqual(response.status_code, 303)
+        self.assertEqual(Run.objects.count(), 2)
+
+    def test_a_refused_question_stays_in_the_box_with_the_reason(self):
+        for question, words in (
+            ("  ", "The message is empty."),
+            ("x" * 32_001, "longer than 32,000 characters"),
+            ("a\x00b", "</textarea>"),
+        ):
+            for url in ("/", f"{self.url}ask"):
+                response = self.client.post(url, {"question": question})
+                self.assertEqual(response.status_code, 400)
+                self.assertIn(words, text_of(response))
+                self.assertIn(question.replace("\x00", "\ufffd"), text_of(response))
+        self.assertEqual(Run.objects.count(), 0)
+
+    def test_the_module_gets_the_reason_as_json(self):
+        response = self.client.post("/", {"question": ""}, headers={"Accept": "application/json"})
+        self.assertEqual(response.status_code, 400)
+        self.assertEqual(response.json()["code"], "message_empty")
+
+    def test_a_key_that_no_page_sends_is_not_used(self):
+        for key in ("\x00", "x" * 500, "\ud800".encode("utf-8", "surrogatepass"), "é" * 20):
+            self.assertEqual(self.client.post("/", {"question": "How?", "key": key}).status_code, 303)
+
+    def test_a_second_question_during_an_answer_is_refused_and_kept(self):
+        self.client.post(f"{self.url}ask", {"question": "One?"})
+        response = self.client.post(f"{self.url}ask", {"question": "Two?"})
+        self.assertEqual(response.status_code, 409)
+        self.assertIn("Two?</textarea>", text_of(response))
+
+    def test_stop_and_again(self):
+        self.client.post(f"{self.url}ask", {"question": "One?"})
+        run = Run.objects.get()
+        self.assertEqual(self.client.post(f"{self.url}stop").status_code, 303)
+        self.assertTrue(Run.objects.get().stop_requested)
+        Run.objects.update(finished_at=run.created_at)
+        Message.objects.filter(pk=run.answer_id).update(state="stopped")
+        response = self.client.post(f"{self.url}m/{run.answer.position}/again")
+        self.assertEqual(response.status_code, 303)
+        self.assertEqual(Run.objects.count(), 2)
+
+
+class ChangeTests(PortalCase):
+    def test_rename(self):
+        self.client.post(f"{self.url}rename", {"title": "  New \n name "})
+        self.conversation.refresh_from_db()
+        self.assertEqual(self.conversation.title, "New name")
+
+    def test_a_title_without_words_is_refused(self):
+        self.assertEqual(self.client.post(f"{self.url}rename", {"title": " "}).status_code, 400)
+
+    def test_delete_asks_first_and_can_be_undone(self):
+        self.assertIn("Delete this conversation?", text_of(self.client.get(f"{self.url}delete")))
+        page = self.client.post(f"{self.url}delete", follow=True)
+        self.assertIn("Conversation deleted.", text_of(page))
+        self.assertIn(f'action="{self.url}undo"', text_of(page))
+        self.assertEqual(self.client.get(self.url).status_code, 404)
+        self.assertEqual(self.client.post(f"{self.url}undo").status_code, 303)
+        self.assertEqual(self.client.get(self.url).status_code, 200)
+
+    def test_export(self):
+        response = self.client.get(f"{self.url}export.md")
+        self.assertEqual(response.headers["Content-Type"], "text/markdown; charset=utf-8")
+        self.assertIn('filename="carrying-over-leave.md"', response.headers["Content-Disposition"])
+        self.assertIn("## May I carry leave over?\n\nFive days [1].\n\n1. Leave guide", text_of(response))
+
+
+class SearchTests(PortalCase):
+    def test_titles_and_text_are_found_and_marked(self):
+        self.assertIn('<span class="hit">Carrying</span>', text_of(self.client.get("/search/?q=carrying")))
+        self.assertIn('<span class="hit">Five days</span>', text_of(self.client.get("/search/?q=five+days")))
+
+    def test_signs_of_patterns_are_only_signs(self):
+        self.assertIn("No conversation has these words", text_of(self.client.get("/search/?q=%25")))
+        self.assertIn("No conversation has these words", text_of(self.client.get("/search/?q=C_rrying")))
+
+    def test_other_peoples_are_not_found(self):
+        self.client.force_login(self.other)
+        self.assertNotIn(str(self.conversation.pk), text_of(self.client.get("/search/?q=carrying")))
+
+    def test_odd_queries_do_no_harm(self):
+        for query in ("%00", "a" * 500, "%F0%9F%98%80", "page=x&page=-1", "&page=99999999999999999999"):
+            self.assertEqual(self.client.get(f"/search/?q={query}").status_code, 200)
+
+
+class PanelTests(PortalCase):
+    def test_the_passage_has_the_cited_words_marked_and_says_why_one_sees_it(self):
+        page = text_of(self.client.get(f"{self.url}source/1.1/"))
+        self.assertIn("<mark>Employees</mark> may carry over", page)
+        self.assertIn("Everyone who signs in may read it.", page)
+        self.assertNotIn("<html", page)
+
+    def test_the_deep_link_is_the_whole_page(self):
+        page = text_of(self.client.get(f"{self.url}?source=1.1&view=support"))
+        self.assertIn('<html lang="en"', page)
+        self.assertIn("match 90 of 100", page)
+
+    def test_each_view_is_there(self):
+        for view in ("passage", "page", "thoughts", "support", "nonsense", ""):
+            self.assertEqual(self.client.get(f"{self.url}source/1.1/?view={view}").status_code, 200)
+        self.assertEqual(self.client.get(f"{self.url}source/1.r1/").status_code, 200)
+
+    def test_what_may_no_longer_be_read_shows_neither_title_nor_text(self):
+        set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))
+        for path in (self.url, f"{self.url}?source=1.1", f"{self.url}?source=1.1&view=support",
+                     f"{self.url}?source=1.1&view=page", f"{self.url}export.md"):  # fmt: skip
+            page = text_of(self.client.get(path))
+            self.assertNotIn("Leave guide", page)
+            self.assertNotIn(WORDS, page)
+            self.assertNotIn(LABEL, page)
+        self.assertIn("A source you can no longer open", page)
+        self.assertEqual(self.client.get(f"{self.url}source/1.r1/").status_code, 404)
+
+    def test_nor_does_a_deleted_document(self):
+        self.document.delete()
+        page = text_of(self.client.get(f"{self.url}?source=1.1"))
+        self.assertIn("cite gone", page)
+        self.assertNotIn("Leave guide", page)
+
+    def test_an_older_version_is_told(self):
+        type(self.document).objects.filter(pk=self.document.pk).update(version=2)
+        page = text_of(self.client.get(f"{self.url}source/1.1/"))
+        self.assertIn("There is a newer one.", page)
+
+    def test_places_that_do_not_exist_are_not_found(self):
+        for place in ("1.2", "0.1", "9.1", "1.0", "x", "1.r9", "1", "99999999999.1", "1.99999999999"):
+            self.assertEqual(self.client.get(f"{self.url}source/{place}/").status_code, 404, place)
+            self.assertEqual(self.client.get(f"{self.url}?source={place}").status_code, 404, place)
+
+
+class StrangerTests(PortalCase):
+    GET = ("", "source/1.1/", "rename", "delete", "export.md", "?source=1.1")
+    POST = ("ask", "stop", "m/1/again", "rename", "delete", "undo")
+
+    def requests(self, conversation_id):
+        for path in self.GET:
+            yield path, self.client.get(f"/c/{conversation_id}/{path}")
+        for path in self.POST:
+            yield path, self.client.post(f"/c/{conversation_id}/{path}", {"question": "?", "title": "x"})
+
+    def test_another_persons_conversation_is_as_one_that_does_not_exist(self):
+        self.client.force_login(self.other)
+        unknown = dict(self.requests(uuid4()))
+        for path, response in self.requests(self.conversation.pk):
+            self.assertEqual(response.status_code, 404, path)
+            self.assertEqual(response.content, unknown[path].content, path)
+        self.conversation.refresh_from_db()
+        self.assertEqual(
+            (self.conversation.title, self.conversation.deleted_at), ("Carrying over leave", None)
+        )
+
+    def test_whoever_is_not_signed_in_is_sent_to_the_door_and_back(self):
+        self.client.logout()
+        for path, response in self.requests(self.conversation.pk):
+            self.assertEqual(response.status_code, 302, path)
+            self.assertTrue(response.headers["Location"].startswith("/accounts/sign-in/?next=/c/"), path)
+        for path in ("/", "/search/?q=x"):
+            self.assertEqual(self.client.get(path).status_code, 302)

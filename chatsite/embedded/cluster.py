@@ -11,6 +11,7 @@ import importlib.util
 import os
 import pwd
 import secrets
+import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -118,7 +119,8 @@ class Cluster:
 
     def _initialise(self) -> None:
         # Removed first: an interrupted initdb leaves a directory that it will not fill again.
-        self._remove_half_made()
+        if self.directory.exists():
+            shutil.rmtree(self.directory)
         password = secrets.token_urlsafe(32)
         lines = [f"*:*:*:{role}:{password}\n" for role in (SUPERUSER, files.ROLE)]
         files.write_secret(files.password_file(self.data), "".join(lines))
@@ -136,11 +138,6 @@ class Cluster:
                 "--pgdata", str(self.directory),
                 descriptors=[descriptor],
             )  # fmt: skip
-
-    def _remove_half_made(self) -> None:
-        if not self.directory.exists():
-            return
-        self._run_tool(["rm", "-rf", "--", str(self.directory)])
 
     def _running(self) -> bool:
         try:

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from chat.models import Run
 from chatsite.accounts.models import ApiKey, User
+from chatsite.demo import SAMPLES
 from history.models import Conversation, Message, Source
 from ingestion.acl import Audience, access_list_for
 from ingestion.models import Document, Passage
@@ -17,7 +18,8 @@ ROLES = ("anonymous", "stranger", "member", "owner", "staff", "disabled")
 CONVERSATION = uuid.UUID("11111111-1111-4111-8111-111111111111")
 DOCUMENT = uuid.UUID("22222222-2222-4222-8222-222222222222")
 NOWHERE = uuid.UUID("99999999-9999-4999-8999-999999999999")
-NAME = "minutes.txt"
+NAME = "minutes.pdf"
+PDF = SAMPLES / "everyone" / "safety-manual.pdf"  # any file with pages
 
 
 class World:
@@ -55,13 +57,14 @@ class World:
             access_list=access_list_for(audience, owner.pk),
             name=NAME,
             title="Minutes of the board",
-            media_type="text/plain",
-            size=5,
+            media_type="application/pdf",
+            size=PDF.stat().st_size,
+            page_count=1,
             sha256="0" * 64,
             version=1,
             status=Document.Status.READY,
         )
-        document.file.save(NAME, ContentFile(b"words"), save=False)
+        document.file.save(NAME, ContentFile(PDF.read_bytes()), save=False)
         document.save()
         Passage.objects.create(document=document, position=0, content="The board met.", search="board")
         return document
@@ -123,5 +126,5 @@ class World:
             "conversation_id": NOWHERE,
             "public_id": NOWHERE,
             "key_id": 999_999,
-            "sourcefile": "nothing-here.txt",
+            "sourcefile": "nothing-here.pdf",
         }

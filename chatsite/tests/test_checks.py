@@ -1,0 +1,72 @@
+"""The configuration as an operator may get it wrong, and servers that are too old."""
+
+import os
+from unittest import mock
+
+import pytest
+from django.test import SimpleTestCase, override_settings
+
+from chatsite.checks import check_model_settings
+from chatsite.supervision import address
+from chatsite.supervision.refusal import StartRefused
+from chatsite.supervision.schema import complaint
+
+WHOLE = {"OPENAI_API_KEY": "sk-1", "OPENAI_BASE_URL": "", "CHAT_MODEL": "small", "EMBEDDING_MODEL": ""}
+
+
+class ModelSettings(SimpleTestCase):
+    def problems(self, dimensions="", **changes):
+        with (
+            override_settings(**(WHOLE | changes)),
+            mock.patch.dict(os.environ, {"EMBEDDING_DIMENSIONS": dimensions}),
+        ):
+            return [problem.id for problem in check_model_settings(None)]
+
+    def test_a_whole_configuration_and_an_empty_one_are_fine(self):
+        self.assertEqual(self.problems(), [])
+        self.assertEqual(self.problems(OPENAI_API_KEY="", OPENAI_BASE_URL="http://127.0.0.1:1/v1"), [])
+        self.assertEqual(self.problems(EMBEDDING_MODEL="e", dimensions="64"), [])
+        self.assertEqual(self.problems(OPENAI_API_KEY="", CHAT_MODEL=""), [])
+
+    def test_a_key_without_a_model(self):
+        self.assertEqual(self.problems(CHAT_MODEL=""), ["chatsite.E001"])
+
+    def test_a_model_without_a_key_or_an_address(self):
+        self.assertEqual(self.problems(OPENAI_API_KEY=""), ["chatsite.E002"])
+
+    def test_an_embedding_model_without_its_dimensions_or_a_server(self):
+        self.assertEqual(self.problems(EMBEDDING_MODEL="e"), ["chatsite.E004"])
+        found = self.problems(OPENAI_API_KEY="", CHAT_MODEL="", EMBEDDING_MODEL="e", dimensions="64")
+        self.assertEqual(found, ["chatsite.E003"])
+
+    def test_an_address_that_is_none(self):
+        self.assertEqual(self.problems(OPENAI_BASE_URL="localhost:8080"), ["chatsite.E005"])
+        self.assertEqual(self.problems(OPENAI_BASE_URL="http://["), ["chatsite.E005"])
+
+
+@pytest.mark.parametrize(
+    ("server", "vector", "words"),
+    [
+        (150_012, "0.8.0", "PostgreSQL 16 or newer is needed; the database runs 15."),
+        (160_000, None, "pgvector is missing"),
+        (170_004, "0.7.4", "pgvector 0.8 or newer is needed; the database has 0.7.4."),
+    ],
+)
+def test_an_old_database_server_is_named(server, vector, words):
+    assert words in complaint(server, vector)
+
+
+def test_a_recent_database_server_is_fine():
+    assert complaint(160_000, "0.8.0") is None
+    assert complaint(180_001, "0.10.1") is None
+
+
+def test_an_address_on_every_interface_is_reached_through_this_machine():
+    with address.listen("0.0.0.0", 0) as listener:
+        assert address.url(listener).startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("port", [-1, 65_536])
+def test_a_port_out_of_range_is_refused(port):
+    with pytest.raises(StartRefused, match="PORT must be between"):
+        address.listen("127.0.0.1", port)

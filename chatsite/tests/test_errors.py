@@ -1,0 +1,80 @@
+"""What refused and failed requests get: a page or JSON, never a traceback."""
+
+from unittest import mock
+
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.test import Client, TestCase, override_settings
+from django.urls import include, path
+
+from chatsite import errors, urls
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+def fail(request):
+    raise RuntimeError("a secret detail")
+
+
+def forbid(request):
+    raise PermissionDenied("a secret detail")
+
+
+def suspect(request):
+    raise SuspiciousOperation("a secret detail")
+
+
+urlpatterns = [
+    path("fail", fail),
+    path("forbid", forbid),
+    path("suspect", suspect),
+    path("api/fail", fail),
+    path("", include(urls)),
+]
+handler400, handler403 = errors.bad_request, errors.permission_denied
+handler404, handler500 = errors.not_found, errors.server_error
+
+
+@override_settings(ROOT_URLCONF="chatsite.tests.test_errors")
+class Errors(TestCase):
+    client_class = Client
+
+    def setUp(self):
+        self.client = Client(raise_request_exception=False, enforce_csrf_checks=True)
+
+    def get(self, address, accept):
+        with self.assertLogs("django"):
+            return self.client.get(address, headers={"Accept": accept})
+
+    def test_a_browser_gets_a_page(self):
+        for address, status in (("/fail", 500), ("/forbid", 403), ("/suspect", 400), ("/nothing-here", 404)):
+            answer = self.get(address, BROWSER)
+            self.assertEqual(answer.status_code, status)
+            self.assertTemplateUsed(answer, f"{status}.html")
+            self.assertNotIn("secret", answer.text)
+            self.assertNotIn("Traceback", answer.text)
+            self.assertIn("X-Request-ID", answer)
+
+    def test_a_program_gets_json(self):
+        for address, status in (("/fail", 500), ("/forbid", 403), ("/suspect", 400), ("/nothing-here", 404)):
+            answer = self.get(address, "application/json")
+            self.assertEqual(answer.status_code, status)
+            self.assertEqual(list(answer.json()), ["error"])
+            self.assertNotIn("secret", answer.text)
+
+    def test_addresses_for_programs_answer_in_json_unless_html_is_asked_for(self):
+        self.assertEqual(self.get("/api/fail", "*/*").json()["error"], errors.WORDS[500])
+        self.assertEqual(self.get("/api/nothing", "*/*").json()["error"], errors.WORDS[404])
+        self.assertIn("<h1>", self.get("/api/nothing", BROWSER).text)
+
+    def test_a_form_without_its_token_is_explained(self):
+        with self.assertLogs("django"):
+            answer = self.client.post("/accounts/sign-in/", {"username": "x"}, headers={"Accept": BROWSER})
+        self.assertContains(answer, "Go back, reload the page", status_code=403)
+        with self.assertLogs("django"):
+            answer = self.client.post("/accounts/sign-in/", headers={"Accept": "application/json"})
+        self.assertEqual((answer.status_code, list(answer.json())), (403, ["error"]))
+
+    def test_a_fault_in_a_context_processor_does_not_hide_the_page(self):
+        with mock.patch("chatsite.portal.Preferences.of", side_effect=RuntimeError("a secret detail")):
+            answer = self.get("/nothing-here", BROWSER)
+        self.assertEqual(answer.status_code, 404)

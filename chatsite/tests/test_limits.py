@@ -1,0 +1,112 @@
+"""Bodies that are too large, without a length, or for nobody; over a raw socket to the real server."""
+
+import json
+import time
+
+import pytest
+
+pytestmark = pytest.mark.server
+
+LIMIT = 1_000_000
+
+
+def converse(site, head, body=b"", session=None):
+    """(status, headers, body) of one request whose bytes are given; the connection is closed after it."""
+    session = session or site.session()
+    cookie = session.headers().get("Cookie")
+    lines = [*head, f"Host: {session.host}:{session.port}", "Connection: close"]
+    lines += [f"Cookie: {cookie}", f"X-CSRFToken: {session.cookies['csrftoken']}"] if cookie else []
+    with session.socket() as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        for part in [body] if isinstance(body, bytes) else body:
+            connection.sendall(part)
+        answer = b""
+        while part := connection.recv(65536):
+            answer += part
+    top, _, rest = answer.partition(b"\r\n\r\n")
+    first, *others = top.decode().split("\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in others)
+    return int(first.split()[1]), headers, rest
+
+
+def chunks(data, size=65_536):
+    for start in range(0, len(data), size):
+        part = data[start : start + size]
+        yield f"{len(part):x}\r\n".encode() + part + b"\r\n"
+    yield b"0\r\n\r\n"
+
+
+def refused(answer):
+    status, headers, body = answer
+    assert status == 413
+    assert json.loads(body) == {"error": "The request’s body is too large."}
+    assert len(headers["x-request-id"]) >= 8
+
+
+def test_a_body_declared_too_large_is_refused_at_once_without_being_sent(site):
+    begun = time.monotonic()
+    refused(converse(site, ["POST /chat HTTP/1.1", f"Content-Length: {100 * LIMIT}"]))
+    assert time.monotonic() - begun < 2
+
+
+def test_a_client_that_sends_a_large_body_all_the_same_gets_the_answer(site):
+    head = ["POST /chat HTTP/1.1", f"Content-Length: {30 * LIMIT}"]
+    refused(converse(site, head, (bytes(LIMIT) for _ in range(30))))
+
+
+def test_a_chunked_body_is_counted_as_it_comes(site):
+    head = ["POST /nothing-here HTTP/1.1", "Transfer-Encoding: chunked"]
+    refused(converse(site, head, chunks(bytes(3 * LIMIT))))
+
+
+def test_an_upload_address_takes_no_more_than_others_from_those_who_are_not_signed_in(site):
+    head = ["POST /documents/add/ HTTP/1.1", f"Content-Length: {5 * LIMIT}"]
+    refused(converse(site, head))
+    refused(converse(site, [*head, "Cookie: sessionid=invented"]))
+
+
+def test_an_upload_address_takes_more_from_those_who_are(site):
+    session = site.sign_in("employee")
+    body = bytes(2 * LIMIT)
+    head = ["POST /documents/add/ HTTP/1.1", "Content-Type: text/plain", f"Content-Length: {len(body)}"]
+    assert converse(site, head, body, session)[0] != 413
+
+
+def test_an_upload_has_its_own_limit(site):
+    session = site.sign_in("employee")
+    head = ["POST /documents/add/ HTTP/1.1", "Content-Length: 500000000"]
+    refused(converse(site, head, session=session))
+
+
+def test_a_chunked_form_reaches_the_view(site):
+    """Without a length, Django takes a body for empty: the names in it would be missing."""
+    body = b"username=nobody&password=wrong&csrfmiddlewaretoken="
+    session = site.session()
+    session.get("/accounts/sign-in/")
+    head = ["POST /accounts/sign-in/ HTTP/1.1", "Transfer-Encoding: chunked"]
+    head += ["Content-Type: application/x-www-form-urlencoded"]
+    status, _, page = converse(site, head, chunks(body, 7), session)
+    assert status == 200
+    assert b'value="nobody"' in page
+
+
+def test_a_chunked_json_body_reaches_the_api(site):
+    session = site.sign_in("employee")
+    head = ["POST /chat HTTP/1.1", "Content-Type: application/json", "Transfer-Encoding: chunked"]
+    empty = converse(site, head, chunks(b"{}"), session)
+    broken = converse(site, head, chunks(b'{"messages": ['), session)
+    assert empty[0] == broken[0] == 400
+    assert empty[2] != broken[2]
+
+
+@pytest.mark.parametrize("path", ["/nothing-here", "/chat-history/nothing/here"])
+def test_an_address_without_a_view_is_404_whatever_is_posted(site, path):
+    body = bytes(LIMIT - 1)
+    status, headers, _ = converse(site, [f"POST {path} HTTP/1.1", f"Content-Length: {len(body)}"], body)
+    assert status == 404
+    assert headers["x-request-id"]
+
+
+def test_the_request_id_of_the_caller_is_kept(site):
+    head = ["POST /chat HTTP/1.1", "Content-Length: 2000000", "X-Request-ID: given-by-me"]
+    assert converse(site, head)[1]["x-request-id"] == "given-by-me"

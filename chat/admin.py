@@ -1,15 +1,14 @@
 """Runs in the back office: to see what is being answered, and what broke off."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest
+
+from history.admin import ReadOnly
 
 from .models import Run
 
 
 @admin.register(Run)
-class RunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class RunAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     """Generations; nothing is added, changed or deleted here."""
 
     list_display = [
@@ -29,12 +28,3 @@ class RunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         "id", "owner", "conversation", "question", "answer", "created_at", "lease_until",
         "stop_requested", "finished_at", "idempotency_key",
     )  # fmt: skip
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

@@ -30,6 +30,7 @@ class AudienceForm(forms.Form):
     groups = forms.ModelMultipleChoiceField(
         Group.objects.none(),
         required=False,
+        widget=forms.CheckboxSelectMultiple,
         error_messages={
             "invalid_choice": "Choose only groups that you are in.",
             "invalid_pk_value": "Choose only groups that you are in.",

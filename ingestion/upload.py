@@ -59,7 +59,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         "rows": rows,
         "unfinished": not posted and any(line.unfinished for line in rows),
         "kinds": list(dict.fromkeys(kind.name for kind in FORMATS.values())),
-        "most_bytes": settings.DOCUMENT_MAX_BYTES,
+        "most": f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB",
         "everyone": people_count(Audience(everyone=True)),
         "folders": _known(principal, "folder"),
         "categories": _known(principal, "category"),

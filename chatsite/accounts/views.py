@@ -1,5 +1,7 @@
 """Pages about the person: signing in, settings, API keys, help."""
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import views as auth_views
@@ -27,6 +29,11 @@ class SignIn(auth_views.LoginView):
     template_name = "accounts/sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
+
+    def get_context_data(self, **values: Any) -> dict[str, Any]:
+        context = super().get_context_data(**values)
+        del context["site_name"]  # Django's is the host's name; the portal has a name of its own
+        return context
 
 
 class PasswordChange(auth_views.PasswordChangeView):

@@ -51,6 +51,11 @@ class UploadTests(TestCase):
     def test_only_me_is_what_is_chosen_at_first(self):
         self.assertContains(self.client.get("/documents/add/"), 'name="who" value="me" required checked')
 
+    def test_the_form_names_the_limit_and_offers_ones_groups_as_boxes(self):
+        page = self.client.get("/documents/add/")
+        self.assertContains(page, "Up to 100 MB each.")
+        self.assertContains(page, f'<input type="checkbox" name="groups" value="{self.hr.pk}"')
+
     def test_for_me(self):
         self.assertRedirects(self.upload(), "/documents/add/")
         self.assertEqual(self.readers(), ["ada"])

@@ -25,6 +25,10 @@ class SignInTests(TestCase):
     def test_the_right_password_leads_to_the_portal(self):
         self.assertRedirects(self.sign_in(), "/", fetch_redirect_response=False)
 
+    @override_settings(SITE_NAME="Northgate")
+    def test_the_page_bears_the_name_of_the_site(self):
+        self.assertContains(self.client.get(SIGN_IN), "<title>Sign in – Northgate</title>")
+
     def test_a_wrong_password_keeps_the_name_and_says_so(self):
         response = self.sign_in("wrong")
         self.assertContains(response, "The name or the password is not right.")

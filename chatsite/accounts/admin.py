@@ -1,15 +1,17 @@
 """Users, groups and API keys in the back office."""
 
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.db.models import QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from .forms import AdminSignInForm
 from .models import ApiKey, User
+from .sessions import end_sessions
 
 admin.site.site_header = "chatsite administration"
 admin.site.site_title = "chatsite administration"
@@ -23,6 +25,13 @@ class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
 
     list_display = ["username", "first_name", "last_name", "is_active", "is_staff", "last_login"]
     list_filter = ["is_active", "is_staff", "groups"]
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
+        """With a new password, whoever is signed in as that person is out at once, open sockets included."""
+        response = super().user_change_password(request, id, form_url)
+        if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
+            end_sessions(int(id), keep=request.session.session_key or "")
+        return response
 
 
 @admin.register(ApiKey)

@@ -6,6 +6,7 @@ from django.contrib.auth.models import Permission
 from django.test import TestCase
 
 from chatsite.accounts.models import ApiKey, User
+from chatsite.accounts.principals import Principal, still_valid
 
 EVIL = "<script>alert(1)</script>"
 
@@ -60,3 +61,15 @@ class AdminTests(TestCase):
         pages = ["user/", f"user/{self.admin.pk}/change/", "apikey/", f"apikey/{key.pk}/change/"]
         for page in pages:
             self.assertNotContains(self.client.get(f"/admin/accounts/{page}"), EVIL)
+
+    def test_a_new_password_from_the_administrator_ends_the_sessions_of_that_person_only(self):
+        eve = User.objects.create_user("eve")
+        browser = self.client_class()
+        browser.force_login(eve)
+        theirs = Principal(eve.pk, "session", browser.session.session_key)
+        new = {"usable_password": "true", "password1": "battery-staple-9", "password2": "battery-staple-9"}
+        self.client.post(f"/admin/accounts/user/{eve.pk}/password/", new | {"password2": "other"})
+        self.assertTrue(still_valid(theirs))
+        self.client.post(f"/admin/accounts/user/{eve.pk}/password/", new)
+        self.assertFalse(still_valid(theirs))
+        self.assertEqual(self.client.get("/admin/").status_code, 200)

@@ -24,33 +24,47 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class VectorTrust:
-    """How far the embedding model's similarities count: its share of a score, in which languages (empty: in
-    all), and from which similarity on a passage is taken to be about the question."""
+    """How far the embedding model's similarities count: their share of a score, and from which similarity on
+    a passage is about the question. Only in these languages; empty stands for all."""
 
     weight: float
     languages: frozenset[str]
     least_similarity: float
 
+    def covers(self, language: str) -> bool:
+        return self.weight > 0 and (not self.languages or language in self.languages)
+
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
+    """A candidate with its score from 0 to 1."""
+
     candidate: Candidate
-    score: float  # 0..1
+    score: float
     found_by: FoundBy
 
 
-LEAST_COVERAGE = 0.35
+# How much of a question its best passage must meet, so that there is an answer at all: the share of its
+# words, or that share and the similarity together. docs/benchmarks.md says what these bounds let through.
+LEAST_COVERAGE = 0.25
+LEAST_TOGETHER = 0.65
+LEAST_OF_OTHERS = 0.5  # the part of it that each further passage must meet
 
 
 def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust) -> list[Ranked]:
-    """The candidates that fit the question, best first; equal scores in the order of their ids."""
-    best_text = max((row.text_score or 0.0 for row in candidates), default=0.0)
+    """The candidates that fit the question, best first; equal scores in the order of their ids.
+
+    None at all when not even the best has enough to do with the question.
+    """
+    fits = [_fit(row, mode, trust) for row in candidates]
+    if max(fits, default=0.0) < 1:
+        return []
+    best_text = max(row.text_score or 0.0 for row in candidates)
     similarities = [row.vector_score for row in candidates if row.vector_score is not None]
     low, high = min(similarities, default=0.0), max(similarities, default=0.0)
     ranked = []
-    for row in candidates:
-        found_by = _found_by(row, mode, trust)
-        if found_by is None:
+    for row, fit in zip(candidates, fits, strict=True):
+        if fit < LEAST_OF_OTHERS:
             continue
         text = (row.text_score or 0.0) / best_text if best_text else 0.0
         vector = 0.0 if row.vector_score is None else _between(row.vector_score, low, high)
@@ -58,14 +72,24 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust) -> lis
         if mode == "vectors":
             vector = max(0.0, row.vector_score or 0.0)
         score = (1 - weight) * text + weight * vector
-        ranked.append(Ranked(row, min(1.0, score), found_by))
+        ranked.append(Ranked(row, min(1.0, score), _found_by(row, mode, trust)))
     return sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id))
+
+
+def _fit(row: Candidate, mode: Mode, trust: VectorTrust) -> float:
+    """How much the passage has to do with the question; 1 is enough for an answer."""
+    similarity = max(0.0, row.vector_score or 0.0)
+    if mode == "vectors":
+        return similarity / trust.least_similarity
+    if mode == "hybrid" and trust.covers(row.language):
+        return (row.coverage + similarity) / LEAST_TOGETHER
+    return row.coverage / LEAST_COVERAGE
 
 
 def _vector_weight(row: Candidate, mode: Mode, trust: VectorTrust, *, has_text: bool) -> float:
     if mode != "hybrid":
         return 1.0 if mode == "vectors" else 0.0
-    if trust.languages and row.language not in trust.languages:
+    if not trust.covers(row.language):
         return 0.0
     return trust.weight if has_text else 1.0
 
@@ -74,18 +98,10 @@ def _between(value: float, low: float, high: float) -> float:
     return (value - low) / (high - low) if high > low else 1.0
 
 
-def _found_by(row: Candidate, mode: Mode, trust: VectorTrust) -> FoundBy | None:
-    """By what the passage fits the question; None if it does not."""
-    words = mode != "vectors" and row.text_score is not None and row.coverage >= LEAST_COVERAGE
-    trusted = mode == "vectors" or not trust.languages or row.language in trust.languages
-    meaning = (
-        mode != "text"
-        and trusted
-        and row.vector_score is not None
-        and row.vector_score >= trust.least_similarity
-    )
-    if words and meaning:
-        return "both"
-    if words:
-        return "words"
-    return "meaning" if meaning else None
+def _found_by(row: Candidate, mode: Mode, trust: VectorTrust) -> FoundBy:
+    if mode != "hybrid":
+        return "meaning" if mode == "vectors" else "words"
+    if row.text_score is None:
+        return "meaning"
+    alike = trust.covers(row.language) and (row.vector_score or 0.0) >= trust.least_similarity
+    return "both" if alike else "words"

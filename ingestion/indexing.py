@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import PurePath
 
 import numpy as np
 from django.db import connection
@@ -85,7 +86,7 @@ def _insert_passages(document: Document, passages: Sequence[NewPassage]) -> list
             {
                 "document_id": document.pk,
                 "language": document.language,
-                "title_words": search_text(document.title or document.name),
+                "title_words": search_text(document.title or PurePath(document.name).stem),
                 "anchors": [passage.anchor for passage in passages],
                 "pages": [passage.page for passage in passages],
                 "headings": [passage.heading for passage in passages],

@@ -12,13 +12,13 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from chatsite.accounts.principals import Principal
-from ingestion.embedding import active_space, embedder
+from ingestion.embedding import WordLlamaEmbedder, active_space, embedder
 from ingestion.fusion import Candidate, FoundBy, Mode, Ranked, VectorTrust, rank
 from ingestion.indexing import vector_text
 from ingestion.labels import Uniqueness, cleaned_label, identifier_range, source_name
 from ingestion.models import Document
 from ingestion.statements import statement
-from ingestion.words import plain_words, search_text
+from ingestion.words import has_unspaced_script, plain_words, search_text
 
 DEPTH = 100  # passages that each leg may put forward
 MOST_WORDS = 64  # of a question, distinct; each costs a look-up in the index
@@ -26,8 +26,9 @@ MOST_EMBEDDED = 4_000  # characters of a question
 MOST_PASSAGES = 50  # of one answer to a search
 
 # The vectors that come with the product know English; elsewhere they say nothing.
-BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), least_similarity=0.45)
+BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), least_similarity=0.38)
 CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset(), least_similarity=0.3)
+NO_TRUST = VectorTrust(weight=0, languages=frozenset(), least_similarity=0.38)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +91,10 @@ def search(
         **_vector_parameters(query, mode),
     }
     with transaction.atomic():
-        _rows("session", {})
+        _rows("session", {"nested_loops": "off"})
         candidates = [Candidate(**row) for row in _rows(_plan(), parameters)]
-        ranked = [item for item in rank(candidates, mode, _trust()) if item.score >= minimum_score]
+        _rows("session", {"nested_loops": "on"})
+        ranked = [item for item in rank(candidates, mode, _trust(query)) if item.score >= minimum_score]
         passages = _load(principal, ranked, top)
     return Found(tuple(passages), query, len(candidates))
 
@@ -126,8 +128,10 @@ def _plan() -> str:
     return "search_exact"
 
 
-def _trust() -> VectorTrust:
-    return BUILT_IN_TRUST if embedder().name.startswith("wordllama") else CONFIGURED_TRUST
+def _trust(query: str) -> VectorTrust:
+    if not isinstance(embedder(), WordLlamaEmbedder):
+        return CONFIGURED_TRUST
+    return NO_TRUST if has_unspaced_script(query) else BUILT_IN_TRUST
 
 
 def _distinct_words(query: str) -> list[str]:

@@ -47,3 +47,8 @@ def search_text(text: str, *, stored: bool = True) -> str:
         return f" {' '.join(pairs + singles)} "
 
     return " ".join(_UNSPACED.sub(cut, plain_words(text)).split())[:SEARCH_TEXT_LIMIT]
+
+
+def has_unspaced_script(text: str) -> bool:
+    """Whether some of `text` is Chinese, Japanese, Korean, Thai or the like."""
+    return _UNSPACED.search(text) is not None

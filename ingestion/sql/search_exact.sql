@@ -41,49 +41,71 @@ words AS MATERIALIZED (
         )
 ),
 
--- One look-up in the index for each word: OFFSET keeps the planner from turning it into one scan of all
--- passages for all words. Ranks weigh D (content), C, B (heading) and A (title).
+-- One look-up in the index for each word: OFFSET keeps the planner from turning them into one scan of all
+-- passages for all words, and from joining once for each word. Ranks weigh D (content), C, B (heading), A (title).
 hits AS MATERIALIZED (
     SELECT
-        words.number,
+        hit.number,
         hit.id AS passage_id,
-        ts_rank('{0.8, 0.8, 1, 1}', hit.search, words.query, 1) AS rank
-    FROM words
-    CROSS JOIN LATERAL (
-        SELECT passage.id, passage.document_id, passage.search
-        FROM ingestion_passage AS passage
-        WHERE passage.search @@ words.query
+        readable.configuration,
+        ts_rank('{0.8, 0.8, 1, 1}', hit.search, hit.query, 1) AS rank
+    FROM (
+        SELECT words.number, words.configuration, words.query, passage.id, passage.document_id, passage.search
+        FROM words
+        CROSS JOIN LATERAL (
+            SELECT passage.id, passage.document_id, passage.search
+            FROM ingestion_passage AS passage
+            WHERE passage.search @@ words.query
+            OFFSET 0
+        ) AS passage
         OFFSET 0
     ) AS hit
-    JOIN readable ON readable.id = hit.document_id AND readable.configuration = words.configuration
+    JOIN readable ON readable.id = hit.document_id AND readable.configuration = hit.configuration
 ),
 
+-- What each word is worth, by how few of the readable passages hold it. Among few passages that says little:
+-- for the share of the question that a passage covers, a hundred more without the word are imagined.
 weights AS MATERIALIZED (
     SELECT
-        word.number,
-        ln(1 + (size.passages - coalesce(found.passages, 0) + 0.5) / (coalesce(found.passages, 0) + 0.5)) AS idf
-    FROM (SELECT DISTINCT words.number FROM words) AS word
+        counted.number,
+        ln(1 + (size.passages - counted.passages + 0.5) / (counted.passages + 0.5)) AS idf,
+        ln(1 + (size.passages + 100 - counted.passages + 0.5) / (counted.passages + 0.5)) AS share
+    FROM (
+        SELECT word.number, count(hits.number)::double precision AS passages
+        FROM (SELECT DISTINCT words.number FROM words) AS word
+        LEFT JOIN hits ON hits.number = word.number
+        GROUP BY word.number
+    ) AS counted
     CROSS JOIN size
-    LEFT JOIN (SELECT hits.number, count(*) AS passages FROM hits GROUP BY hits.number) AS found USING (number)
+),
+
+-- What a language calls a stop word is no part of the question for its passages.
+questions AS MATERIALIZED (
+    SELECT words.configuration, sum(weights.share) AS share
+    FROM words
+    JOIN weights USING (number)
+    GROUP BY words.configuration
 ),
 
 text_leg AS MATERIALIZED (
     SELECT
         hits.passage_id,
+        hits.configuration,
         sum(weights.idf * hits.rank) AS score,
-        sum(weights.idf) / (SELECT sum(everything.idf) FROM weights AS everything) AS coverage
+        sum(weights.share) / max(questions.share) AS coverage
     FROM hits
     JOIN weights USING (number)
-    GROUP BY hits.passage_id
+    JOIN questions USING (configuration)
+    GROUP BY hits.passage_id, hits.configuration
 ),
 
 -- Vectors have length 1, so the inner product is the cosine. The best piece counts for its passage.
 vector_leg AS MATERIALIZED (
-    SELECT vector.passage_id, max(-(vector.vector <#> %(vector)s::halfvec)) AS score
+    SELECT vector.passage_id, readable.configuration, max(-(vector.vector <#> %(vector)s::halfvec)) AS score
     FROM ingestion_vector AS vector
     JOIN readable ON readable.id = vector.document_id
     WHERE %(with_vectors)s AND vector.space_id = %(space_id)s
-    GROUP BY vector.passage_id
+    GROUP BY vector.passage_id, readable.configuration
 ),
 
 candidates AS (
@@ -99,13 +121,11 @@ candidates AS (
 
 SELECT
     candidates.passage_id,
-    readable.configuration::text AS language,
+    coalesce(text_leg.configuration, vector_leg.configuration)::text AS language,
     text_leg.score AS text_score,
     coalesce(text_leg.coverage, 0) AS coverage,
     vector_leg.score AS vector_score
 FROM candidates
-JOIN ingestion_passage AS passage ON passage.id = candidates.passage_id
-JOIN readable ON readable.id = passage.document_id
 LEFT JOIN text_leg ON text_leg.passage_id = candidates.passage_id
 LEFT JOIN vector_leg ON vector_leg.passage_id = candidates.passage_id
 ORDER BY candidates.passage_id

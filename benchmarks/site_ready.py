@@ -1,0 +1,15 @@
+"""Importing this makes Django ready, on the tests' embedded PostgreSQL and without any model configured."""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import django
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("CHATSITE_TEST_DATABASE", "benchmark_chatsite")
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+import_module("chatsite.tests.database")  # starts PostgreSQL, and stops it at the end
+django.setup()

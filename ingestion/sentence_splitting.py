@@ -1,0 +1,122 @@
+"""Text into sentences that can be quoted, with their places: prose, bullets, rows of tables, headings.
+
+Lines of a PDF break anywhere, so a line break alone ends nothing; a blank line, a bullet, a row or a
+heading does.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LONGEST = 500  # characters; what is longer is cut at semicolons or line breaks
+_SHORT_LINE = 70  # characters of a line that can be a heading
+
+_BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
+_MARKER = re.compile(r"(?:\s|[-*•–▪‣](?=\s)|#{1,6}(?=\s)|\|(?=\s)|>(?=\s))+")
+_ROW = re.compile(r"\s*[^;:\n]{1,80}: [^;\n]*(?:; [^;:\n]{1,80}: [^;\n]*)+\s*\Z")
+_RULE = re.compile(r"[\s|:\-=_*+]*\Z")
+_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«(\[]*[^\Wa-zß-öø-ÿ])|[。！？｡]+[」』”’）]*")
+_CUT = re.compile(r";\s|\n")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|no|nr|fig|art|sec|ch|vol|pp?|approx|ca|cf|al|inc|ltd|co|corp|dept|est|"
+    r"gen|col|capt|lt|rev|hon|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|bzw|usw|abs|str|tel|vgl|ggf|evtl|max|min)"
+    r"|\b\w(?:\.\w)*|\b\d{1,2})\.\Z",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A sentence: `text` is what stands at start:end, on one line."""
+
+    start: int
+    end: int
+    text: str
+    is_heading: bool = False
+
+
+def split_sentences(content: str) -> list[Span]:
+    """The sentences and headings of `content` in order, without bullets, marks and empty ones."""
+    spans = []
+    for start, end in _blocks(content):
+        heading = _is_heading(content[start:end])
+        for first, last in [(start, end)] if heading else _sentences(content, start, end):
+            span = _trimmed(content, first, last, heading)
+            if span is not None:
+                spans.append(span)
+    return spans
+
+
+def _blocks(content: str) -> Iterator[tuple[int, int]]:
+    """Paragraphs, list items, table rows and headings."""
+    start = place = 0
+    single = False  # whether the block so far is one that the next line cannot continue
+    for line in content.splitlines(keepends=True):
+        blank = not line.strip()
+        row = bool(_ROW.match(line))
+        if place > start and (blank or single or row or _BLOCK_START.match(line)):
+            yield start, place
+            start = place
+        place += len(line)
+        single = row or line.lstrip().startswith(("#", "|"))
+        if blank:
+            start = place
+    if place > start:
+        yield start, place
+
+
+def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    first = start
+    for match in _END.finditer(content, start, end):
+        before = content[max(first, match.start() - 12) : match.start() + 1]
+        if _ABBREVIATION.search(before) and not _ends_sentence(content, match.start()):
+            continue
+        yield from _cut(content, first, match.end())
+        first = match.end()
+    if first < end:
+        yield from _cut(content, first, end)
+
+
+def _ends_sentence(content: str, dot: int) -> bool:
+    """Whether a full stop after something like an abbreviation ends a sentence: after a number it does."""
+    before = re.search(r"(\w+)\Z", content[max(0, dot - 12) : dot])
+    word = before.group(1) if before else ""
+    # "by 12." against "12. Item": at the start of a line it numbers an item.
+    line_start = content.rfind("\n", 0, dot) + 1
+    return word.isdigit() and content[line_start:dot].strip() != word
+
+
+def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A stretch without full stops in parts that can be quoted."""
+    first = start
+    if end - start > LONGEST:
+        for match in _CUT.finditer(content, start, end):
+            if match.end() - first > LONGEST // 3:
+                yield first, match.end()
+                first = match.end()
+    if first < end:
+        yield first, end
+
+
+def _is_heading(block: str) -> bool:
+    text = block.strip()
+    if text.startswith("#"):
+        return True
+    return (
+        not _BLOCK_START.match(text)
+        and "\n" not in text
+        and len(text) <= _SHORT_LINE
+        and not re.search(r"[.!?:;,。！？|\d]", text)
+        and len(text.split()) <= 8
+    )
+
+
+def _trimmed(content: str, start: int, end: int, heading: bool) -> Span | None:
+    marker = _MARKER.match(content, start, end)
+    start = marker.end() if marker else start
+    while end > start and (content[end - 1].isspace() or content[end - 1] == "|"):
+        end -= 1
+    text = " ".join(content[start:end].split())
+    if not text or _RULE.match(text):
+        return None
+    return Span(start, end, text, heading)

@@ -1,0 +1,50 @@
+"""Readable documents for tests of search: rows as reading a file would leave them."""
+
+import uuid
+from collections.abc import Sequence
+
+from chatsite.accounts.models import User
+from chatsite.accounts.principals import Principal
+from ingestion.acl import Audience, access_list_for
+from ingestion.embedding import embedder
+from ingestion.indexing import NewPassage, pieces_of, write_passages
+from ingestion.models import Document
+
+EVERYONE = Audience(everyone=True)
+
+
+def principal_of(user: User) -> Principal:
+    return Principal(user.pk, "command")
+
+
+def make_document(
+    name: str,
+    contents: Sequence[str | NewPassage],
+    *,
+    audience: Audience = EVERYONE,
+    owner: User | None = None,
+    title: str = "",
+    folder: str = "",
+    category: str = "",
+    language: str = "english",
+) -> Document:
+    """A document that was read, with one passage for each text."""
+    document = Document.objects.create(
+        public_id=uuid.uuid4(),
+        owner=owner,
+        access_list=access_list_for(audience, owner.pk if owner else None),
+        name=name,
+        title=title,
+        folder=folder,
+        category=category,
+        language=language,
+        media_type="text/plain",
+        size=1,
+        version=1,
+        status=Document.Status.READY,
+    )
+    passages = [
+        NewPassage("", None, "", content) if isinstance(content, str) else content for content in contents
+    ]
+    write_passages(document, passages, [embedder().embed(pieces_of(passage, title)) for passage in passages])
+    return document

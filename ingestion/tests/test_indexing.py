@@ -1,0 +1,70 @@
+"""Passages as they are written, and the words and pieces made of them."""
+
+import numpy as np
+from django.test import SimpleTestCase, TestCase
+
+from ingestion.indexing import NewPassage, pieces_of, write_passages
+from ingestion.models import Passage, Vector
+from ingestion.words import plain_words, search_text
+
+from .documents import make_document
+
+
+class WordsTests(SimpleTestCase):
+    def test_words_are_lower_case_and_bare(self):
+        self.assertEqual(plain_words("Form PF-70, “Übung” (a/b)\0x"), "form pf 70 übung a b x")
+
+    def test_combining_characters_stay_in_their_words(self):
+        self.assertEqual(plain_words("हिन्दी भाषा"), "हिन्दी भाषा")
+
+    def test_unspaced_scripts_become_pairs(self):
+        self.assertEqual(search_text("年假abc多少", stored=False), "年假 abc 多少")
+        self.assertEqual(search_text("年假期", stored=False), "年假 假期")
+        self.assertEqual(search_text("年假期"), "年假 假期 年 假 期")
+        self.assertEqual(search_text("年", stored=False), "年")
+
+
+class PiecesTests(SimpleTestCase):
+    def pieces(self, content, title=""):
+        return pieces_of(NewPassage("", None, "Leave", content), title)
+
+    def test_each_piece_stands_after_title_and_heading(self):
+        pieces = self.pieces("word " * 200, "Handbook")
+        self.assertEqual(len(pieces), 4)
+        for piece in pieces:
+            self.assertTrue(piece.startswith("Handbook. Leave\nword"))
+            self.assertLessEqual(len(piece), 280)
+
+    def test_no_word_is_lost_or_cut(self):
+        words = [f"word{number}" for number in range(300)]
+        pieces = pieces_of(NewPassage("", None, "", " ".join(words)))
+        self.assertEqual(" ".join(pieces).split(), words)
+
+    def test_text_without_spaces_is_cut_without_loss(self):
+        self.assertEqual("".join(pieces_of(NewPassage("", None, "", "假" * 1001))), "假" * 1001)
+
+    def test_an_empty_passage_is_one_piece(self):
+        self.assertEqual(pieces_of(NewPassage("", None, "", "  ")), [""])
+
+
+class WritePassagesTests(TestCase):
+    def test_writing_again_replaces_what_was_there(self):
+        document = make_document("a.txt", ["One.", "Two."])
+        write_passages(document, [NewPassage("x", 2, "H", "Three.")], [np.ones((2, 256), dtype=np.float32)])
+        (passage,) = Passage.objects.filter(document=document)
+        self.assertEqual(
+            (passage.position, passage.anchor, passage.page, passage.heading, passage.content),
+            (0, "x", 2, "H", "Three."),
+        )
+        self.assertEqual(Vector.objects.filter(document=document, passage=passage).count(), 2)
+        self.assertEqual(Vector.objects.count(), 2)
+
+    def test_passages_keep_their_order(self):
+        document = make_document("a.txt", [f"Number {number}." for number in range(30)])
+        contents = Passage.objects.filter(document=document).values_list("content", flat=True)
+        self.assertEqual(list(contents), [f"Number {number}." for number in range(30)])
+
+    def test_vectors_that_do_not_match_the_passages_are_refused(self):
+        document = make_document("a.txt", ["One."])
+        with self.assertRaises(ValueError):
+            write_passages(document, [NewPassage("", None, "", "x")], [])

@@ -1,0 +1,125 @@
+"""Text into sentences, and the sentences that answer a question."""
+
+import uuid
+
+from django.test import SimpleTestCase
+
+from ingestion.retrieval import FoundPassage
+from ingestion.sentence_splitting import split_sentences
+from ingestion.sentences import best_sentences
+
+
+def found(content, *, title="", heading="", score=1.0):
+    return FoundPassage(
+        passage_id=1,
+        document_id=1,
+        public_id=uuid.UUID(int=1),
+        document_version=1,
+        label="a.txt",
+        sourcefile="a.txt",
+        title=title,
+        folder="",
+        category="",
+        heading=heading,
+        page=None,
+        content=content,
+        language="english",
+        score=score,
+        text_score=None,
+        vector_score=None,
+        found_by="both",
+    )
+
+
+class SplittingTests(SimpleTestCase):
+    def texts(self, content):
+        return [span.text for span in split_sentences(content) if not span.is_heading]
+
+    def test_sentences_end_at_full_stops_but_not_at_abbreviations(self):
+        self.assertEqual(
+            self.texts(
+                "Dr. Smith and J. K. Rowe, e.g. The Two, came at 5 p.m. on 3.5. Did they? Yes! It was No. 7."
+            ),
+            [
+                "Dr. Smith and J. K. Rowe, e.g. The Two, came at 5 p.m. on 3.5.",
+                "Did they?",
+                "Yes!",
+                "It was No. 7.",
+            ],
+        )
+
+    def test_a_year_or_number_ends_a_sentence(self):
+        self.assertEqual(
+            self.texts("It began in 1985. Then it grew by 12. The end."),
+            ["It began in 1985.", "Then it grew by 12.", "The end."],
+        )
+
+    def test_bullets_and_rows_stand_alone(self):
+        self.assertEqual(
+            self.texts(
+                "Bring:\n- a muzzle\n- a lead\n\nGrade: E; Salary: 48,000\nGrade: F; Salary: 52,000\n"
+            ),
+            ["Bring:", "a muzzle", "a lead", "Grade: E; Salary: 48,000", "Grade: F; Salary: 52,000"],
+        )
+
+    def test_lines_of_a_page_are_joined(self):
+        self.assertEqual(
+            self.texts("You may take\nthree weeks. Ask\nfirst."), ["You may take three weeks.", "Ask first."]
+        )
+
+    def test_chinese_sentences_end_without_a_space(self):
+        self.assertEqual(self.texts("每年二十七天。可以结转。"), ["每年二十七天。", "可以结转。"])
+
+    def test_headings_are_known(self):
+        spans = split_sentences("## Annual leave\n\nYou have 27 days.\n\nSick pay\n\nIt is full pay.")
+        self.assertEqual([span.text for span in spans if span.is_heading], ["Annual leave", "Sick pay"])
+
+    def test_every_sentence_stands_where_it_says(self):
+        content = (
+            "# A b\n\n  * One two.  Three\nfour! \n\n| Grade | Pay |\n| --- | --- |\n| F | 5 |\n\n“Five.” Six"
+        )
+        for span in split_sentences(content):
+            self.assertEqual(" ".join(content[span.start : span.end].split()), span.text)
+
+    def test_odd_text_makes_no_trouble(self):
+        for content in ("", " \n\n", "....", "- \n- \n", "a" * 5000, "x; " * 2000, "\r\n\r\n#", "。。。"):
+            split_sentences(content)
+
+
+class BestSentencesTests(SimpleTestCase):
+    def test_the_sentence_that_answers_comes_first(self):
+        passage = found(
+            "Annual leave is good. You have 27 days of annual leave a year. Unused days end on 31 March."
+        )
+        best = best_sentences(
+            "How many days of annual leave do I have?", [found("Dogs need a muzzle."), passage]
+        )
+        self.assertEqual((best[0].passage, best[0].text), (1, "You have 27 days of annual leave a year."))
+        self.assertEqual(passage.content[best[0].start : best[0].end], best[0].text)
+
+    def test_a_row_of_a_table_is_found(self):
+        rows = "\n".join(
+            f"Grade: {letter}; Salary: {40 + number},000" for number, letter in enumerate("ABCDEFG")
+        )
+        best = best_sentences("What is the salary of grade F?", [found(rows, heading="Salary bands")], 1)
+        self.assertEqual([sentence.text for sentence in best], ["Grade: F; Salary: 45,000"])
+
+    def test_the_heading_says_what_a_sentence_is_about(self):
+        content = "## Maternity leave\n\nTake up to 52 weeks.\n\n## Paternity leave\n\nTake up to 4 weeks."
+        best = best_sentences("How long is paternity leave?", [found(content)], 1)
+        self.assertEqual([sentence.text for sentence in best], ["Take up to 4 weeks."])
+
+    def test_nothing_is_quoted_when_nothing_fits(self):
+        self.assertEqual(best_sentences("Which quark is heaviest?", [found("Dogs need a muzzle.")]), [])
+
+    def test_nothing_is_quoted_of_nothing_or_for_an_empty_question(self):
+        self.assertEqual(best_sentences("Which quark is heaviest?", []), [])
+        self.assertEqual(best_sentences("?!", [found("Dogs need a muzzle.")]), [])
+        self.assertEqual(best_sentences("the of", [found("The of.")]), [])
+        self.assertEqual(best_sentences("dogs", [found("")]), [])
+
+    def test_no_text_is_quoted_twice(self):
+        best = best_sentences(
+            "Do dogs need a muzzle?", [found("Dogs need a muzzle."), found("Dogs need a muzzle.")]
+        )
+        self.assertEqual(len(best), 1)

@@ -5,16 +5,24 @@ the time of a plain JSON reader; so the bytes are read here.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+import json
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+import httpx2
 import jiter
 
+from .connections import code_of
 from .protocol import End, ModelError, Part, Text, TokenCount
+
+logger = logging.getLogger(__name__)
 
 LINE_LIMIT = 1_000_000  # bytes; no honest event comes near
 DONE = b"[DONE]"
+COUNT_SECONDS = 2.0  # for the token count, once the text has ended
 REASONS = {"stop": "stop", "length": "length", "tool_calls": "stop", "function_call": "stop", "eos": "stop"}
 
 
@@ -37,7 +45,17 @@ class Clock:
         self.by = min(now + deadlines.first, self._end)
 
     def content_came(self) -> None:
-        self.by = min(asyncio.get_running_loop().time() + self._deadlines.idle, self._end)
+        self._wait(self._deadlines.idle)
+
+    def text_ended(self) -> None:
+        self._wait(COUNT_SECONDS)
+
+    def start_again(self) -> None:
+        """For a second request: the total time runs on."""
+        self._wait(self._deadlines.first)
+
+    def _wait(self, seconds: float) -> None:
+        self.by = min(asyncio.get_running_loop().time() + seconds, self._end)
 
 
 async def lines(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[bytes, None]:
@@ -62,62 +80,99 @@ async def lines(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[by
         yield bytes(buffer)
 
 
-async def parts(chunks: AsyncIterator[bytes], deadlines: Deadlines) -> AsyncGenerator[Part, None]:
-    """Text, token counts and the end. A stream that is cut ends without End; what is no stream raises."""
-    clock = Clock(deadlines)
-    understood = False
-    async for line in lines(chunks, clock):
-        if not line.startswith(b"data:"):
-            if line.strip() and not understood and not _is_field(line):
-                raise ModelError("upstream_protocol")
-            continue
-        understood = True
-        data = line[5:].strip()
-        if data == DONE:
+async def parts(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[Part, None]:
+    """Text, token counts and the end. A stream that stops in good order ends without End; others raise.
+
+    Once the text has ended, nothing that happens to the stream can undo it.
+    """
+    begun = ended = False
+    try:
+        async with aclosing(_data(chunks, clock)) as found:
+            async for data in found:
+                for part in _parts_of(data):
+                    if isinstance(part, Text):
+                        begun = True
+                        clock.content_came()
+                    elif isinstance(part, End):
+                        ended = True
+                        clock.text_ended()
+                    yield part
+    except (httpx2.HTTPError, ModelError) as error:
+        if ended:
             return
-        for part in _parts_of(_read(data)):
-            if isinstance(part, Text):
-                clock.content_came()
-            yield part
+        if isinstance(error, ModelError):
+            raise
+        logger.warning("The model's stream broke: %s", type(error).__name__)
+        raise ModelError("interrupted" if begun else "upstream_unavailable") from None
+
+
+async def _data(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[bytes, None]:
+    """What the events carry, up to the mark of the end."""
+    understood = False
+    async with aclosing(lines(chunks, clock)) as found:
+        async for line in found:
+            if not line.startswith(b"data:"):
+                if line.strip() and not understood and not _is_field(line):
+                    raise ModelError("upstream_protocol")
+                continue
+            understood = True
+            data = line[5:].strip()
+            if data == DONE:
+                return
+            yield data
 
 
 def _is_field(line: bytes) -> bool:
     return line.startswith((b":", b"event:", b"id:", b"retry:"))
 
 
+def _parts_of(data: bytes) -> list[Part]:
+    event = _read(data)
+    if error := event.get("error"):
+        logger.warning("The model's stream holds an error")
+        raise ModelError(code_of(str(error)) or "upstream_unavailable")
+    try:
+        return [*_of_choices(event.get("choices") or []), *_of_usage(event.get("usage"))]
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+        raise ModelError("upstream_protocol") from None
+
+
 def _read(data: bytes) -> dict[str, Any]:
     try:
-        value = jiter.from_json(data)
-    except ValueError as error:
-        raise ModelError("upstream_protocol") from error
+        value = _from_json(data)
+    except (ValueError, RecursionError):
+        raise ModelError("upstream_protocol") from None
     if not isinstance(value, dict):
         raise ModelError("upstream_protocol")
-    if value.get("error"):
-        raise ModelError("upstream_unavailable")
     return value
 
 
-def _parts_of(event: dict[str, Any]) -> list[Part]:
-    found: list[Part] = []
-    choices = event.get("choices") or []
-    if choices:
-        choice = choices[0]
-        text = (choice.get("delta") or {}).get("content")
-        if isinstance(text, str) and text:
-            found.append(Text(_storable(text)))
-        reason = choice.get("finish_reason")
-        if reason == "content_filter":
-            raise ModelError("content_filter")
-        if reason:
-            found.append(End(REASONS.get(reason, "stop")))
-    usage = event.get("usage")
+def _from_json(data: bytes) -> Any:
+    try:
+        return jiter.from_json(data)
+    except ValueError:
+        # A character of two surrogates that is split over two events: only the standard library reads it.
+        return json.loads(data)
+
+
+def _of_choices(choices: list[Any]) -> Iterator[Part]:
+    if not choices:
+        return
+    text = (choices[0].get("delta") or {}).get("content")
+    if isinstance(text, str) and text:
+        yield Text(storable(text))
+    reason = choices[0].get("finish_reason")
+    if reason == "content_filter":
+        raise ModelError("content_filter")
+    if reason:
+        yield End(REASONS.get(reason, "stop"))
+
+
+def _of_usage(usage: Any) -> Iterator[Part]:
     if isinstance(usage, dict):
-        found.append(
-            TokenCount(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
-        )
-    return found
+        yield TokenCount(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """PostgreSQL stores no NUL and UTF-8 no lone surrogate: both become the replacement character."""
     return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import httpx2
 import openai
@@ -13,8 +12,9 @@ from django.conf import settings
 
 from chat.requests import Turn
 
-from . import event_stream
-from .event_stream import Deadlines
+from . import event_stream, side_texts
+from .connections import MemberRefused, connection, told, translated
+from .event_stream import Clock, Deadlines
 from .protocol import ModelError, Part, Prompt, Text, instructions, messages, sources_text
 
 logger = logging.getLogger(__name__)
@@ -22,24 +22,6 @@ logger = logging.getLogger(__name__)
 LONGEST_WAIT = 10.0  # seconds that a server may tell us to wait before the one repetition
 SIDE_SECONDS = 10.0  # for titles, follow-ups and search queries, which an answer can do without
 SIDE_TOKENS = 200
-KEYLESS = "no-key"  # local servers want none, the client library insists on one
-
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = WeakKeyDictionary()
-
-
-def client() -> openai.AsyncOpenAI:
-    """One client for each event loop: its connections belong to the loop."""
-    loop = asyncio.get_running_loop()
-    if loop not in _clients:
-        timeout = httpx2.Timeout(settings.ANSWER_TOTAL_SECONDS, connect=settings.ANSWER_CONNECT_SECONDS)
-        _clients[loop] = openai.AsyncOpenAI(
-            api_key=settings.OPENAI_API_KEY or KEYLESS,
-            base_url=settings.OPENAI_BASE_URL or None,
-            max_retries=0,
-            timeout=timeout,
-            http_client=openai.DefaultAsyncHttpx2Client(timeout=timeout, follow_redirects=False),
-        )
-    return _clients[loop]
 
 
 class RemoteModel:
@@ -49,11 +31,18 @@ class RemoteModel:
         self.name: str = settings.CHAT_MODEL
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        """One repetition, only before the first piece of text, where the server says when to come again."""
+        """One repetition, only before the first piece of text, where the error says how it may help."""
+        clock = Clock(
+            Deadlines(
+                settings.ANSWER_FIRST_TOKEN_SECONDS,
+                settings.ANSWER_IDLE_SECONDS,
+                settings.ANSWER_TOTAL_SECONDS,
+            )
+        )
         begun = False
         for attempt in (1, 2):
             try:
-                async with aclosing(self._attempt(prompt)) as parts:
+                async with aclosing(self._attempt(prompt, clock)) as parts:
                     async for part in parts:
                         begun = begun or isinstance(part, Text)
                         yield part
@@ -62,58 +51,59 @@ class RemoteModel:
                 if begun or attempt == 2:
                     raise
                 prompt = await self._prepare_repetition(prompt, error)
+                clock.start_again()
 
     async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
         if not earlier:
             return question
-        told = [{"role": turn.role, "content": turn.content} for turn in earlier]
-        return await self._side("search_query", [*told, {"role": "user", "content": question}]) or question
+        said = [{"role": turn.role, "content": turn.content} for turn in earlier]
+        text = await self._side("search_query", [*said, {"role": "user", "content": question}])
+        return side_texts.search_query(text) or question
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
         content = (
             f"Question: {prompt.question}\n\nAnswer: {answer}\n\nSources:\n{sources_text(prompt.sources)}"
         )
         text = await self._side("followups", [{"role": "user", "content": content}])
-        lines = (line.strip().lstrip("-*•0123456789.) ").strip('"“” ') for line in text.splitlines())
-        return [line[:200] for line in lines if line.endswith(("?", "？", "؟"))][:3]
+        asked = [prompt.question, *(turn.content for turn in prompt.earlier if turn.role == "user")]
+        return side_texts.followups(text, asked)
 
     async def title(self, question: str) -> str:
-        text = await self._side("title", [{"role": "user", "content": question[:2000]}])
-        return " ".join(text.split()).strip('"“”.')[:100]
+        return side_texts.title(await self._side("title", [{"role": "user", "content": question[:2000]}]))
 
-    async def _attempt(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        deadlines = Deadlines(
-            settings.ANSWER_FIRST_TOKEN_SECONDS, settings.ANSWER_IDLE_SECONDS, settings.ANSWER_TOTAL_SECONDS
-        )
-        conversation: Any = messages(prompt)
-        request = client().chat.completions.with_streaming_response.create(
-            model=self.name,
-            messages=conversation,
-            temperature=prompt.temperature,
-            stream=True,
-            stream_options={"include_usage": True},
+    async def _attempt(self, prompt: Prompt, clock: Clock) -> AsyncGenerator[Part, None]:
+        request = connection().client.chat.completions.with_streaming_response.create(
+            **self._members(
+                messages(prompt),
+                temperature=prompt.temperature,
+                stream=True,
+                stream_options={"include_usage": True},
+            )
         )
         try:
-            async with asyncio.timeout(deadlines.first):
+            async with asyncio.timeout_at(clock.by):
                 response = await request.__aenter__()
         except TimeoutError:
             raise ModelError("upstream_timeout") from None
         except openai.APIError as error:
-            raise _translated(error) from error
+            logger.warning("The model refused: %s", told(error))
+            raise translated(error) from None
+        except (httpx2.InvalidURL, ValueError) as error:
+            # An address or a key that cannot be put into a request.
+            logger.warning("The model cannot be asked: %s", type(error).__name__)
+            raise ModelError("upstream_misconfigured") from None
         try:
-            async with aclosing(event_stream.parts(response.iter_bytes(), deadlines)) as parts:
+            async with aclosing(event_stream.parts(response.iter_bytes(), clock)) as parts:
                 async for part in parts:
                     yield part
-        except httpx2.TimeoutException as error:
-            raise ModelError("upstream_timeout") from error
-        except (httpx2.HTTPError, openai.APIError) as error:
-            # Reset or cut: the engine sees that no end came, and keeps what had arrived.
-            logger.warning("The model's stream broke: %s", type(error).__name__)
         finally:
             await request.__aexit__(None, None, None)
 
     async def _prepare_repetition(self, prompt: Prompt, error: ModelError) -> Prompt:
-        """Wait, or shorten the prompt, as the error asks. Raises it where a repetition makes no sense."""
+        """Wait, or shorten the request, as the error asks. Raises it where a repetition makes no sense."""
+        if isinstance(error, MemberRefused) and error.name not in connection().refused:
+            connection().refused.add(error.name)
+            return prompt
         if error.code == "context_overflow" and (prompt.earlier or len(prompt.sources) > 1):
             kept = max(1, len(prompt.sources) // 2)
             return Prompt(prompt.question, prompt.earlier[-2:], prompt.sources[:kept], prompt.temperature)
@@ -122,45 +112,31 @@ class RemoteModel:
         await asyncio.sleep(error.retry_after)
         return prompt
 
-    async def _side(self, name: str, told: list[dict[str, str]]) -> str:
+    def _members(self, conversation: list[dict[str, str]], **members: Any) -> dict[str, Any]:
+        """Of a request, without those that this server refuses."""
+        accepted = {name: value for name, value in members.items() if name not in connection().refused}
+        return {"model": self.name, "messages": conversation, **accepted}
+
+    async def _side(self, name: str, said: list[dict[str, str]]) -> str:
         """A short text beside the answer; empty where the model fails: the answer does not need it."""
-        conversation: Any = [{"role": "system", "content": instructions(name)}, *told]
         try:
             async with asyncio.timeout(SIDE_SECONDS):
-                completion = await client().chat.completions.create(
-                    model=self.name, messages=conversation, temperature=0, max_tokens=SIDE_TOKENS
+                completion = await connection().client.chat.completions.create(
+                    **self._members(
+                        [{"role": "system", "content": instructions(name)}, *said],
+                        temperature=0,
+                        max_tokens=SIDE_TOKENS,
+                    )
                 )
-                return (completion.choices[0].message.content or "").replace("\x00", "").strip()
-        except (TimeoutError, openai.OpenAIError, httpx2.HTTPError, ValueError, IndexError, AttributeError):
-            logger.warning("The model gave no %s", name, exc_info=True)
-            return ""
-
-
-def _translated(error: openai.APIError) -> ModelError:
-    if isinstance(error, openai.APITimeoutError):
-        return ModelError("upstream_unavailable" if _connecting(error) else "upstream_timeout")
-    if not isinstance(error, openai.APIStatusError):
-        return ModelError("upstream_unavailable")
-    code = str(error.code or "") + str(error.body or "")
-    if error.status_code == 429:
-        return ModelError("rate_limited", _retry_after(error))
-    if error.status_code in (400, 413) and ("context_length" in code or "context size" in code):
-        return ModelError("context_overflow")
-    if error.status_code == 400 and "content_filter" in code:
-        return ModelError("content_filter")
-    if error.status_code >= 500:
-        return ModelError("upstream_unavailable", _retry_after(error))
-    return ModelError("upstream_misconfigured")
-
-
-def _connecting(error: openai.APIError) -> bool:
-    return isinstance(error.__cause__, httpx2.ConnectTimeout)
-
-
-def _retry_after(error: openai.APIStatusError) -> float | None:
-    """Seconds, where the header gives them; a date or nonsense means that nobody told us to wait."""
-    try:
-        seconds = float(error.response.headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return seconds if seconds >= 0 else None
+                return event_stream.storable(completion.choices[0].message.content or "")
+        except openai.APIStatusError as error:
+            refused = translated(error)
+            if isinstance(refused, MemberRefused) and refused.name not in connection().refused:
+                connection().refused.add(refused.name)
+                return await self._side(name, said)
+            logger.warning("The model gave no %s: %s", name, told(error))
+        except (TimeoutError, ModelError, openai.OpenAIError, httpx2.HTTPError) as error:
+            logger.warning("The model gave no %s: %s", name, told(error))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            logger.warning("The model's %s cannot be read: %s", name, type(error).__name__)
+        return ""

@@ -1,0 +1,112 @@
+"""The connection to the model's server, and what its errors mean in the site's own codes."""
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import httpx2
+import openai
+from django.conf import settings
+
+from .protocol import ModelError
+
+KEYLESS = "no-key"  # local servers want none, the client library insists on one
+# Members that some models refuse; the answer is as good without them.
+OPTIONAL = frozenset({"temperature", "stream_options", "max_tokens"})
+LOGGED = 500  # characters of what a server says
+
+_TOO_LONG = re.compile(r"context[ _](length|size|window)|maximum model length|prompt is too long", re.I)
+_FILTERED = re.compile(r"content[ _](filter|policy|management)", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A client, and the optional members of a request that this server has refused before."""
+
+    client: openai.AsyncOpenAI
+    refused: set[str] = field(default_factory=set)
+
+
+class MemberRefused(ModelError):
+    """The server takes the request only without the member `name`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("upstream_misconfigured")
+        self.name = name
+
+
+_Key = tuple[str, ...]
+_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, Connection]] = WeakKeyDictionary()
+
+
+def connection() -> Connection:
+    """One for each event loop, which owns its sockets, and for each server and model. Raises ModelError."""
+    key = (settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL)
+    known = _by_loop.setdefault(asyncio.get_running_loop(), {})
+    if key not in known or known[key].client.is_closed():
+        try:
+            known[key] = Connection(_client())
+        except (httpx2.InvalidURL, ValueError) as error:
+            raise ModelError("upstream_misconfigured") from error
+    return known[key]
+
+
+def _client() -> openai.AsyncOpenAI:
+    # The deadlines of an answer are the event stream's; these only bound what those do not see.
+    timeout = httpx2.Timeout(settings.ANSWER_TOTAL_SECONDS, connect=settings.ANSWER_CONNECT_SECONDS)
+    return openai.AsyncOpenAI(
+        api_key=settings.OPENAI_API_KEY or KEYLESS,
+        base_url=settings.OPENAI_BASE_URL or None,
+        max_retries=0,
+        timeout=timeout,
+        http_client=openai.DefaultAsyncHttpx2Client(timeout=timeout, follow_redirects=False),
+    )
+
+
+def translated(error: openai.APIError) -> ModelError:
+    """The site's own code for what the server or the way to it said."""
+    if isinstance(error, openai.APITimeoutError):
+        connecting = isinstance(error.__cause__, httpx2.ConnectTimeout)
+        return ModelError("upstream_unavailable" if connecting else "upstream_timeout")
+    if not isinstance(error, openai.APIStatusError):
+        return ModelError("upstream_unavailable")
+    status = error.status_code
+    if status == 429:
+        return ModelError("rate_limited", _retry_after(error))
+    if status >= 500:
+        return ModelError("upstream_unavailable", _retry_after(error))
+    if status in {400, 413, 422}:
+        return _of_request(error)
+    return ModelError("upstream_misconfigured")
+
+
+def code_of(said: str) -> str:
+    """The code of a refusal by its words, which every server puts differently; empty for others."""
+    if _TOO_LONG.search(said):
+        return "context_overflow"
+    return "content_filter" if _FILTERED.search(said) else ""
+
+
+def told(error: Exception) -> str:
+    """What a server said, for the log: cut, and without the key, which some of them repeat."""
+    said = f"{type(error).__name__}: {error}"
+    if settings.OPENAI_API_KEY:
+        said = said.replace(settings.OPENAI_API_KEY, "…")
+    return said[:LOGGED]
+
+
+def _of_request(error: openai.APIStatusError) -> ModelError:
+    said = f"{error.code} {error.body}"
+    if error.param in OPTIONAL:
+        return MemberRefused(error.param)
+    return ModelError(code_of(said) or "upstream_misconfigured")
+
+
+def _retry_after(error: openai.APIStatusError) -> float | None:
+    """Seconds, where the header gives them; a date or nonsense means that nobody told us to wait."""
+    try:
+        seconds = float(error.response.headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return seconds if seconds >= 0 else None

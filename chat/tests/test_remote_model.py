@@ -1,0 +1,198 @@
+"""A model's server that fails in every way, and what becomes of the answer."""
+
+import asyncio
+import socket
+
+from django.test import override_settings
+
+from chat.llm import ModelError, TokenCount
+from chat.llm.connections import connection
+from chat.llm.protocol import End
+from chat.llm.remote import RemoteModel
+from chat.tests.upstream_case import PROMPT, FakeServerTestCase
+from chat.tests.upstream_faults import KEY, answer, chunk, event, raw
+
+
+class AnswerTests(FakeServerTestCase):
+    def test_text_usage_and_end_arrive(self):
+        self.assertEqual(self.ask(answer("Hel", "lo")), ("Hello", None))
+        self.assertEqual(self.others, [End("stop"), TokenCount(7, 2)])
+
+    def test_the_request_holds_the_prompt_and_the_settings(self):
+        self.ask()
+        request = self.fake.streams[0]
+        self.assertEqual(request.headers["authorization"], f"Bearer {KEY}")
+        self.assertEqual((request.body["model"], request.body["temperature"]), ("fake", 0.3))
+        self.assertEqual([message["role"] for message in request.body["messages"]], ["system", "user"])
+        self.assertIn("How many days?\n\nSources:\nguide.md: ", request.prompt)
+
+    def test_characters_split_over_packets_are_whole(self):
+        data = chunk("Grüße 你好 🙂") + chunk(reason="stop")
+        pieces = [data[place : place + 1] for place in range(len(data))]
+        self.assertEqual(self.ask(raw(*pieces, pause=0.0005)), ("Grüße 你好 🙂", None))
+
+    def test_a_length_reason_is_passed_on(self):
+        self.assertEqual(self.ask("length"), ("Half an answer", None))
+        self.assertEqual(self.others[0], End("length"))
+
+    def test_reasoning_is_no_text(self):
+        stream = raw(chunk(reasoning_content="Let me think."), chunk("Five days."), chunk(reason="stop"))
+        self.assertEqual(self.ask(stream), ("Five days.", None))
+
+    def test_nothing_after_the_end_of_the_text_can_undo_it(self):
+        whole = [chunk("Five days."), chunk(reason="stop")]
+        for after in (b"data: {broken\n\n", event({"error": {"message": "late"}}), b"data: cut"):
+            self.assertEqual(self.ask(raw(*whole, after)), ("Five days.", None))
+
+    def test_a_server_that_never_closes_after_the_end_is_left(self):
+        async def hang(exchange):
+            await raw(chunk("Five days."), chunk(reason="stop"))(exchange)
+            await exchange.gone()
+
+        self.assertEqual(self.ask(hang), ("Five days.", None))
+        self.assertLess(self.seconds, 1.5)
+
+    def test_servers_with_other_addresses_share_no_client(self):
+        async def both():
+            first = connection()
+            with override_settings(OPENAI_BASE_URL="http://127.0.0.1:1/v1"):
+                second = connection()
+            return first, second, connection()
+
+        first, second, again = asyncio.run(both())
+        self.assertIs(first, again)
+        self.assertIsNot(first, second)
+
+
+class FaultTests(FakeServerTestCase):
+    def fails(self, fault, text, code, calls=1, within=1.0):
+        self.assertEqual(self.ask(fault), (text, code))
+        self.assertEqual(self.calls(), calls)
+        self.assertLess(self.seconds, within)
+
+    def test_silent_before_the_headers(self):
+        self.fails("silent", "", "upstream_timeout", within=0.8)
+
+    def test_silent_before_the_first_token(self):
+        self.fails("silent_before_text", "", "upstream_timeout", within=0.8)
+
+    def test_headers_and_first_token_share_one_deadline(self):
+        async def late(exchange):
+            await asyncio.sleep(0.3)
+            await exchange.head()
+            await exchange.gone()
+
+        self.fails(late, "", "upstream_timeout", within=0.6)
+
+    def test_only_keep_alive_comments(self):
+        self.fails("only_keep_alive", "", "upstream_timeout", within=0.8)
+
+    def test_only_reasoning(self):
+        self.fails("only_reasoning", "", "upstream_timeout", within=0.8)
+
+    def test_a_stall_in_mid_stream(self):
+        self.fails("stall", "Half an answer", "upstream_timeout")
+
+    def test_a_stall_in_mid_stream_with_keep_alive_comments(self):
+        self.fails("stall_with_keep_alive", "Half an answer", "upstream_timeout")
+
+    def test_a_drip_that_never_ends(self):
+        self.assertEqual(self.ask("dripping")[1], "upstream_timeout")
+        self.assertLess(self.seconds, 1.2)
+
+    def test_output_that_never_ends(self):
+        self.assertEqual(self.ask("endless")[1], "upstream_timeout")
+        self.assertLess(self.seconds, 1.5)
+        self.assertTrue(self.fake.streams[0].closed.wait(1))
+
+    def test_a_reset_at_once(self):
+        self.fails("reset_at_once", "", "upstream_unavailable")
+
+    def test_a_reset_before_the_first_token(self):
+        self.fails("reset_before_text", "", "upstream_unavailable")
+
+    def test_a_reset_in_mid_stream(self):
+        self.fails("reset", "Half an ", "interrupted")
+
+    def test_a_cut_in_mid_line(self):
+        self.fails("cut_in_a_line", "Half an ", "upstream_protocol")
+
+    def test_an_end_without_finish_reason_gives_no_end(self):
+        for fault in ("no_finish_reason", "done_without_reason"):
+            self.assertIsNone(self.ask(fault)[1])
+            self.assertEqual(self.others, [])
+
+    def test_nothing_at_all_gives_neither_text_nor_end(self):
+        for fault in ("nothing", "empty_choices"):
+            self.assertEqual(self.ask(fault), ("", None))
+            self.assertEqual(self.others, [])
+
+    def test_an_html_page_with_status_200(self):
+        self.fails("html", "", "upstream_protocol")
+
+    def test_a_json_answer_instead_of_a_stream(self):
+        self.fails("json", "", "upstream_protocol")
+
+    def test_json_of_another_shape(self):
+        self.fails("wrong_shapes", "Half an ", "upstream_protocol")
+        for value in (
+            {"choices": {"a": 1}},
+            {"choices": [{"delta": "x"}]},
+            {"usage": {"prompt_tokens": "many"}},
+        ):
+            self.assertEqual(self.ask(raw(event(value))), ("", "upstream_protocol"))
+
+    def test_a_line_without_end(self):
+        self.fails("long_line", "", "upstream_protocol")
+
+    def test_an_error_in_the_stream(self):
+        self.fails("error_in_stream", "Half an ", "upstream_unavailable")
+
+    def test_a_wrong_key(self):
+        self.fails("unauthorised", "", "upstream_misconfigured")
+
+    def test_an_unknown_model(self):
+        self.fails("no_such_model", "", "upstream_misconfigured")
+
+    def test_an_error_page_of_the_server(self):
+        self.fails("error_500", "", "upstream_unavailable")
+
+    def test_a_server_that_is_away_without_saying_how_long(self):
+        self.fails("error_503", "", "upstream_unavailable")
+
+    def test_a_filtered_prompt_and_a_filtered_answer(self):
+        self.fails("filtered_prompt", "", "content_filter")
+        self.fails("filtered", "Half an ", "content_filter", calls=2)
+
+    def test_a_redirect_is_not_followed(self):
+        self.fails("redirect", "", "upstream_misconfigured")
+        self.assertEqual([request.path for request in self.fake.requests], ["/v1/chat/completions"])
+
+    def test_a_port_where_nobody_listens(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            with override_settings(OPENAI_BASE_URL=f"http://127.0.0.1:{probe.getsockname()[1]}/v1"):
+                self.assertEqual(self.ask(), ("", "upstream_unavailable"))
+
+    def test_a_host_that_takes_no_connection(self):
+        with socket.socket() as full:
+            full.bind(("127.0.0.1", 0))
+            full.listen(0)
+            address = full.getsockname()
+            with (
+                socket.create_connection(address),
+                override_settings(
+                    OPENAI_BASE_URL=f"http://127.0.0.1:{address[1]}/v1", ANSWER_CONNECT_SECONDS=0.1
+                ),
+            ):
+                self.assertIn(self.ask()[1], {"upstream_unavailable", "upstream_timeout"})
+                self.assertLess(self.seconds, 0.8)
+
+    def test_an_address_or_a_key_that_cannot_be_sent(self):
+        for wrong in ({"OPENAI_BASE_URL": "http://[::/v1"}, {"OPENAI_API_KEY": "schlüssel"}):
+            with override_settings(**wrong):
+                self.fake.script()
+                with self.assertRaises(ModelError) as caught:
+                    asyncio.run(anext(RemoteModel().answer(PROMPT)))
+                self.assertEqual(caught.exception.code, "upstream_misconfigured")
+        self.assertEqual(self.calls(), 0)

@@ -1,0 +1,62 @@
+"""Tests of the remote model against the fake server, with short deadlines."""
+
+import asyncio
+import logging
+import time
+from contextlib import aclosing
+
+from django.test import SimpleTestCase, override_settings
+
+from chat.llm import ModelError, Prompt, Text
+from chat.llm.connections import connection
+from chat.llm.remote import RemoteModel
+from chat.tests.fake_openai import FakeOpenAI
+from chat.tests.sources import source
+from chat.tests.upstream_faults import KEY
+
+QUICK = {
+    "CHAT_MODEL": "fake",
+    "OPENAI_API_KEY": KEY,
+    "ANSWER_CONNECT_SECONDS": 0.5,
+    "ANSWER_FIRST_TOKEN_SECONDS": 0.4,
+    "ANSWER_IDLE_SECONDS": 0.2,
+    "ANSWER_TOTAL_SECONDS": 0.8,
+}
+PROMPT = Prompt("How many days?", (), (source(1, "guide.md"), source(2, "rates.md")), 0.3)
+
+
+async def collect(model, prompt=PROMPT):
+    """(text, other parts, code of the error or None), with the connection closed again."""
+    text, others, code = "", [], None
+    try:
+        async with aclosing(model.answer(prompt)) as parts:
+            async for part in parts:
+                if isinstance(part, Text):
+                    text += part.text
+                else:
+                    others.append(part)
+    except ModelError as error:
+        code = error.code
+    finally:
+        await connection().client.close()
+    return text, others, code
+
+
+class FakeServerTestCase(SimpleTestCase):
+    def setUp(self):
+        self.fake = self.enterContext(FakeOpenAI())
+        self.enterContext(override_settings(**QUICK, OPENAI_BASE_URL=self.fake.url))
+        self.logged = self.enterContext(self.assertLogs(level="WARNING"))
+        logging.getLogger("chat").warning("So that there is one")
+
+    def ask(self, *script, prompt=PROMPT):
+        """(text, code), within the deadlines."""
+        self.fake.script(*script)
+        before = time.monotonic()
+        text, self.others, code = asyncio.run(collect(RemoteModel(), prompt))
+        self.seconds = time.monotonic() - before
+        self.assertNotIn(KEY, "\n".join(self.logged.output))
+        return text, code
+
+    def calls(self):
+        return len(self.fake.streams)

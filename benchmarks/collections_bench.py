@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 from django.db import connection, transaction
-from ingestion.embedding import embedder
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
+from ingestion.embedding import embedder
 from ingestion.indexing import NewPassage, pieces_of, write_passages
 from ingestion.models import AccessEntry, AccessList, Document
 

@@ -9,11 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from ingestion.embedding import embedder
-from ingestion.retrieval import FoundPassage
 from ingestion.sentence_splitting import Span, split_sentences
 from ingestion.words import search_text
 
@@ -47,6 +47,22 @@ _NUMBER = re.compile(
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
 
 
+class Quotable(Protocol):
+    """What is asked of a passage, whoever brings it."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def heading(self) -> str: ...
+
+    @property
+    def content(self) -> str: ...
+
+    @property
+    def score(self) -> float: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A quotation: `text` stands at start:end of the content of the passage with that index."""
@@ -69,7 +85,7 @@ class _Choice:
     everywhere: frozenset[str]
 
 
-def best_sentences(question: str, passages: Sequence[FoundPassage], count: int = 2) -> list[Sentence]:
+def best_sentences(question: str, passages: Sequence[Quotable], count: int = 2) -> list[Sentence]:
     """At most `count` sentences, best first, no text twice; none when nothing fits well enough."""
     wanted = _stems(question)
     choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
@@ -99,7 +115,7 @@ def best_sentences(question: str, passages: Sequence[FoundPassage], count: int =
     return list(best.values())
 
 
-def _choices(index: int, passage: FoundPassage) -> list[_Choice]:
+def _choices(index: int, passage: Quotable) -> list[_Choice]:
     named = _stems(f"{passage.title} {passage.heading}")
     everywhere = _stems(passage.content) | named
     choices = []

@@ -47,6 +47,10 @@ def words(code: str) -> str:
     return ERRORS[code if code in ERRORS else "internal"].words
 
 
+def status(code: str) -> int:
+    return ERRORS[code if code in ERRORS else "internal"].status
+
+
 class Refused(Exception):
     """Refused before the first byte. `code` is one of ERRORS."""
 

@@ -1,0 +1,72 @@
+"""The members that the AI-chat documents share: `data_points`, `thoughts` and the results in them."""
+
+from chat.events import ContextReady, Json, SourceView, Thought
+
+RESULTS_BEFORE = "Prompt"  # the step before which the results are told
+
+
+def context(found: ContextReady) -> Json:
+    """The response context, from what the reader of the answer may see."""
+    return {
+        "data_points": {"text": [_data_point(source) for source in found.sources]},
+        "thoughts": _thoughts(found),
+    }
+
+
+def followups(questions: tuple[str, ...]) -> Json:
+    return {"followup_questions": list(questions)}
+
+
+def delta(content: str | None = None, role: str | None = None) -> Json:
+    """A piece of a message, with every member of the documents."""
+    return {"content": content, "function_call": None, "role": role, "tool_calls": None}
+
+
+def message(content: str) -> Json:
+    """A whole message, with every member of the documents."""
+    return delta(content, "assistant")
+
+
+def _data_point(source: SourceView) -> str:
+    return f"{source.label}: {' '.join(source.content.split())}"
+
+
+def _thoughts(found: ContextReady) -> list[Json]:
+    told: list[Json] = []
+    for thought in found.thoughts:
+        if thought.title == RESULTS_BEFORE:
+            told.append(_thought(Thought("Results", [_result(source) for source in found.sources])))
+            told.append(_thought(_with_sources(thought, found)))
+        else:
+            told.append(_thought(thought))
+    return told
+
+
+def _with_sources(prompt: Thought, found: ContextReady) -> Thought:
+    question = str(found.thoughts[0].description)
+    lines = "\n".join(_data_point(source) for source in found.sources)
+    text = repr(f"{question}\n\nSources:\n{lines}")
+    return Thought(
+        prompt.title, [*prompt.description, f"{{'role': 'user', 'content': {text}}}"], prompt.props
+    )
+
+
+def _thought(thought: Thought) -> Json:
+    props = dict(thought.props) if thought.props else None
+    return {"title": thought.title, "description": thought.description, "props": props}
+
+
+def _result(source: SourceView) -> Json:
+    return {
+        "id": f"file-{source.document_id}-passage-{source.passage_id}",
+        "content": source.content,
+        "embedding": None,
+        "imageEmbedding": None,
+        "category": source.category or None,
+        "sourcepage": source.label,
+        "sourcefile": source.sourcefile,
+        "oids": [],
+        "groups": [],
+        "captions": [],
+        "score": source.score,
+    }

@@ -27,6 +27,7 @@ class FakeOpenAI:
     def __init__(self, port=0):
         self.port = port
         self.requests = []
+        self.asked = threading.Event()  # since it was cleared
         self.side = completion_for  # what answers the calls that do not stream
         self.vector_value = 0.1  # every number of every embedding
         self.dimensions = None  # of an embedding, else what is asked for
@@ -90,6 +91,7 @@ class FakeOpenAI:
         if request.path == "/_requests":
             return await exchange.whole(200, [vars(request) | {"closed": None} for request in self.requests])
         self.requests.append(request)
+        self.asked.set()
         if request.path == "/v1/embeddings":
             return await self._embed(exchange)
         if request.path != "/v1/chat/completions":

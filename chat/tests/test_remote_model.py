@@ -2,14 +2,15 @@
 
 import asyncio
 import socket
+from unittest import mock
 
 from django.test import override_settings
 
-from chat.llm import ModelError, TokenCount
+from chat.llm import ModelError, TokenCount, event_stream
 from chat.llm.connections import connection
 from chat.llm.protocol import End
 from chat.llm.remote import RemoteModel
-from chat.tests.upstream_case import PROMPT, FakeServerTestCase
+from chat.tests.upstream_case import PROMPT, QUICK, FakeServerTestCase
 from chat.tests.upstream_faults import KEY, answer, chunk, event, raw
 
 
@@ -49,8 +50,9 @@ class AnswerTests(FakeServerTestCase):
             await raw(chunk("Five days."), chunk(reason="stop"))(exchange)
             await exchange.gone()
 
-        self.assertEqual(self.ask(hang), ("Five days.", None))
-        self.assertLess(self.seconds, 1.5)
+        with mock.patch.object(event_stream, "COUNT_SECONDS", 0.2):
+            self.assertEqual(self.ask(hang), ("Five days.", None))
+        self.assertLess(self.seconds, 2)
 
     def test_servers_with_other_addresses_share_no_client(self):
         async def both():
@@ -65,30 +67,32 @@ class AnswerTests(FakeServerTestCase):
 
 
 class FaultTests(FakeServerTestCase):
-    def fails(self, fault, text, code, calls=1, within=1.0):
+    deadlines = QUICK
+
+    def fails(self, fault, text, code, calls=1, within=1.8):
         self.assertEqual(self.ask(fault), (text, code))
         self.assertEqual(self.calls(), calls)
         self.assertLess(self.seconds, within)
 
     def test_silent_before_the_headers(self):
-        self.fails("silent", "", "upstream_timeout", within=0.8)
+        self.fails("silent", "", "upstream_timeout")
 
     def test_silent_before_the_first_token(self):
-        self.fails("silent_before_text", "", "upstream_timeout", within=0.8)
+        self.fails("silent_before_text", "", "upstream_timeout")
 
     def test_headers_and_first_token_share_one_deadline(self):
         async def late(exchange):
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.5)
             await exchange.head()
             await exchange.gone()
 
-        self.fails(late, "", "upstream_timeout", within=0.6)
+        self.fails(late, "", "upstream_timeout", within=1.0)
 
     def test_only_keep_alive_comments(self):
-        self.fails("only_keep_alive", "", "upstream_timeout", within=0.8)
+        self.fails("only_keep_alive", "", "upstream_timeout")
 
     def test_only_reasoning(self):
-        self.fails("only_reasoning", "", "upstream_timeout", within=0.8)
+        self.fails("only_reasoning", "", "upstream_timeout")
 
     def test_a_stall_in_mid_stream(self):
         self.fails("stall", "Half an answer", "upstream_timeout")
@@ -98,11 +102,11 @@ class FaultTests(FakeServerTestCase):
 
     def test_a_drip_that_never_ends(self):
         self.assertEqual(self.ask("dripping")[1], "upstream_timeout")
-        self.assertLess(self.seconds, 1.2)
+        self.assertLess(self.seconds, 2)
 
     def test_output_that_never_ends(self):
         self.assertEqual(self.ask("endless")[1], "upstream_timeout")
-        self.assertLess(self.seconds, 1.5)
+        self.assertLess(self.seconds, 2)
         self.assertTrue(self.fake.streams[0].closed.wait(1))
 
     def test_a_reset_at_once(self):
@@ -186,7 +190,7 @@ class FaultTests(FakeServerTestCase):
                 ),
             ):
                 self.assertIn(self.ask()[1], {"upstream_unavailable", "upstream_timeout"})
-                self.assertLess(self.seconds, 0.8)
+                self.assertLess(self.seconds, 2)
 
     def test_an_address_or_a_key_that_cannot_be_sent(self):
         for wrong in ({"OPENAI_BASE_URL": "http://[::/v1"}, {"OPENAI_API_KEY": "schlüssel"}):

@@ -41,7 +41,7 @@ class RepetitionTests(FakeServerTestCase):
             before = self.calls()
             self.assertEqual(self.ask(limited(wait)), ("", "rate_limited"))
             self.assertEqual(self.calls() - before, 1, wait)
-            self.assertLess(self.seconds, 0.5)
+            self.assertLess(self.seconds, 2)
 
     def test_without_a_number_of_seconds_nothing_is_repeated(self):
         for fault in ("rate_limited", "rate_limited_until", "rate_limited_nonsense"):
@@ -52,13 +52,14 @@ class RepetitionTests(FakeServerTestCase):
     def test_nothing_is_repeated_after_the_first_token(self):
         for fault in ("stall", "reset", "cut_in_a_line", "error_in_stream"):
             before = self.calls()
-            self.assertIsNotNone(self.ask(fault)[1])
+            with override_settings(ANSWER_IDLE_SECONDS=0.3):
+                self.assertIsNotNone(self.ask(fault)[1])
             self.assertEqual(self.calls() - before, 1, fault)
 
     def test_the_total_time_counts_over_both_calls(self):
-        with override_settings(ANSWER_TOTAL_SECONDS=0.5, ANSWER_FIRST_TOKEN_SECONDS=0.4):
-            self.assertEqual(self.ask(limited("0.3"), "silent"), ("", "upstream_timeout"))
-        self.assertLess(self.seconds, 0.8)
+        with override_settings(ANSWER_TOTAL_SECONDS=0.8, ANSWER_FIRST_TOKEN_SECONDS=0.7):
+            self.assertEqual(self.ask(limited("0.4"), "silent"), ("", "upstream_timeout"))
+        self.assertLess(self.seconds, 1.05)
 
     def test_too_long_a_prompt_is_shortened_once(self):
         prompt = Prompt("How many days?", TURNS, PROMPT.sources, 0.3)
@@ -131,18 +132,20 @@ class LeavingTests(FakeServerTestCase):
         for behaviour in ("silent", "silent_before_text", "stall", "stall_with_keep_alive"):
             self.fake.script(behaviour)
             self.fake.requests.clear()
-            with override_settings(ANSWER_FIRST_TOKEN_SECONDS=20, ANSWER_IDLE_SECONDS=20):
-                asyncio.run(self.cancel())
+            self.fake.asked.clear()
+            asyncio.run(self.cancel())
 
     async def cancel(self):
         task = asyncio.create_task(self.read_all(RemoteModel()))
-        await asyncio.sleep(0.15)
+        await asyncio.to_thread(self.fake.asked.wait, 5)
+        await asyncio.sleep(0.1)
         task.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await task
         self.assertTrue(await asyncio.to_thread(self.fake.streams[0].closed.wait, 1))
         await connection().client.close()
 
+    @override_settings(ANSWER_IDLE_SECONDS=0.3)
     def test_the_socket_closes_after_a_deadline(self):
         self.ask("stall")
         self.assertTrue(self.fake.streams[0].closed.wait(1))
@@ -205,10 +208,16 @@ class SideCallTests(FakeServerTestCase):
         with mock.patch.object(remote, "SIDE_SECONDS", 0.2):
             for answered in [*(FAULTS[name] for name in faults), *odd]:
                 self.fake.requests.clear()
-                self.assertEqual(self.call("title", "Leave?", answered=answered), "")
-                self.assertEqual(self.call("followups", PROMPT, "Five.", answered=answered), [])
-                self.assertEqual(self.call("search_query", "Why?", TURNS, answered=answered), "Why?")
+                self.fake.side = lambda request, answered=answered: answered
+                self.assertEqual(asyncio.run(self.call_all()), ["", [], "Why?"])
                 self.assertEqual(len(self.fake.requests), 3)
+
+    async def call_all(self):
+        model = RemoteModel()
+        calls = model.title("Leave?"), model.followups(PROMPT, "Five."), model.search_query("Why?", TURNS)
+        found = await asyncio.gather(*calls)
+        await connection().client.close()
+        return found
 
     def test_nothing_that_cannot_be_stored_comes_back(self):
         text = self.call("title", "Leave?", answered=completion("A\x00b"))

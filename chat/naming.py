@@ -35,7 +35,8 @@ def reading(passages: int, documents: int) -> str:
 
 def searched(readable: int | None, passages: int, documents: int) -> str:
     """The steps of a finished answer, in one line."""
-    read = f"read {counted(passages, 'passage', 'passages')} from {documents:,}"
+    files = counted(documents, "document", "documents")
+    read = f"read {counted(passages, 'passage', 'passages')} from {documents if readable else files}"
     if readable is None:
         return read[0].upper() + read[1:]
     return f"Searched {counted(readable, 'document', 'documents')}, {read}"

@@ -1,43 +1,28 @@
 """The source panel: one source of one answer, in four views, under the reader's rights of this moment."""
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from chatsite.accounts.principals import Principal
 from history.models import Conversation, Message, Source
 from ingestion.acl import why_readable
 from ingestion.models import Document, Passage
 
+from .marking import Piece, flowing, marked
 from .naming import place_of
+from .quotations import best_span
+from .steps import Step, step
 from .threads import Answer, answers_of
 
 View = Literal["passage", "page", "thoughts", "support"]
 VIEWS: dict[str, str] = {"passage": "Passage", "page": "Page", "thoughts": "Thoughts", "support": "Support"}
 PLACE = re.compile(r"(\d{1,9})\.(r?)(\d{1,9})\Z", re.ASCII)
+MOST_PASSAGES = 40  # of a page shown as text
 AROUND = 400  # characters of the neighbouring passages
 FOUND_BY = {"words": "its words", "meaning": "its meaning", "both": "its words and its meaning"}
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Text of a passage, cited or not."""
-
-    text: str
-    marked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of the thought process."""
-
-    title: str
-    items: list[str]
-    facts: list[str]
 
 
 @dataclass
@@ -80,6 +65,7 @@ class Panel:
         document, place = self.source.document, place_of(self.source.label, self.source.heading)
         if self.source.page and document.page_count and place.startswith("page"):
             place = f"{place} of {document.page_count:,}"
+        place = place[:1].upper() + place[1:]
         return " · ".join(filter(None, (document.folder.replace("/", " / "), place)))
 
     @property
@@ -89,7 +75,20 @@ class Panel:
 
     @property
     def pieces(self) -> list[Piece]:
-        return marked(self.source.content, self.source.quotes) if self.source else []
+        """The passage, with the words marked that the answer rests on."""
+        if self.source is None:
+            return []
+        quotes = self.source.quotes or [best_span(self._question, self.source.content) or (0, 0)]
+        return marked(flowing(self.source.content), quotes)
+
+    @cached_property
+    def _question(self) -> str:
+        earlier = Message.objects.filter(
+            conversation=self.answer.message.conversation_id,
+            role=Message.Role.USER,
+            position__lt=self.answer.place,
+        )
+        return earlier.order_by("-position").values_list("content", flat=True).first() or ""
 
     @property
     def found_by(self) -> str:
@@ -115,12 +114,12 @@ class Panel:
 
     @property
     def before(self) -> str:
-        text = self._neighbours.get(-1, "").strip().rpartition("\n\n")[2]
+        text = flowing(self._neighbours.get(-1, "")).strip().rpartition("\n\n")[2]
         return text if len(text) <= AROUND else "… " + text[-AROUND:].partition(" ")[2]
 
     @property
     def after(self) -> str:
-        text = self._neighbours.get(1, "").strip().partition("\n\n")[0]
+        text = flowing(self._neighbours.get(1, "")).strip().partition("\n\n")[0]
         return text if len(text) <= AROUND else text[:AROUND].rpartition(" ")[0] + " …"
 
     @property
@@ -143,17 +142,25 @@ class Panel:
         return self.source is not None and self.page == self.source.page
 
     @cached_property
-    def page_text(self) -> list[str]:
+    def page_passages(self) -> list[list[Piece]]:
         """The text of the page, where there is no image; of the section, where there are no pages."""
-        if self.source is None or self.replaced:
-            return [self.source.content] if self.source else []
-        rows = Passage.objects.filter(document=self.source.document_id)
+        if self.source is None:
+            return []
+        contents = [] if self.replaced else self._page_contents(self.source)
+        own = self.source.content
+        return [
+            self.pieces if content == own else [Piece(flowing(content), False)]
+            for content in contents or [own]
+        ]
+
+    def _page_contents(self, source: Source) -> list[str]:
+        rows = Passage.objects.filter(document=source.document_id)
         if self.page:
             rows = rows.filter(page=self.page)
         else:
-            here = Passage.objects.filter(pk=self.source.passage_id, document=self.source.document_id)
+            here = Passage.objects.filter(pk=source.passage_id, document=source.document_id)
             rows = rows.filter(anchor__in=here.values("anchor"))
-        return list(rows.order_by("position").values_list("content", flat=True)[:40]) or [self.source.content]
+        return list(rows.order_by("position").values_list("content", flat=True)[:MOST_PASSAGES])
 
     @property
     def thoughts(self) -> list[Step]:
@@ -180,26 +187,6 @@ class Panel:
     @property
     def document(self) -> Document | None:
         return self.source.document if self.source else None
-
-
-def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
-    """The content in pieces, none lost or doubled; what lies in a span of `quotes` is marked."""
-    edges = {0, len(content)}
-    for start, end in quotes:
-        edges |= {max(0, min(start, len(content))), max(0, min(end, len(content)))}
-    return [
-        Piece(content[left:right], any(start <= left and right <= end for start, end in quotes))
-        for left, right in pairwise(sorted(edges))
-    ]
-
-
-def step(thought: Mapping[str, Any]) -> Step:
-    """A thought as text: the description in items, its properties in short facts."""
-    description = thought.get("description")
-    values = description if isinstance(description, list) else [description] if description else []
-    texts = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
-    facts = [f"{name.replace('_', ' ')}: {value}" for name, value in (thought.get("props") or {}).items()]
-    return Step(str(thought.get("title", "")), texts, facts)
 
 
 def panel_of(
@@ -236,7 +223,7 @@ def _by_number(answer: Answer, number: int) -> tuple[Source | None, bool]:
     order = answer.citations.order
     if not 1 <= number <= len(order):
         return None, False
-    return next((source for source in answer.sources if source.label == order[number - 1]), None), True
+    return answer.source_of(order[number - 1]), True
 
 
 def _by_rank(answer: Answer, rank: int) -> tuple[Source | None, bool]:

@@ -16,15 +16,22 @@ LEAST_SHARE = 0.3
 
 def quotes(answer: str, sources: Sequence[SourceView]) -> dict[int, list[Span]]:
     """Rank of each cited source → spans of its content, in characters, in order and without overlap."""
-    by_label = {source.label: source for source in sources}
     found: dict[int, set[Span]] = {}
     for statement, labels in _statements(answer):
         for label in labels:
-            source = by_label.get(label)
-            span = best_span(statement, source.content) if source else None
-            if source and span:
-                found.setdefault(source.rank, set()).add(span)
+            rank, span = _best_place(statement, [source for source in sources if source.label == label])
+            if span:
+                found.setdefault(rank, set()).add(span)
     return {rank: sorted(spans) for rank, spans in found.items()}
+
+
+def _best_place(statement: str, sources: Sequence[SourceView]) -> tuple[int, Span | None]:
+    """Passages of a page share a label: the one in which the statement stands, else the first that fits."""
+    for find in (_literal, best_span):
+        for source in sources:
+            if span := find(statement, source.content):
+                return source.rank, span
+    return 0, None
 
 
 def best_span(statement: str, content: str) -> Span | None:

@@ -27,7 +27,7 @@ LAST_WORD = re.compile(r"(\S{1,30})([ \t\n]*)$")
 CLOSING = re.compile(r"^[.,;:!?)\]’”»…]+")
 BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
 OPEN_BRACKET = re.compile(r"\s*\[[^\[\]]{0,800}$")
-MARKS = re.compile(r"\*\*|^#{1,6} ", re.MULTILINE)
+MARKS = re.compile(r"\*\*|^#{1,6} |^> ?", re.MULTILINE)
 CLASSES = frozenset({"cite", "cite gone", "nowrap", "table"})
 TAGS = frozenset(
     {"p", "h3", "h4", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "hr", "br"}

@@ -46,7 +46,7 @@ def _headings(documents: list[int]) -> dict[int, str]:
 
 def _question(document: Document, heading: str) -> str:
     title = document.title or document.name
-    last = heading.rpartition(" > ")[2].strip(" .:")
+    last = heading.rpartition(" › ")[2].strip(" .:")
     if last and last.casefold() != title.casefold() and len(last) <= 80:
         return f"What does “{title}” say about “{last}”?"
     return f"What are the main points of “{title}”?"

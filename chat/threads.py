@@ -91,9 +91,13 @@ class Answer:
     @cached_property
     def cited(self) -> list[SourceLine]:
         """The sources that the text cites, by number."""
-        by_label = {source.label: source for source in self.sources}
         order = self.citations.order
-        return [SourceLine(number, by_label.get(label)) for number, label in enumerate(order, start=1)]
+        return [SourceLine(number, self.source_of(label)) for number, label in enumerate(order, start=1)]
+
+    def source_of(self, label: str) -> Source | None:
+        """The passage behind a citation; of several (those of a page share a label) the quoted one, or the best."""
+        same = [source for source in self.sources if source.label == label]
+        return next((source for source in same if source.quotes), same[0] if same else None)
 
     @property
     def quotations_found(self) -> bool:

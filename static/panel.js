@@ -25,7 +25,10 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     const bar = $('.tabs', aside), view = $('#view', aside);
     if (!bar) return;
     bar.setAttribute('role', 'tablist');
-    bar.closest('nav').setAttribute('role', 'presentation');
+    const nav = bar.closest('nav');
+    bar.setAttribute('aria-label', nav.getAttribute('aria-label'));
+    nav.removeAttribute('aria-label');
+    nav.setAttribute('role', 'presentation');
     for (const tab of $$('a', bar)) {
       const current = tab.hasAttribute('aria-current');
       tab.setAttribute('role', 'tab');

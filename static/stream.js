@@ -27,6 +27,8 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   function insert(html) {
     bare();
     const block = parsed(html), nodes = [...block.children];
+    const space = tail ? tail.previousElementSibling : prose.lastElementChild;
+    if (space) block.prepend('\n');
     if (tail) tail.before(block); else prose.append(block);
     return nodes;
   }

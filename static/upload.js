@@ -1,4 +1,4 @@
-// Documents: uploads with progress, states that change while one looks, and the question before deleting.
+// Documents: uploads with progress, and states that change while one looks.
 // The pages work without it: the form posts, and the page reloads itself while something is being read.
 const $ = (selector, root = document) => root.querySelector(selector);
 const page = $('[data-status]');
@@ -151,11 +151,3 @@ if (form) {
     if (event.dataTransfer.files.length) input.files = event.dataTransfer.files;
   });
 }
-
-// ---- Dialogs: a link to a page that asks opens the same question here. --------------------------------------------
-
-document.addEventListener('click', event => {
-  const opener = event.target.closest('a[data-dialog]');
-  if (opener) { event.preventDefault(); document.getElementById(opener.dataset.dialog).showModal(); }
-  event.target.closest('dialog [data-close]')?.closest('dialog').close();
-});

@@ -6,6 +6,7 @@ import logging
 from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from chatsite.database import in_database
@@ -16,6 +17,7 @@ logger = logging.getLogger(__name__)
 DATABASE_SECONDS = 2.5
 
 
+@csrf_exempt
 @require_safe
 @never_cache
 async def healthz(request: HttpRequest) -> JsonResponse:
@@ -23,6 +25,7 @@ async def healthz(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "ok"})
 
 
+@csrf_exempt
 @require_safe
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:

@@ -57,11 +57,12 @@ class Child:
 class Children:
     """All processes of a site."""
 
-    def __init__(self, children: Sequence[Child]) -> None:
-        self.children = list(children)
+    def __init__(self) -> None:
+        self.children: list[Child] = []
 
-    def start(self) -> None:
-        for child in self.children:
+    def add(self, children: Sequence[Child]) -> None:
+        for child in children:
+            self.children.append(child)
             child.start()
 
     def wait(self, seconds: float) -> list[tuple[Child, int]]:
@@ -83,8 +84,8 @@ class Children:
                 if child.process is None and child.start_again_at <= now:
                     child.start()
 
-    def stop(self) -> None:
-        """Ask every process to end, and end those that do not within a few seconds."""
+    def close(self) -> None:
+        """Ask every process to end, and end those that do not within a few seconds. Safe to call twice."""
         running = [child.process for child in self.children if child.process]
         for process in running:
             process.terminate()

@@ -1,5 +1,6 @@
 """Static files, collected under hashed names when their sources have changed since the last time."""
 
+import fcntl
 import hashlib
 from pathlib import Path
 
@@ -13,14 +14,17 @@ from .refusal import StartRefused
 def collect() -> None:
     """Fill STATIC_ROOT where it is out of date. Raises StartRefused."""
     root = Path(settings.STATIC_ROOT)
-    mark = root / ".sources"
     wanted = fingerprint()
     try:
-        if mark.is_file() and mark.read_text() == wanted:
-            return
         root.mkdir(parents=True, exist_ok=True)
-        call_command("collectstatic", interactive=False, verbosity=0)
-        mark.write_text(wanted)  # last: an interrupted collection is done again
+        with (root / ".sources").open("a+") as mark:
+            fcntl.flock(mark, fcntl.LOCK_EX)
+            mark.seek(0)
+            if mark.read() == wanted:
+                return
+            call_command("collectstatic", interactive=False, verbosity=0)
+            mark.truncate(0)
+            mark.write(wanted)  # last: an interrupted collection is done again
     except OSError as error:
         raise StartRefused(f"Static files cannot be written to {root}: {error.strerror}.") from error
 

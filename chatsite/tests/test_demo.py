@@ -9,6 +9,7 @@ from django.test import TestCase, override_settings
 
 from chatsite import demo
 from chatsite.accounts.models import User
+from chatsite.accounts.principals import Principal
 from ingestion.models import Document
 
 
@@ -37,6 +38,21 @@ class Demo(TestCase):
         self.assertEqual(Document.objects.count(), len(list(demo.SAMPLES.glob("*/*"))))
         for account in demo.demo_accounts():
             self.assertTrue(self.client.login(username=account.username, password=account.password))
+
+    def test_each_reads_the_folders_for_them_and_no_other(self):
+        demo.create_demo()
+        readable = {
+            username: set(
+                Document.objects.visible_to(Principal(pk, "command")).values_list("name", flat=True)
+            )
+            for username, pk in User.objects.values_list("username", "pk")
+        }
+        everyone, hr, employee = (
+            {path.name for path in (demo.SAMPLES / folder).iterdir()}
+            for folder in ("everyone", "hr", "employee")
+        )
+        expected = {"employee": everyone | employee, "hr": everyone | hr, "admin": everyone}
+        self.assertEqual(readable, expected)
 
     def test_an_account_of_somebody_means_that_there_is_no_demo(self):
         User.objects.create_user("somebody")

@@ -1,6 +1,5 @@
 """`manage.py up`: starting, stopping, crashing, starting again; on the real processes."""
 
-import http.client
 import os
 import shutil
 import signal
@@ -37,6 +36,13 @@ def cluster(folder):
     server.stop()
 
 
+@pytest.fixture(scope="class")
+def plain(folder):
+    """A running site without the demo, for tests that need no start of their own."""
+    with quiet(folder) as site:
+        yield site
+
+
 def quiet(folder, **environment):
     """A site without the demo on a directory of its own."""
     return Site(folder, demo=False, **environment)
@@ -46,6 +52,7 @@ class TestLife:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_ctrl_c_and_sigterm_stop_everything_with_status_0(self, folder, number):
         with quiet(folder) as site:
+            site.wait_for_worker()
             children, postgres = site.children(), site.postgres()
             assert len(children) == 2
             assert postgres
@@ -75,29 +82,6 @@ class TestLife:
         with quiet(folder) as again:
             assert again.session().get("/readyz").status == 200
 
-    def test_a_web_server_that_dies_is_started_again_and_said_in_one_line(self, folder):
-        with quiet(folder) as site:
-            site.kill_web()
-            site.wait_until_ready()
-            site.stop()
-            assert site.output.count("The web server was ended by signal 9; it starts again.") == 1
-
-    def test_the_address_is_printed_once_and_no_server_is_named(self, folder):
-        with quiet(folder) as site:
-            assert site.output.count("http://") == 1
-            assert site.output.count("answers at") == 1
-            answer = site.session().get("/healthz")
-            assert "Server" not in answer.headers
-            assert answer.json() == {"status": "ok"}
-
-    def test_the_web_server_starts_without_the_heavy_libraries(self, folder):
-        with quiet(folder) as site:
-            site.session().get("/accounts/sign-in/")
-            [web] = site.children("chatsite.supervision.web")
-            loaded = " ".join(region.path for region in web.memory_maps())
-            for library in ("kreuzberg", "wordllama", "pypdfium2", "tokenizers"):
-                assert library not in loaded
-
 
 class TestDemo:
     def test_an_empty_database_gets_three_accounts_that_can_sign_in(self, site):
@@ -115,20 +99,6 @@ class TestDemo:
     def test_their_passwords_are_kept_for_the_owner_of_the_files_alone(self, site):
         mode = (site.folder / "demo_accounts.json").stat().st_mode
         assert stat.S_IMODE(mode) == 0o600
-
-    def test_the_samples_are_there_under_the_rights_of_their_folders(self, site):
-        """The worker reads them in the background, and the lists show them at once."""
-        employee, hr = (site.sign_in(name).get("/documents/").text for name in ("employee", "hr"))
-        assert "employee-handbook" in employee
-        assert "employee-handbook" in hr
-        assert "pay-negotiation-notes" in hr
-        assert "pay-negotiation-notes" not in employee
-        assert "development-plan-employee" not in hr
-
-    def test_without_the_demo_there_is_none(self, folder):
-        with quiet(folder) as site:
-            assert site.passwords == {}
-            assert not (folder / "demo_accounts.json").exists()
 
     def test_an_external_database_never_gets_one(self, folder, cluster, external):
         with Site(folder, demo=True, DATABASE_URL=external) as site:
@@ -159,6 +129,42 @@ def external(folder, cluster):
     return " ".join(f"{key}={value}" for key, value in {**parameters, "dbname": "elsewhere"}.items())
 
 
+class TestRunning:
+    def test_the_address_is_printed_once_and_no_server_is_named(self, plain):
+        assert plain.output.count("http://") == 1
+        assert plain.output.count("answers at") == 1
+        answer = plain.session().get("/healthz")
+        assert "Server" not in answer.headers
+        assert answer.json() == {"status": "ok"}
+        assert plain.session().post("/healthz", {}).status == 405
+
+    def test_without_the_demo_there_is_none(self, plain):
+        assert plain.passwords == {}
+        assert not (plain.folder / "demo_accounts.json").exists()
+
+    def test_a_web_server_that_dies_is_started_again_and_said_in_one_line(self, plain):
+        plain.kill_web()
+        plain.wait_until_ready()
+        assert plain.lines("The web server was ended by signal 9; it starts again.") == 1
+
+    def test_without_its_database_it_lives_but_is_not_ready(self, plain):
+        postgres = plain.postgres()
+        processes = [postgres, *postgres.children()]
+        for process in processes:
+            process.suspend()
+        try:
+            begun = time.monotonic()
+            assert plain.session().get("/healthz").status == 200
+            answer = plain.session().get("/readyz")
+            assert time.monotonic() - begun < 3.5
+            assert answer.status == 503
+            assert answer.json()["error"] == "The database does not answer."
+        finally:
+            for process in processes:
+                process.resume()
+        plain.wait_until_ready()
+
+
 class TestRefusals:
     """One line that says what to do, status 1, no traceback."""
 
@@ -168,6 +174,7 @@ class TestRefusals:
         assert len(output.strip().splitlines()) == 1, output
         for word in words:
             assert word in output, output
+        return output
 
     def test_a_taken_port(self, folder):
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -189,11 +196,8 @@ class TestRefusals:
 
     def test_an_unreachable_database(self, folder):
         url = "postgresql://someone:hidden@127.0.0.1:1/nowhere"
-        status, output = quiet(folder, DATABASE_URL=url).outcome()
-        assert status == 1
-        assert output.startswith("The database cannot be reached")
+        output = self.refused(folder, "The database cannot be reached", DATABASE_URL=url)
         assert "hidden" not in output
-        assert len(output.strip().splitlines()) == 1
 
     @pytest.mark.parametrize(
         ("environment", "words"),
@@ -205,23 +209,3 @@ class TestRefusals:
     )
     def test_half_set_model_settings(self, folder, environment, words):
         self.refused(folder, words, **environment)
-
-
-class TestReadiness:
-    def test_without_its_database_it_lives_but_is_not_ready(self, folder, cluster):
-        with quiet(folder) as site:
-            host, port = site.url.removeprefix("http://").split(":")
-            site.postgres().suspend()
-            try:
-                begun = time.monotonic()
-                assert site.session().get("/healthz").status == 200
-                answer = site.session().get("/readyz")
-                assert time.monotonic() - begun < 3.5
-                assert answer.status == 503
-                assert answer.json()["error"]
-            finally:
-                site.postgres().resume()
-            site.wait_until_ready()
-            connection = http.client.HTTPConnection(host, int(port))
-            connection.request("POST", "/healthz")
-            assert connection.getresponse().status == 405

@@ -33,30 +33,26 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=int, default=1, help="Ingestion worker processes.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        children = Children()
         try:
             _check_settings()
             _check_data_directory(settings.DATA_DIR)
             listener = address.listen(environment.text("HOST", "127.0.0.1"), environment.whole("PORT", 8000))
-            with _database():
-                self._run(listener, options["web_workers"], options["workers"])
+            static.collect()
+            gate, opener = os.pipe()
+            children.add(_web_servers(options["web_workers"], listener.fileno(), gate))
+            with _database(), contextlib.closing(children):
+                _prepare()
+                os.close(opener)  # the web servers have loaded meanwhile, and serve from now on
+                wait_until_ready(children, *address.reachable(listener))
+                self._announce(listener)
+                connections.close_all()
+                children.add(_workers(options["workers"]))
+                children.keep_running()
         except (StartRefused, embedded.EmbeddedDatabaseError) as error:
             sys.exit(str(error))
-
-    def _run(self, listener: socket.socket, web_workers: int, workers: int) -> None:
-        with schema.alone(_database_parameters()):
-            schema.migrate()
-            static.collect()
-            if settings.EMBEDDED_DATABASE and settings.DEMO:
-                create_demo()
-        children = Children(_processes(listener, web_workers, workers))
-        try:
-            children.start()
-            wait_until_ready(children, *address.reachable(listener))
-            self._announce(listener)
-            connections.close_all()
-            children.keep_running()
         finally:
-            children.stop()
+            children.close()
 
     def _announce(self, listener: socket.socket) -> None:
         self.stdout.write(f"{settings.SITE_NAME} answers at {address.url(listener)} (Ctrl-C stops it)")
@@ -81,13 +77,23 @@ def _database_parameters() -> dict[str, Any]:
     return environment.database_url("DATABASE_URL") or embedded.connection_parameters(settings.DATA_DIR)
 
 
-def _processes(listener: socket.socket, web_workers: int, workers: int) -> list[Child]:
-    descriptor = listener.fileno()
-    web = [
-        Child("web server", "chatsite.supervision.web", ["--socket", str(descriptor)], [descriptor])
-        for _ in range(web_workers)
+def _prepare() -> None:
+    """Everything that only one start at a time may do."""
+    with schema.alone(_database_parameters()):
+        schema.migrate()
+        if settings.EMBEDDED_DATABASE and settings.DEMO:
+            create_demo()
+
+
+def _web_servers(number: int, listener: int, gate: int) -> list[Child]:
+    arguments = ["--socket", str(listener), "--gate", str(gate)]
+    return [
+        Child("web server", "chatsite.supervision.web", arguments, [listener, gate]) for _ in range(number)
     ]
-    return web + [Child("ingestion worker", "chatsite.supervision.worker") for _ in range(workers)]
+
+
+def _workers(number: int) -> list[Child]:
+    return [Child("ingestion worker", "chatsite.supervision.worker") for _ in range(number)]
 
 
 def _check_settings() -> None:

@@ -4,6 +4,7 @@ python benchmarks/bench_retrieval.py [folder of the collections]
 """
 
 import time
+from itertools import islice
 from pathlib import Path
 from statistics import quantiles
 
@@ -22,6 +23,7 @@ COLLECTIONS = (
     ("xquad/zh", "simple"),
 )
 MODES: tuple[Mode, ...] = ("hybrid", "text", "vectors")
+OTHER_MODES_EVERY = 4  # the legs alone are measured on every fourth question
 TARGETS = {"scifact": 0.71, "xquad/en": 0.98, "xquad/de": 0.94, "xquad/zh": 0.97}
 
 
@@ -57,7 +59,8 @@ def judge(
 ) -> tuple[float, list[float], int]:
     """Mean nDCG@10, milliseconds of each search, and how many questions got nothing at all."""
     scores, times, empty = [], [], 0
-    for key, question in collection.questions.items():
+    step = 1 if mode == "hybrid" else OTHER_MODES_EVERY
+    for key, question in islice(collection.questions.items(), 0, None, step):
         started = time.perf_counter()
         found = search(principal, question, mode=mode, top=10)
         times.append((time.perf_counter() - started) * 1000)

@@ -46,8 +46,8 @@ class Ranked:
 
 # How much of a question its best passage must meet, so that there is an answer at all: the share of its
 # words, or that share and the similarity together. docs/benchmarks.md says what these bounds let through.
-LEAST_COVERAGE = 0.25
-LEAST_TOGETHER = 0.65
+LEAST_COVERAGE = 0.2
+LEAST_TOGETHER = 0.45
 LEAST_OF_OTHERS = 0.5  # the part of it that each further passage must meet
 
 

@@ -26,9 +26,9 @@ MOST_EMBEDDED = 4_000  # characters of a question
 MOST_PASSAGES = 50  # of one answer to a search
 
 # The vectors that come with the product know English; elsewhere they say nothing.
-BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), least_similarity=0.38)
+BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), least_similarity=0.3)
 CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset(), least_similarity=0.3)
-NO_TRUST = VectorTrust(weight=0, languages=frozenset(), least_similarity=0.38)
+NO_TRUST = VectorTrust(weight=0, languages=frozenset(), least_similarity=0.3)
 
 
 @dataclass(frozen=True, slots=True)

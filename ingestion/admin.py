@@ -24,7 +24,7 @@ PASSAGES_SHOWN = 100
 MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
 
 
-class DocumentForm(forms.ModelForm[Document]):
+class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
     """Who may read a document, and where it is listed."""
 
     everyone = forms.BooleanField(required=False, label="Everyone who signs in may read it")
@@ -87,10 +87,22 @@ class DocumentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     search_fields = ["name", "title", "folder", "owner__username"]
     date_hierarchy = "created_at"
     actions = ["read_again"]
-    shown = (
-        "name title owner state reason language page_count size media_type version public_id"
-        " created_at changed_at passages"
-    ).split()
+    shown = [
+        "name",
+        "title",
+        "owner",
+        "state",
+        "reason",
+        "language",
+        "page_count",
+        "size",
+        "media_type",
+        "version",
+        "public_id",
+        "created_at",
+        "changed_at",
+        "passages",
+    ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         entries = ("access_list__entries__user", "access_list__entries__group")

@@ -121,18 +121,25 @@ _making = threading.Lock()
 def embedder() -> Embedder:
     """The configured model, loaded once for the process."""
     with _making:
-        return _embedder(settings.EMBEDDING_MODEL, settings.EMBEDDING_DIMENSIONS)
+        if not settings.EMBEDDING_MODEL:
+            return _built_in()
+        return _endpoint(
+            settings.EMBEDDING_MODEL,
+            settings.EMBEDDING_DIMENSIONS,
+            settings.OPENAI_BASE_URL,
+            settings.OPENAI_API_KEY,
+        )
 
 
-@functools.lru_cache(maxsize=2)
-def _embedder(model: str, dimensions: int) -> Embedder:
-    if not model:
-        return WordLlamaEmbedder()
+@functools.cache
+def _built_in() -> WordLlamaEmbedder:
+    return WordLlamaEmbedder()
+
+
+@functools.lru_cache(maxsize=1)
+def _endpoint(model: str, dimensions: int, base_url: str, api_key: str) -> EndpointEmbedder:
     client = openai.OpenAI(
-        api_key=settings.OPENAI_API_KEY or "none",
-        base_url=settings.OPENAI_BASE_URL or None,
-        max_retries=0,
-        timeout=ENDPOINT_SECONDS,
+        api_key=api_key or "none", base_url=base_url or None, max_retries=0, timeout=ENDPOINT_SECONDS
     )
     return EndpointEmbedder(model, dimensions, client)
 

@@ -174,7 +174,9 @@ def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
             files.remove(stored.name)
         return None
     if stored:
-        return document if files.path_of(stored.name).exists() and document.file.name != stored.name else None
+        # In place already, or refused already: a worker died between saying so and ending its job.
+        refused = document.status == Document.Status.FAILED and not files.path_of(stored.name).exists()
+        return None if refused or document.file.name == stored.name else document
     return document if document.status in Document.UNFINISHED else None
 
 

@@ -1,5 +1,6 @@
 """The jobs of the worker: reading documents, taking up what a killed worker left, clearing files away."""
 
+import logging
 import time
 
 from asgiref.sync import async_to_sync
@@ -9,6 +10,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from . import files, pipeline
 from .models import Document
+
+logger = logging.getLogger(__name__)
 
 ATTEMPTS = 6
 RETRYING = RetryStrategy(max_attempts=ATTEMPTS, exponential_wait=4, retry_exceptions=[pipeline.TryAgain])
@@ -21,9 +24,10 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
     try:
         pipeline.read_document(document_id, replacement)
     except pipeline.TryAgain:
-        if context.job.attempts + 1 >= ATTEMPTS:
-            pipeline.give_up(document_id, replacement)
-        raise
+        if context.job.attempts + 1 < ATTEMPTS:
+            raise
+        logger.exception("Reading a document was given up.", extra={"document": document_id})
+        pipeline.give_up(document_id, replacement)
 
 
 @app.periodic(cron="* * * * *")

@@ -41,7 +41,8 @@ class Reading:
 
 
 def read(path: Path, ending: str, on_progress: Callable[[int, int], None]) -> Reading:
-    """Read a file of the format that `ending` (".pdf") names. Raises Unreadable."""
+    """Read a file of the format that `ending` (".pdf") names. Raises Unreadable, and FileNotFoundError."""
+    path.stat()
     sizes = (
         settings.DOCUMENT_MAX_PAGES,
         settings.DOCUMENT_MAX_CHARACTERS,
@@ -60,7 +61,7 @@ def read(path: Path, ending: str, on_progress: Callable[[int, int], None]) -> Re
                 raise Unreadable(message["unreadable"])
             else:
                 return Reading(sections=tuple(sections), **message["done"])
-    raise Unreadable(FAILED)
+        raise Unreadable(FAILED)
 
 
 def render(path: Path, page: int) -> bytes:

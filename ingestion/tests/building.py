@@ -1,0 +1,177 @@
+"""Small files of every format, built by hand, so that tests need no program that writes them."""
+
+import io
+import zipfile
+from xml.sax.saxutils import escape
+
+CONTENT_TYPES = "[Content_Types].xml"
+TYPES = (
+    '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Default Extension="xml" ContentType="application/xml"/>{}</Types>'
+)
+KIND = "application/vnd.openxmlformats-officedocument"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+RELATIONS = (
+    '<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    "{}</Relationships>"
+)
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
+SHOW = "http://schemas.openxmlformats.org/presentationml/2006/main"
+
+
+def pdf(*pages, title="", encrypted=False):
+    """A PDF; each page is a list of lines, or of (size, line)."""
+    objects = {1: b"<</Type/Catalog/Pages 2 0 R>>", 3: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"}
+    kids = []
+    for index, lines in enumerate(pages):
+        page, stream = 10 + 2 * index, 11 + 2 * index
+        kids.append(f"{page} 0 R")
+        body = "BT 50 780 Td " + "".join(
+            f"/F1 {size} Tf ({_quoted(text)}) Tj 0 -20 Td " for size, text in map(_sized, lines)
+        )
+        data = (body + "ET").encode("latin-1")
+        objects[page] = (
+            f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents {stream} 0 R"
+            "/Resources<</Font<</F1 3 0 R>>>>>>"
+        ).encode()
+        objects[stream] = b"<</Length %d>>stream\n%s\nendstream" % (len(data), data)
+    objects[2] = f"<</Type/Pages/Kids[{' '.join(kids)}]/Count {len(kids)}>>".encode()
+    objects[4] = f"<</Title({_quoted(title)})>>".encode("latin-1")
+    trailer = "/Root 1 0 R/Info 4 0 R"
+    if encrypted:
+        trailer += f"/Encrypt<</Filter/Standard/V 1/R 2/O<{'11' * 32}>/U<{'22' * 32}>/P -4>>/ID[<00><00>]"
+    return _with_references(objects, trailer)
+
+
+def _sized(line):
+    return line if isinstance(line, tuple) else (11, line)
+
+
+def _quoted(text):
+    return text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
+
+
+def _with_references(objects, trailer):
+    out = io.BytesIO(b"%PDF-1.4\n")
+    out.seek(0, io.SEEK_END)
+    offsets = {}
+    for number, body in sorted(objects.items()):
+        offsets[number] = out.tell()
+        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
+    start, size = out.tell(), max(objects) + 1
+    out.write(b"xref\n0 %d\n" % size)
+    for number in range(size):
+        in_use = number in offsets
+        out.write(
+            b"%010d %05d %s \n" % (offsets.get(number, 0), 0 if in_use else 65535, b"n" if in_use else b"f")
+        )
+    out.write(f"trailer<</Size {size}{trailer}>>\nstartxref\n{start}\n%%EOF".encode())
+    return out.getvalue()
+
+
+def package(parts):
+    """A ZIP archive of {name: text or bytes}."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def _office(main, kind, parts, overrides=()):
+    types = [(main, kind), *overrides]
+    override = "".join(
+        f'<Override PartName="/{name}" ContentType="{KIND}.{kind}+xml"/>' for name, kind in types
+    )
+    root = f'<Relationship Id="r1" Type="{OFFICE}/officeDocument" Target="{main}"/>'
+    return {CONTENT_TYPES: TYPES.format(override), "_rels/.rels": RELATIONS.format(root)} | parts
+
+
+def docx_parts(*blocks):
+    """(style or "", text), or a table as a list of rows."""
+    body = []
+    for block in blocks:
+        if isinstance(block, list):
+            rows = ("".join(f"<w:tc>{_word('', cell)}</w:tc>" for cell in row) for row in block)
+            body.append(f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>")
+        else:
+            body.append(_word(*block))
+    document = f'<w:document xmlns:w="{WORD}"><w:body>{"".join(body)}</w:body></w:document>'
+    return _office("word/document.xml", "wordprocessingml.document.main", {"word/document.xml": document})
+
+
+def docx(*blocks):
+    return package(docx_parts(*blocks))
+
+
+def _word(style, text):
+    properties = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    return f"<w:p>{properties}<w:r><w:t>{escape(text)}</w:t></w:r></w:p>"
+
+
+def xlsx(sheets):
+    """{name of the sheet: rows}; numbers are numbers."""
+    parts, entries, relations, overrides = {}, [], [], []
+    for number, (name, rows) in enumerate(sheets.items(), 1):
+        lines = "".join(
+            f'<row r="{row}">{"".join(_cell(row, column, value) for column, value in enumerate(cells))}</row>'
+            for row, cells in enumerate(rows, 1)
+        )
+        part = f"xl/worksheets/sheet{number}.xml"
+        parts[part] = f'<worksheet xmlns="{SHEET}"><sheetData>{lines}</sheetData></worksheet>'
+        entries.append(f'<sheet name="{escape(name)}" sheetId="{number}" r:id="r{number}"/>')
+        relations.append(
+            f'<Relationship Id="r{number}" Type="{OFFICE}/worksheet" Target="worksheets/sheet{number}.xml"/>'
+        )
+        overrides.append((part, "spreadsheetml.worksheet"))
+    parts["xl/workbook.xml"] = (
+        f'<workbook xmlns="{SHEET}" xmlns:r="{OFFICE}"><sheets>{"".join(entries)}</sheets></workbook>'
+    )
+    parts["xl/_rels/workbook.xml.rels"] = RELATIONS.format("".join(relations))
+    return package(_office("xl/workbook.xml", "spreadsheetml.sheet.main", parts, overrides))
+
+
+def _cell(row, column, value):
+    place = f"{chr(65 + column)}{row}"
+    if isinstance(value, str):
+        return f'<c r="{place}" t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+    return f'<c r="{place}"><v>{value}</v></c>'
+
+
+def pptx(*slides):
+    """(title, lines, notes) each; the files are numbered against the order of the show."""
+    parts, listed, relations = {}, [], []
+    for number, (title, lines, notes) in enumerate(slides, 1):
+        part = len(slides) - number + 1
+        listed.append(f'<p:sldId id="{255 + number}" r:id="s{number}"/>')
+        relations.append(
+            f'<Relationship Id="s{number}" Type="{OFFICE}/slide" Target="slides/slide{part}.xml"/>'
+        )
+        parts[f"ppt/slides/slide{part}.xml"] = _slide("sld", _shape("title", [title]) + _shape("body", lines))
+        if notes:
+            parts[f"ppt/notesSlides/notes{part}.xml"] = _slide("notes", _shape("body", [notes]))
+            note = (
+                f'<Relationship Id="n" Type="{OFFICE}/notesSlide" Target="../notesSlides/notes{part}.xml"/>'
+            )
+            parts[f"ppt/slides/_rels/slide{part}.xml.rels"] = RELATIONS.format(note)
+    parts["ppt/presentation.xml"] = (
+        f'<p:presentation xmlns:p="{SHOW}" xmlns:r="{OFFICE}"><p:sldIdLst>{"".join(listed)}</p:sldIdLst>'
+        "</p:presentation>"
+    )
+    parts["ppt/_rels/presentation.xml.rels"] = RELATIONS.format("".join(relations))
+    return package(_office("ppt/presentation.xml", "presentationml.presentation.main", parts))
+
+
+def _slide(kind, shapes):
+    tree = f"<p:cSld><p:spTree>{shapes}</p:spTree></p:cSld>"
+    return f'<p:{kind} xmlns:p="{SHOW}" xmlns:a="{DRAWING}">{tree}</p:{kind}>'
+
+
+def _shape(kind, lines):
+    text = "".join(f"<a:p><a:r><a:t>{escape(line)}</a:t></a:r></a:p>" for line in lines)
+    return (
+        f'<p:sp><p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr><p:txBody>{text}</p:txBody></p:sp>'
+    )

@@ -1,0 +1,219 @@
+"""Files and page images: who gets them, how they are sent, and that nothing in them can run."""
+
+from io import BytesIO
+from unittest import mock
+from urllib.parse import quote
+from uuid import uuid4
+
+from asgiref.sync import sync_to_async
+from django.core.files.base import ContentFile
+from django.test import AsyncClient, TestCase, override_settings
+from PIL import Image
+
+from chatsite.accounts.models import ApiKey, User
+from ingestion import pipeline
+from ingestion.acl import Audience, set_audience
+from ingestion.models import Document
+from ingestion.parsing import process
+from ingestion.tests import building
+from ingestion.tests.media import MediaMixin
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def body(response):
+    return b"".join(response.streaming_content)
+
+
+class ContentTests(MediaMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.owner = User.objects.create(username="owner")
+        self.stranger = User.objects.create(username="stranger")
+        self.client.force_login(self.owner)
+
+    def mine(self, name, data, **more):
+        return self.add(name, data, owner=self.owner, audience=Audience(), **more)
+
+    def image(self, document, page=1):
+        return f"/content/{document.public_id}/pages/{page}.png"
+
+    # Who
+
+    def test_a_reader_gets_the_file_and_the_page(self):
+        data = building.pdf(["One."], ["Two."])
+        document = self.mine("plan.pdf", data)
+        response = self.client.get("/content/plan.pdf")
+        self.assertEqual((response.status_code, body(response)), (200, data))
+        image = self.client.get(self.image(document, 2))
+        self.assertEqual((image.status_code, image["Content-Type"]), (200, "image/png"))
+        self.assertEqual(Image.open(BytesIO(image.content)).size, (910, 1287))
+
+    def test_a_stranger_gets_what_an_unknown_name_gets(self):
+        document = self.mine("plan.pdf", building.pdf(["One."]), folder="board")
+        self.client.get(self.image(document))
+        self.client.force_login(self.stranger)
+        for accept in ({}, BROWSER):
+            for path, unknown in (
+                ("/content/plan.pdf", "/content/none.pdf"),
+                ("/content/board/plan.pdf", "/content/board/none.pdf"),
+                ("/content/plan.pdf%23page=1", "/content/none.pdf%23page=1"),
+                (self.image(document), f"/content/{uuid4()}/pages/1.png"),
+            ):
+                refused, missing = (self.client.get(each, headers=accept) for each in (path, unknown))
+                self.assertEqual(refused.status_code, 404, path)
+                self.assertEqual(
+                    (refused.status_code, refused.content), (missing.status_code, missing.content)
+                )
+                self.assertNotIn("ETag", refused)
+
+    def test_a_stranger_learns_nothing_from_an_etag_they_know(self):
+        document = self.mine("plan.pdf", building.pdf(["One."]))
+        etag = self.client.get("/content/plan.pdf")["ETag"]
+        self.client.force_login(self.stranger)
+        for path in ("/content/plan.pdf", self.image(document)):
+            self.assertEqual(self.client.get(path, headers={"if-none-match": etag}).status_code, 404)
+
+    def test_rights_apply_now(self):
+        document = self.add("a.md", owner=self.owner)
+        self.client.force_login(self.stranger)
+        etag = self.client.get("/content/a.md")["ETag"]
+        set_audience(document, Audience())
+        self.assertEqual(self.client.get("/content/a.md", headers={"if-none-match": etag}).status_code, 404)
+
+    def test_a_program_uses_its_key(self):
+        self.mine("a.md", "Text.")
+        self.client.logout()
+        for user, status in ((self.owner, 200), (self.stranger, 404)):
+            secret = ApiKey.objects.issue(user, "")[1]
+            response = self.client.get("/content/a.md", headers={"authorization": f"Bearer {secret}"})
+            self.assertEqual(response.status_code, status)
+
+    def test_a_bad_key_with_a_good_cookie_is_refused(self):
+        self.mine("a.md", "Text.")
+        response = self.client.get("/content/a.md", headers={"authorization": "Bearer wrong"} | BROWSER)
+        self.assertEqual(response.status_code, 401)
+
+    @override_settings(LOGIN_URL="/accounts/sign-in/")
+    def test_nobody_signed_in(self):
+        document = self.mine("a.pdf", building.pdf(["One."]))
+        self.client.logout()
+        for path in ("/content/a.pdf", "/content/none.pdf", self.image(document)):
+            response = self.client.get(path)
+            self.assertEqual((response.status_code, response["WWW-Authenticate"]), (401, "Bearer"))
+            browser = self.client.get(path, headers=BROWSER)
+            self.assertRedirects(
+                browser, f"/accounts/sign-in/?next={quote(path)}", fetch_redirect_response=False
+            )
+
+    # Names
+
+    def test_names_of_every_kind_lead_to_their_file(self):
+        self.mine("Über uns (2).md", "One.", folder="a b/c")
+        for path in (
+            "Über uns (2).md",
+            "a b/c/Über uns (2).md",
+            "Über uns (2).md#leave",
+            "Über uns (2).md#a#b",
+        ):
+            response = self.client.get(f"/content/{quote(path)}")
+            self.assertEqual(response.status_code, 200, path)
+        disposition = "inline; filename*=utf-8''%C3%9Cber%20uns%20%282%29.md"
+        self.assertEqual(response["Content-Disposition"], disposition)
+
+    def test_path_tricks_lead_nowhere(self):
+        self.mine("a.md", "One.")
+        for path in ("../a.md", "..%2F..%2Fetc/passwd", "%00", "a.md/../../x", "~" * 300, "%ff%fe"):
+            self.assertEqual(self.client.get(f"/content/{path}").status_code, 404, path)
+
+    # How
+
+    def test_parts_of_a_file(self):
+        self.mine("a.txt", "0123456789")
+        for asked, status, sent, place in (
+            ("bytes=2-4", 206, b"234", "bytes 2-4/10"),
+            ("bytes=7-", 206, b"789", "bytes 7-9/10"),
+            ("bytes=-3", 206, b"789", "bytes 7-9/10"),
+            ("bytes=0-99", 206, b"0123456789", "bytes 0-9/10"),
+            ("bytes=10-", 416, b"", "bytes */10"),
+            ("bytes=5-2", 200, b"0123456789", None),
+            ("bytes=0-1,4-5", 200, b"0123456789", None),
+            ("lines=1-2", 200, b"0123456789", None),
+            ("bytes=-", 200, b"0123456789", None),
+        ):
+            response = self.client.get("/content/a.txt", headers={"range": asked})
+            self.assertEqual((response.status_code, body(response)), (status, sent), asked)
+            self.assertEqual(response.get("Content-Range"), place, asked)
+            self.assertEqual(response["Content-Length"], str(len(sent)))
+
+    def test_a_part_is_sent_only_of_the_version_that_is_known(self):
+        self.mine("a.txt", "0123456789")
+        etag = self.client.get("/content/a.txt")["ETag"]
+        for known, status in ((etag, 206), ('"other"', 200)):
+            headers = {"range": "bytes=0-1", "if-range": known}
+            self.assertEqual(self.client.get("/content/a.txt", headers=headers).status_code, status)
+
+    def test_what_is_known_is_not_sent_again_until_it_changes(self):
+        document = self.mine("a.txt", "Old.")
+        first = self.client.get("/content/a.txt")
+        self.assertEqual(first["Cache-Control"], "private, no-cache")
+        again = {"headers": {"if-none-match": first["ETag"]}}
+        self.assertEqual(self.client.get("/content/a.txt", **again).status_code, 304)
+        pipeline.read_document(document.pk, pipeline.replace_file(document, ContentFile(b"New.")))
+        self.assertEqual(body(self.client.get("/content/a.txt", **again)), b"New.")
+
+    async def test_the_asynchronous_server_sends_it_in_pieces(self):
+        await sync_to_async(self.mine)("a.txt", "line\n" * 200_000, read=False)
+        await Document.objects.aupdate(version=1)
+        client = AsyncClient()
+        await client.aforce_login(self.owner)
+        response = await client.get("/content/a.txt")
+        pieces = [len(piece) async for piece in response]
+        self.assertEqual((sum(pieces), max(pieces)), (1_000_000, 256 * 1024))
+
+    def test_nothing_that_is_served_can_run(self):
+        script = "<script>alert(1)</script><p>Text.</p>"
+        shown = {
+            "a.html": None,
+            "a.md": "text/plain",
+            "a.txt": "text/plain",
+            "a.csv": "text/plain",
+            "a.svg": None,
+        }
+        for name, media_type in shown.items():
+            document = self.mine(name, script, read=False)
+            Document.objects.filter(pk=document.pk).update(version=1)
+            response = self.client.get(f"/content/{name}")
+            self.assertEqual(response.status_code, 200, name)
+            self.assertEqual(response["X-Content-Type-Options"], "nosniff")
+            self.assertIn("sandbox; default-src 'none'", response["Content-Security-Policy"])
+            if media_type:
+                self.assertEqual(response["Content-Type"], f"{media_type}; charset=utf-8")
+            else:
+                self.assertTrue(response["Content-Disposition"].startswith("attachment"), name)
+
+    # Page images
+
+    def test_formats_without_pages_and_pages_that_are_not_there(self):
+        document = self.mine("a.md", "Text.")
+        paged = self.mine("a.pdf", building.pdf(["One."]))
+        for path in (
+            self.image(document),
+            self.image(paged, 0),
+            self.image(paged, 2),
+            self.image(paged, 10**20),
+        ):
+            self.assertEqual(self.client.get(path).status_code, 404, path)
+
+    def test_a_page_is_drawn_once(self):
+        document = self.mine("a.pdf", building.pdf(["One."]))
+        with mock.patch.object(process, "render", wraps=process.render) as render:
+            first, second = (self.client.get(self.image(document)) for _ in range(2))
+        self.assertEqual((render.call_count, first.content), (1, second.content))
+        known = {"if-none-match": first["ETag"]}
+        self.assertEqual(self.client.get(self.image(document), headers=known).status_code, 304)
+
+    def test_a_page_as_large_as_a_house_is_drawn_small(self):
+        data = building.pdf(["One."]).replace(b"[0 0 595 842]", b"[0 0 14400 100]")
+        document = self.mine("a.pdf", data)
+        self.assertEqual(Image.open(BytesIO(self.client.get(self.image(document)).content)).size[0], 2000)

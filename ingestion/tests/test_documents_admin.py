@@ -1,0 +1,119 @@
+"""Documents in the back office."""
+
+from django.contrib.auth.models import Group, Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import TestCase, override_settings
+
+from chatsite.accounts.models import User
+from ingestion.acl import Audience, audience_of
+from ingestion.models import Document, Passage
+from ingestion.tests.media import MediaMixin
+
+LIST = "/admin/ingestion/document/"
+HOSTILE = "<script>alert(1)</script>"
+
+
+class DocumentsAdminTests(MediaMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.admin = User.objects.create_superuser("admin")
+        self.ann = User.objects.create(username="ann")
+        self.group = Group.objects.create(name="HR")
+        self.client.force_login(self.admin)
+
+    def upload(self, name="a.md", data=b"Text.", **fields):
+        return self.client.post(f"{LIST}add/", {"upload": SimpleUploadedFile(name, data)} | fields)
+
+    def test_a_file_is_added_with_its_rights(self):
+        response = self.upload(users=[self.ann.pk], groups=[self.group.pk], folder="/x//y/", category="rules")
+        self.assertRedirects(response, LIST)
+        document = Document.objects.get()
+        self.assertEqual((document.name, document.folder, document.category), ("a.md", "x/y", "rules"))
+        self.assertEqual((document.owner, document.status), (self.admin, "waiting"))
+        self.assertEqual(
+            audience_of(document), Audience(False, frozenset({self.ann.pk}), frozenset({self.group.pk}))
+        )
+
+    @override_settings(DOCUMENT_MAX_BYTES=10)
+    def test_a_file_that_is_too_large_is_an_error_of_the_form(self):
+        self.assertContains(self.upload(data=b"x" * 11), "The file is larger than")
+        self.assertEqual(Document.objects.count(), 0)
+
+    def test_a_name_that_is_none_is_refused(self):
+        self.upload(name="...")
+        self.assertEqual(Document.objects.count(), 0)
+
+    def test_rights_are_changed_and_passages_stay(self):
+        document = self.add(owner=self.ann)
+        page = self.client.get(f"{LIST}{document.pk}/change/")
+        self.assertContains(page, "Five days.")
+        response = self.client.post(
+            f"{LIST}{document.pk}/change/", {"groups": [self.group.pk], "folder": "b"}
+        )
+        self.assertRedirects(response, LIST)
+        document.refresh_from_db()
+        self.assertEqual(audience_of(document), Audience(group_ids=frozenset({self.group.pk})))
+        self.assertTrue(document.access_list.entries.filter(user=self.ann).exists())
+        self.assertEqual((document.folder, document.version, Passage.objects.count()), ("b", 1, 1))
+
+    def test_reading_again_and_deleting_in_bulk(self):
+        documents = [self.add(), self.add(data="Other.")]
+        chosen = {"_selected_action": [document.pk for document in documents]}
+        self.client.post(LIST, chosen | {"action": "read_again"})
+        self.assertEqual(set(Document.objects.values_list("status", flat=True)), {"waiting"})
+        page = self.client.post(LIST, chosen | {"action": "delete_selected"})
+        self.assertNotContains(page, "Passage object")
+        with self.captureOnCommitCallbacks(execute=True):
+            self.client.post(LIST, chosen | {"action": "delete_selected", "post": "yes"})
+        self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
+
+    def test_deleting_one(self):
+        document = self.add()
+        self.client.post(f"{LIST}{document.pk}/delete/", {"post": "yes"})
+        self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
+
+    def test_hostile_titles_names_and_passages_are_shown_and_never_run(self):
+        User.objects.filter(pk=self.ann.pk).update(username=HOSTILE)
+        document = self.add(f"{HOSTILE}.md".replace("/", ""), f"# {HOSTILE}\n\n`{HOSTILE}`", owner=self.ann)
+        Document.objects.update(title=HOSTILE, folder=HOSTILE, category=HOSTILE, reason=HOSTILE)
+        for path in (
+            LIST,
+            f"{LIST}?q=script",
+            f"{LIST}{document.pk}/change/",
+            f"{LIST}{document.pk}/delete/",
+        ):
+            page = self.client.get(path)
+            self.assertEqual(page.status_code, 200, path)
+            self.assertNotContains(page, HOSTILE)
+            self.assertNotContains(page, "<script>alert")
+
+    def test_filters_and_search_work(self):
+        self.add(owner=self.ann, audience=Audience(group_ids=frozenset({self.group.pk})))
+        for query in (
+            "status__exact=ready",
+            f"access_list__entries__group__id__exact={self.group.pk}",
+            "q=guide",
+        ):
+            self.assertContains(self.client.get(f"{LIST}?{query}"), "1 document")
+        self.assertContains(self.client.get(f"{LIST}?status__exact=failed"), "0 documents")
+
+    def test_lists_and_vectors_cannot_be_edited(self):
+        for model in ("accesslist", "accessentry", "passage", "vector", "embeddingspace"):
+            self.assertEqual(self.client.get(f"/admin/ingestion/{model}/").status_code, 404, model)
+
+    def test_staff_without_the_right_and_strangers_see_nothing(self):
+        document = self.add()
+        staff = User.objects.create(username="staff", is_staff=True)
+        for user in (staff, self.ann):
+            self.client.force_login(user)
+            for path in (LIST, f"{LIST}add/", f"{LIST}{document.pk}/change/", f"{LIST}{document.pk}/delete/"):
+                self.assertIn(self.client.get(path).status_code, (302, 403), path)
+
+    def test_who_may_only_look_changes_nothing(self):
+        document = self.add()
+        staff = User.objects.create(username="staff", is_staff=True)
+        staff.user_permissions.add(Permission.objects.get(codename="view_document"))
+        self.client.force_login(staff)
+        self.assertContains(self.client.get(f"{LIST}{document.pk}/change/"), "Five days.")
+        for path in (f"{LIST}add/", f"{LIST}{document.pk}/change/", f"{LIST}{document.pk}/delete/"):
+            self.assertEqual(self.client.post(path, {"post": "yes"}).status_code, 403, path)

@@ -1,0 +1,138 @@
+"""Vectors: of the built-in model, and of an OpenAI-compatible server that may answer anything."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+from django.db import connection
+from django.test import SimpleTestCase, TestCase, override_settings
+
+from ingestion.embedding import EmbeddingError, active_space, embedder
+from ingestion.models import EmbeddingSpace
+
+
+class Server(ThreadingHTTPServer):
+    """Answers `/v1/embeddings` with what `reply(texts)` gives: a list of vectors, or (status, body)."""
+
+    daemon_threads = True
+
+    def __init__(self, reply):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.reply, self.asked = reply, []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append(body)
+        answer = self.server.reply(body["input"])
+        status, data = answer if isinstance(answer, tuple) else (200, None)
+        if data is None:
+            items = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(answer)]
+            usage = {"prompt_tokens": 1, "total_tokens": 1}
+            data = json.dumps({"object": "list", "data": items[::-1], "model": "m", "usage": usage})
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data.encode())
+
+    def log_message(self, *arguments):
+        pass
+
+
+class BuiltInTests(SimpleTestCase):
+    def test_vectors_have_length_one_and_those_of_nothing_are_zero(self):
+        vectors = embedder().embed(["a ferry to the island", "", "a boat to the isle"])
+        self.assertEqual((vectors.shape, vectors.dtype), ((3, 256), np.float32))
+        self.assertAlmostEqual(float(np.linalg.norm(vectors[0])), 1, places=5)
+        self.assertTrue(np.isfinite(vectors).all())
+        self.assertEqual(embedder().embed([]).shape, (0, 256))
+
+    def test_what_means_the_same_is_nearer(self):
+        ferry, boat, tax = embedder().embed(
+            ["a ferry to the island", "a boat to the isle", "income tax return"]
+        )
+        self.assertGreater(ferry @ boat, ferry @ tax)
+
+    def test_many_threads_get_the_same_vectors(self):
+        texts = [f"text {'long ' * number}" for number in range(40)]
+        alone, found = embedder().embed(texts), []
+        threads = [threading.Thread(target=lambda: found.append(embedder().embed(texts))) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertTrue(all(np.array_equal(alone, vectors) for vectors in found))
+
+
+class EndpointTests(SimpleTestCase):
+    def embed(self, reply, texts, dimensions=3):
+        self.server = Server(reply)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        with override_settings(
+            EMBEDDING_MODEL="model",
+            EMBEDDING_DIMENSIONS=dimensions,
+            OPENAI_BASE_URL=self.server.url,
+            OPENAI_API_KEY="k",
+        ):
+            return embedder().embed(texts)
+
+    def failure(self, reply, passing):
+        with self.assertRaises(EmbeddingError) as caught:
+            self.embed(reply, ["a", "b"])
+        self.assertEqual(caught.exception.passing, passing)
+        self.assertNotIn("127.0.0.1", str(caught.exception))
+        self.assertEqual(len(self.server.asked), 1, "it is not asked again in silence")
+        return str(caught.exception)
+
+    def test_texts_are_sent_in_batches_and_come_back_in_order(self):
+        vectors = self.embed(
+            lambda texts: [[float(text), 0, 0.5] for text in texts], [str(n) for n in range(1, 301)]
+        )
+        self.assertEqual([len(body["input"]) for body in self.server.asked], [128, 128, 44])
+        expected = np.array([[n, 0, 0.5] for n in range(1, 301)], dtype=np.float32)
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        self.assertTrue(np.allclose(vectors, expected))
+
+    def test_empty_texts_are_not_sent(self):
+        vectors = self.embed(lambda texts: [[1.0, 0, 0] for _ in texts], ["", "a", "  "])
+        self.assertEqual(self.server.asked[0]["input"], ["a"])
+        self.assertEqual(vectors.tolist(), [[0, 0, 0], [1, 0, 0], [0, 0, 0]])
+
+    def test_wrong_answers_are_recognised(self):
+        size = "The embedding service answers with vectors of another size than 3 numbers."
+        self.assertEqual(self.failure(lambda texts: [[1.0, 2.0]] * 2, False), size)
+        self.assertEqual(self.failure(lambda texts: [[1.0, 2.0, 3.0]], False), size)
+        self.assertIn("something else", self.failure(lambda texts: [[float("nan"), 0, 0]] * 2, True))
+        self.assertIn("something else", self.failure(lambda texts: [["a", "b", "c"]] * 2, True))
+        self.assertIn("something else", self.failure(lambda texts: (200, "<html>"), True))
+        self.assertIn("refuses", self.failure(lambda texts: (401, '{"error": "key"}'), False))
+        self.assertIn("does not answer", self.failure(lambda texts: (429, "{}"), True))
+        self.assertIn("does not answer", self.failure(lambda texts: (503, "{}"), True))
+
+
+class SpaceTests(TestCase):
+    def test_the_space_is_made_once_and_has_an_index(self):
+        space = active_space()
+        self.assertEqual((space, space.dimensions), (active_space(), 256))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT indexdef FROM pg_indexes WHERE indexname = %s", [f"vector_space_{space.pk}"]
+            )
+            self.assertIn("hnsw", cursor.fetchone()[0])
+
+    def test_another_model_gets_another_space_which_becomes_the_active_one(self):
+        first = active_space()
+        with override_settings(EMBEDDING_MODEL="other", EMBEDDING_DIMENSIONS=8):
+            second = active_space()
+            self.assertNotEqual(first, second)
+            self.assertEqual(list(EmbeddingSpace.objects.filter(active=True)), [second])
+        self.assertEqual(active_space(), first)

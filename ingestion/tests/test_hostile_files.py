@@ -1,0 +1,165 @@
+"""Files that are broken, locked, empty, not what they say, or made to hurt: each ends in a sentence."""
+
+import json
+import resource
+import tempfile
+import time
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+from django.test import SimpleTestCase, override_settings
+
+from ingestion.parsing import process
+from ingestion.parsing.sections import Unreadable
+from ingestion.tests import building
+
+PASSWORD = "The file is password-protected. Save it without a password and add it again."
+DAMAGED = "The file is damaged or incomplete."
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+WORDS = ("", "Some words.")
+
+
+class HostileFilesTests(SimpleTestCase):
+    def reason(self, name, data):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            path.write_bytes(data if isinstance(data, bytes) else data.encode())
+            with self.assertRaises(Unreadable) as caught:
+                process.read(path, Path(name).suffix, lambda done, total: None)
+        self.assertNotIn(folder, str(caught.exception))
+        return str(caught.exception)
+
+    def test_an_empty_file_of_any_format(self):
+        for ending in ("pdf", "docx", "txt", "json"):
+            self.assertEqual(self.reason(f"a.{ending}", b""), "The file is empty.")
+
+    def test_a_file_with_nothing_but_space_in_it(self):
+        for name in ("a.txt", "a.md", "a.csv", "a.html"):
+            self.assertEqual(self.reason(name, b" \n\n "), "No text was found in the file.")
+
+    def test_a_scanned_pdf(self):
+        self.assertEqual(
+            self.reason("a.pdf", building.pdf([])),
+            "No text was found; it may be a scan. Run text recognition on it and add it again.",
+        )
+
+    def test_password_protected_files(self):
+        self.assertEqual(self.reason("a.pdf", building.pdf(["Secret."], encrypted=True)), PASSWORD)
+        self.assertEqual(
+            self.reason("a.docx", OLE + b"\0" * 600 + "EncryptedPackage".encode("utf-16-le")), PASSWORD
+        )
+
+    def test_an_old_office_file(self):
+        self.assertIn("old Office format", self.reason("a.docx", OLE + b"\0" * 600))
+
+    def test_truncated_files(self):
+        whole = building.docx(*[("", f"Line {number} of the text.") for number in range(200)])
+        self.assertEqual(self.reason("a.docx", whole[: len(whole) // 2]), DAMAGED)
+        self.assertEqual(self.reason("a.pdf", b"%PDF-1.7\n1 0 obj\n<</Type/Cat"), DAMAGED)
+        self.assertEqual(self.reason("a.json", '{"a": 1,'), "The file is not valid JSON (line 1).")
+
+    def test_files_that_are_not_what_their_name_says(self):
+        self.assertEqual(
+            self.reason("a.pdf", "Just text."),
+            "By its name the file is PDF, but its content is something else.",
+        )
+        self.assertEqual(
+            self.reason("a.txt", building.pdf(["Text."])),
+            "By its name the file is plain text, but its content is a PDF.",
+        )
+        self.assertEqual(
+            self.reason("a.xlsx", building.docx(WORDS)),
+            "By its name the file is Excel, but its content is something else.",
+        )
+        self.assertIn("an image", self.reason("a.md", b"\x89PNG\r\n\x1a\n" + b"\0" * 50))
+        self.assertIn("something else", self.reason("a.csv", b"a,b\n\x00\x01\x02"))
+
+    def test_a_bomb_is_recognised_before_it_is_unpacked(self):
+        parts = building.docx_parts(WORDS)
+        parts["word/media/image.bin"] = b"\0" * 120_000_000
+        data = building.package(parts)
+        self.assertLess(len(data), 200_000)
+        started = time.monotonic()
+        self.assertIn("unpacks to more than is allowed (500 MB)", self.reason("a.docx", data))
+        self.assertLess(time.monotonic() - started, 3)
+
+    def test_a_file_of_too_many_parts(self):
+        data = building.package(building.docx_parts(WORDS) | {f"word/{n}": b"" for n in range(10_001)})
+        self.assertIn("unpacks to more than is allowed", self.reason("a.docx", data))
+
+    def test_names_that_lead_out_of_the_archive(self):
+        for name in ("../../evil.xml", "/etc/evil", "C:\\evil", "word\\..\\..\\evil"):
+            data = building.package(building.docx_parts(WORDS) | {name: b"x"})
+            self.assertIn("names that lead out of it", self.reason("a.docx", data), name)
+
+    def test_an_encrypted_archive(self):
+        data = bytearray(building.docx(WORDS))
+        out = BytesIO(data)
+        with zipfile.ZipFile(out) as archive:
+            start = archive.start_dir
+        data[start + 8] |= 1  # the flag of the first entry in the directory
+        self.assertEqual(self.reason("a.docx", bytes(data)), PASSWORD)
+
+    def test_json_that_is_nested_too_deeply(self):
+        self.assertIn("nested too deeply", self.reason("a.json", "[" * 100_000 + "]" * 100_000))
+        self.assertIn("nested too deeply", self.reason("a.json", "[" * 100 + '"x"' + "]" * 100))
+
+    def test_entities_that_multiply_in_a_slide(self):
+        bomb = '<!DOCTYPE a [<!ENTITY a "ha">' + "".join(
+            f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 20}">' for n in range(12)
+        )
+        data = building.pptx(("T", ["x"], ""))
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        slide = parts["ppt/slides/slide1.xml"].decode().replace("<a:t>x", "<a:t>&m;")
+        parts["ppt/slides/slide1.xml"] = bomb + "]>" + slide
+        self.assertEqual(self.reason("a.pptx", building.package(parts)), DAMAGED)
+
+    def test_a_sheet_that_claims_to_be_endless(self):
+        data = building.xlsx({"S": [["a", "b"]]})
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        sheet = parts["xl/worksheets/sheet1.xml"].decode()
+        far = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+        parts["xl/worksheets/sheet1.xml"] = sheet.replace("</sheetData>", far)
+        self.reason("a.xlsx", building.package(parts))
+
+    @override_settings(READING_MEMORY_BYTES=300_000_000)
+    def test_a_file_that_needs_too_much_memory(self):
+        record = json.dumps({"numbers": list(range(400))})
+        data = f"[{','.join([record] * 20_000)}]"
+        self.assertEqual(self.reason("a.json", data), "The file needs more memory to read than is allowed.")
+
+    @override_settings(READING_SECONDS=1)
+    def test_a_file_that_takes_too_long(self):
+        started = time.monotonic()
+        data = "<p>" + "<b " * 3_000_000
+        self.assertEqual(
+            self.reason("a.md", "[" * 400_000 + "]" * 400_000 + data),
+            "Reading took longer than is allowed (1 s).",
+        )
+        self.assertLess(time.monotonic() - started, 8)
+
+    @override_settings(DOCUMENT_MAX_PAGES=2)
+    def test_too_many_pages(self):
+        self.assertEqual(
+            self.reason("a.pdf", building.pdf(["a"], ["b"], ["c"])),
+            "The file has 3 pages; at most 2 are read.",
+        )
+
+    @override_settings(DOCUMENT_MAX_CHARACTERS=1_000)
+    def test_too_much_text(self):
+        for name, data in (("a.txt", "word " * 300), ("a.pdf", building.pdf(*[["word " * 50]] * 6))):
+            self.assertEqual(
+                self.reason(name, data), "The file holds more text than is read (1,000 characters)."
+            )
+
+    def test_the_child_knows_nothing_of_ours(self):
+        environment = process._environment("/tmp/x")
+        self.assertLessEqual(set(environment) - {"PATH", "LD_LIBRARY_PATH"}, {
+            "PYTHONPATH", "LANG", "HOME", "TMPDIR", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS"})  # fmt: skip
+
+    def test_no_child_is_left_behind(self):
+        self.reason("a.pdf", b"%PDF-1.7\n")
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 400_000)

@@ -1,0 +1,126 @@
+"""`manage.py ingest`: files and folders, rights, summary and exit status."""
+
+import io
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+from django.contrib.auth.models import Group
+from django.core.management import CommandError, call_command
+from django.test import TestCase
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from chatsite.accounts.models import User
+from ingestion import pipeline, reading
+from ingestion.acl import Audience, audience_of
+from ingestion.models import Document, Passage
+from ingestion.tests import building
+from ingestion.tests.media import MediaMixin
+
+
+class IngestTests(MediaMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def write(self, name, data="# Leave\n\nFive days."):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    def ingest(self, *arguments):
+        out = io.StringIO()
+        try:
+            call_command("ingest", *map(str, arguments), stdout=out)
+        finally:
+            self.output = out.getvalue()
+        return self.output
+
+    def test_a_folder_is_ingested_whole_and_finished(self):
+        self.write("a.md")
+        self.write("deep/er/b.pdf", building.pdf(["One."], ["Two."]))
+        self.write(".hidden.md")
+        self.write(".git/config.md")
+        output = self.ingest(self.folder, "--everyone", "--category", "rules")
+        self.assertEqual(output, "2 documents ready, 3 passages; 2 hidden files skipped.\n")
+        self.assertEqual(
+            list(Document.objects.order_by("name").values_list("folder", "name", "status", "category")),
+            [("", "a.md", "ready", "rules"), ("deep/er", "b.pdf", "ready", "rules")],
+        )
+        self.assertFalse(ProcrastinateJob.objects.filter(status="todo").exists())
+
+    def test_a_bad_file_is_reported_and_the_next_proceeds(self):
+        self.write("a.pdf", b"")
+        self.write("b.xyz", b"?")
+        self.write("c.md")
+        output = self.ingest(self.folder, self.folder / "nothing.md", "--everyone")
+        self.assertIn("1 document ready, 1 passage; 3 failed.", output)
+        self.assertIn("a.pdf: The file is empty.", output)
+        self.assertIn("b.xyz: Documents are not made of files ending in .xyz.", output)
+        self.assertIn("nothing.md: There is no such file.", output)
+
+    def test_where_nothing_succeeds_the_command_fails(self):
+        with self.assertRaisesMessage(CommandError, "Nothing was ingested."):
+            self.ingest(self.write("a.pdf", b""), "--everyone")
+        self.assertIn("1 failed", self.output)
+
+    def test_rights_are_those_that_were_asked_for(self):
+        path = self.write("a.md")
+        ann, bob = (User.objects.create(username=name) for name in ("ann", "bob"))
+        group = Group.objects.create(name="HR")
+        self.ingest(path, "--user", "ann", "--group", "HR", "--owner", "bob")
+        document = Document.objects.get()
+        self.assertEqual(audience_of(document), Audience(False, frozenset({ann.pk}), frozenset({group.pk})))
+        self.assertEqual(document.owner, bob)
+
+    def test_names_that_do_not_exist_and_missing_rights_are_errors(self):
+        path = self.write("a.md")
+        for arguments, message in (
+            (["--user", "nobody"], "There is no user named nobody."),
+            (["--group", "None", "Such"], "There is no group named None, Such."),
+            (["--everyone", "--owner", "nobody"], "There is no user named nobody."),
+            ([], "Say who may read the documents: --everyone, or --user and --group, or --owner."),
+        ):
+            with self.assertRaisesMessage(CommandError, message):
+                self.ingest(path, *arguments)
+        self.assertEqual(Document.objects.count(), 0)
+
+    def test_everyone_and_chosen_people_exclude_each_other(self):
+        User.objects.create(username="ann")
+        with self.assertRaisesMessage(CommandError, "--everyone already includes"):
+            self.ingest(self.write("a.md"), "--everyone", "--user", "ann")
+
+    def test_the_same_file_again_is_unchanged_and_changed_content_a_new_version(self):
+        path = self.write("a.md")
+        self.ingest(path, "--everyone")
+        self.assertEqual(self.ingest(path, "--everyone"), "0 documents ready, 0 passages; 1 unchanged.\n")
+        path.write_text("Six days.")
+        self.assertEqual(self.ingest(path, "--everyone"), "1 document ready, 1 passage.\n")
+        document = Document.objects.get()
+        self.assertEqual((document.version, document.size), (2, 9))
+        self.assertEqual(Passage.objects.get().content, "Six days.")
+
+    def test_the_same_file_with_other_rights_is_another_document(self):
+        path = self.write("a.md")
+        User.objects.create(username="ann")
+        self.ingest(path, "--everyone")
+        self.ingest(path, "--user", "ann")
+        self.assertEqual(Document.objects.count(), 2)
+
+    def test_a_document_that_failed_is_read_again(self):
+        path = self.write("a.md")
+        with (
+            mock.patch.object(reading, "read", side_effect=pipeline.Unreadable("No.")),
+            self.assertRaises(CommandError),
+        ):
+            self.ingest(path, "--everyone")
+        self.assertEqual(self.ingest(path, "--everyone"), "1 document ready, 1 passage.\n")
+
+    def test_a_hostile_file_name_is_shown_without_its_controls(self):
+        with self.assertRaises(CommandError):
+            self.ingest(self.write("a\x1b[31m\nb.pdf", b""), "--everyone")
+        self.assertNotIn("\x1b", self.output)
+        self.assertEqual(self.output.count("\n"), 2)

@@ -1,0 +1,222 @@
+"""The way of a document from the file to its passages, and out again."""
+
+from pathlib import Path
+from unittest import mock
+
+from django.core.files.base import ContentFile
+from django.db import OperationalError, transaction
+from django.test import TestCase, override_settings
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from chatsite.accounts.models import User
+from ingestion import files, pipeline, reading
+from ingestion.acl import Audience
+from ingestion.embedding import EmbeddingError
+from ingestion.models import Document, Passage, Vector
+from ingestion.tests import building
+from ingestion.tests.media import MediaMixin
+
+
+class Fault(Exception):
+    pass
+
+
+class PipelineTests(MediaMixin, TestCase):
+    def files(self):
+        return sorted(path for path in Path(self.media).rglob("*") if path.is_file())
+
+    def texts(self, document):
+        return list(Passage.objects.filter(document=document).values_list("content", flat=True))
+
+    def test_a_document_is_read_into_passages_and_vectors(self):
+        document = self.add(
+            "staff-guide.pdf", building.pdf(["One."], ["Two."]), folder="a/b", category="rules"
+        )
+        self.assertEqual((document.status, document.reason, document.version), ("ready", "", 1))
+        self.assertEqual((document.title, document.page_count), ("Staff guide", 2))
+        self.assertEqual((document.folder, document.category), ("a/b", "rules"))
+        passages = Passage.objects.filter(document=document).values_list("anchor", "page", "content")
+        self.assertEqual(list(passages), [("page=1", 1, "One."), ("page=2", 2, "Two.")])
+        self.assertEqual(Vector.objects.filter(document=document).count(), 2)
+
+    def test_the_file_lies_under_a_name_that_says_nothing(self):
+        document = self.add("salaries.md", "# Salaries\n\nText.")
+        (path,) = self.files()
+        self.assertNotIn("salaries", str(path))
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(path.read_bytes(), files.open_file(document).read())
+
+    def test_a_document_and_its_job_commit_together(self):
+        with self.assertRaises(Fault), transaction.atomic():
+            self.add(read=False)
+            raise Fault
+        self.assertEqual((Document.objects.count(), ProcrastinateJob.objects.count()), (0, 0))
+        document = self.add(read=False)
+        job = ProcrastinateJob.objects.get()
+        self.assertEqual((job.task_name, job.args["document_id"]), ("ingestion.read", document.pk))
+
+    def test_no_file_and_no_document_stay_when_the_job_cannot_be_made(self):
+        with mock.patch.object(pipeline, "_defer", side_effect=Fault), self.assertRaises(Fault):
+            self.add()
+        self.assertEqual((Document.objects.count(), self.files()), (0, []))
+
+    def test_a_document_that_is_finished_is_not_read_twice(self):
+        document = self.add()
+        with mock.patch.object(reading, "read") as read:
+            pipeline.read_document(document.pk)
+            pipeline.read_document(document.pk + 1)
+        read.assert_not_called()
+
+    def test_reading_again_replaces_all_passages(self):
+        document = self.add()
+        pipeline.retry(document)
+        document.refresh_from_db()
+        self.assertEqual((document.status, document.version), ("waiting", 1))
+        self.assertEqual(len(self.texts(document)), 1)
+        pipeline.read_document(document.pk)
+        document.refresh_from_db()
+        self.assertEqual((document.status, document.version, len(self.texts(document))), ("ready", 2, 1))
+
+    def test_a_new_file_takes_the_place_of_the_old_when_it_was_read(self):
+        document = self.add(data="Old words.")
+        replacement = pipeline.replace_file(document, ContentFile(b"New words."))
+        self.assertEqual(self.texts(document), ["Old words."])
+        self.assertEqual(files.open_file(document).read(), b"Old words.")
+        with self.captureOnCommitCallbacks(execute=True):
+            pipeline.read_document(document.pk, replacement)
+        document.refresh_from_db()
+        self.assertEqual((self.texts(document), document.version, document.size), (["New words."], 2, 10))
+        self.assertEqual([path.read_bytes() for path in self.files()], [b"New words."])
+
+    def test_a_new_file_that_cannot_be_read_leaves_the_old_in_place(self):
+        document = self.add(data="Old words.")
+        pipeline.read_document(document.pk, pipeline.replace_file(document, ContentFile(b"")))
+        document.refresh_from_db()
+        self.assertEqual((document.status, document.version), ("failed", 1))
+        self.assertEqual(document.reason, "The new file was not taken, the former stays. The file is empty.")
+        self.assertEqual((self.texts(document), len(self.files())), (["Old words."], 1))
+
+    def test_a_replacement_that_was_finished_before_the_crash_is_not_made_twice(self):
+        document = self.add(data="Old words.")
+        replacement = pipeline.replace_file(document, ContentFile(b"New words."))
+        pipeline.read_document(document.pk, replacement)
+        pipeline.read_document(document.pk, replacement)
+        document.refresh_from_db()
+        self.assertEqual((document.status, document.version), ("ready", 2))
+
+    def test_a_swap_that_fails_leaves_everything_as_it_was(self):
+        document = self.add(data="Old words.")
+        replacement = pipeline.replace_file(document, ContentFile(b"New words."))
+        with (
+            mock.patch.object(reading, "write_passages", side_effect=self.half_written),
+            self.assertLogs("ingestion.pipeline", "ERROR"),
+        ):
+            pipeline.read_document(document.pk, replacement)
+        document.refresh_from_db()
+        self.assertEqual(
+            (self.texts(document), document.version, document.status), (["Old words."], 1, "failed")
+        )
+
+    def half_written(self, document, passages, vectors):
+        Passage.objects.filter(document=document).delete()
+        raise Fault
+
+    def test_what_is_wrong_with_a_file_becomes_its_reason(self):
+        document = self.add("a.pdf", b"")
+        self.assertEqual((document.status, document.reason), ("failed", "The file is empty."))
+        unknown = self.add("movie.xyz", b"data")
+        self.assertEqual(unknown.status, "failed")
+        self.assertTrue(unknown.reason.startswith("Documents are not made of files ending in .xyz."))
+        self.assertEqual(Passage.objects.count(), 0)
+
+    def test_a_fault_around_the_document_is_tried_again(self):
+        for error in (OperationalError("gone"), EmbeddingError("The service is away.", passing=True)):
+            document = self.add(read=False)
+            with mock.patch.object(reading, "read", side_effect=error), self.assertRaises(pipeline.TryAgain):
+                pipeline.read_document(document.pk)
+            document.refresh_from_db()
+            self.assertEqual(document.status, "waiting")
+            self.assertNotIn("gone", document.reason)
+            pipeline.read_document(document.pk)
+            document.refresh_from_db()
+            self.assertEqual((document.status, document.reason), ("ready", ""))
+
+    def test_an_error_of_ours_says_nothing_of_itself(self):
+        document = self.add(read=False)
+        with (
+            mock.patch.object(reading, "read", side_effect=Fault("SELECT secret")),
+            self.assertLogs("ingestion.pipeline", "ERROR"),
+        ):
+            pipeline.read_document(document.pk)
+        document.refresh_from_db()
+        self.assertEqual((document.status, document.reason), ("failed", pipeline.BROKEN))
+
+    def test_a_file_that_was_lost_is_said_to_be(self):
+        document = self.add(read=False)
+        files.remove(document.file.name)
+        pipeline.read_document(document.pk)
+        document.refresh_from_db()
+        self.assertEqual((document.status, document.reason), ("failed", pipeline.LOST))
+
+    def test_deleting_removes_rows_vectors_file_and_page_images(self):
+        document = self.add("a.pdf", building.pdf(["One."]))
+        other = self.add()
+        files.page_image(document, 1)
+        self.assertEqual(len(self.files()), 3)
+        with self.captureOnCommitCallbacks(execute=True):
+            pipeline.delete_document(document)
+            pipeline.delete_document(document)
+        self.assertEqual(list(Document.objects.all()), [other])
+        self.assertEqual(Passage.objects.exclude(document=other).count(), 0)
+        self.assertEqual(Vector.objects.exclude(document=other).count(), 0)
+        self.assertEqual(len(self.files()), 1)
+
+    def test_a_document_deleted_while_it_is_read_leaves_nothing(self):
+        document = self.add(read=False)
+        with mock.patch.object(
+            reading, "_embed", side_effect=lambda *_: Document.objects.all().delete() and []
+        ):
+            pipeline.read_document(document.pk)
+        self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
+
+    @override_settings(DOCUMENT_MAX_BYTES=1_000_000)
+    def test_a_file_that_is_too_large_is_refused_and_not_kept(self):
+        with self.assertRaises(pipeline.UploadRefused) as caught:
+            self.add(data=b"x" * 1_000_001)
+        self.assertEqual(caught.exception.code, "too_large")
+        self.assertEqual(caught.exception.message, "The file is larger than 1 MB and was not taken.")
+        self.assertEqual((self.files(), Document.objects.count()), ([], 0))
+
+    def test_names_lose_paths_and_control_characters(self):
+        names = {
+            "../../etc/passwd.txt": "passwd.txt",
+            "C:\\temp\\a.txt": "a.txt",
+            "a\x00b\n.txt": "ab .txt",
+            "x" * 300 + ".txt": "x" * 196 + ".txt",
+        }
+        for given, kept in names.items():
+            self.assertEqual(self.add(given, read=False).name, kept)
+        for given in ("", "..", "a/", "\x00"):
+            with self.assertRaises(pipeline.UploadRefused):
+                self.add(given, read=False)
+
+    def test_folders_lose_empty_and_upward_steps(self):
+        self.assertEqual(self.add(folder="/a/../b//./c d/", read=False).folder, "a/b/c d")
+
+    def test_the_owner_may_read_what_they_add(self):
+        owner = User.objects.create(username="owner")
+        document = self.add(owner=owner, audience=Audience(), read=False)
+        self.assertEqual(list(document.access_list.entries.values_list("user", "group")), [(owner.pk, None)])
+
+    def test_the_states_on_the_way_are_written_as_they_come(self):
+        seen = []
+        document = self.add("a.pdf", building.pdf(["One."], ["Two."]), read=False)
+        update = reading._Progress.__call__
+
+        def told(progress, status, done, total):
+            update(progress, status, done, total)
+            seen.append(Document.objects.values_list("status", flat=True).get(pk=document.pk))
+
+        with mock.patch.object(reading._Progress, "__call__", told):
+            pipeline.read_document(document.pk)
+        self.assertEqual(list(dict.fromkeys(seen)), ["reading", "indexing"])

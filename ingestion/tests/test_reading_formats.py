@@ -1,0 +1,154 @@
+"""What is read from a file of each format: text, anchors, pages, headings, title, language."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from django.test import SimpleTestCase
+
+from ingestion.parsing import process
+from ingestion.tests import building
+
+ENGLISH = (
+    "The leave of this year may be carried over to the next, but not for longer than that and not by all."
+)
+
+
+def reading(name, data):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return process.read(path, Path(name).suffix, lambda done, total: None)
+
+
+class ReadingFormatsTests(SimpleTestCase):
+    def text(self, found):
+        return {section.anchor: section.text for section in found.sections}
+
+    def test_a_pdf_is_read_page_by_page_with_its_headings(self):
+        data = building.pdf(
+            [(20, "Leave"), ENGLISH], [(20, "Sickness"), "Call before nine."], title="Handbook"
+        )
+        found = reading("a.pdf", data)
+        self.assertEqual((found.title, found.pages, found.language), ("Handbook", 2, "english"))
+        self.assertEqual(
+            [(section.anchor, section.page, section.heading) for section in found.sections],
+            [("page=1", 1, "Leave"), ("page=2", 2, "Sickness")],
+        )
+        self.assertEqual(found.sections[1].text, "Call before nine.")
+
+    def test_lines_that_stand_at_the_edge_of_all_pages_of_a_pdf_are_left_out(self):
+        pages = [
+            [f"Text number {word}.", f"Handbook, page {number}"] for number, word in enumerate("abcd", 1)
+        ]
+        found = reading("a.pdf", building.pdf(*pages))
+        self.assertEqual(
+            [section.text for section in found.sections], [f"Text number {word}." for word in "abcd"]
+        )
+
+    def test_progress_of_a_pdf_is_told_in_pages(self):
+        told = []
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(building.pdf(["One."], ["Two."]))
+            file.flush()
+            process.read(Path(file.name), ".pdf", lambda done, total: told.append((done, total)))
+        self.assertEqual(told[-1], (2, 2))
+
+    def test_word_is_read_by_heading_and_rows_of_its_tables_name_their_columns(self):
+        found = reading(
+            "a.docx",
+            building.docx(
+                ("Heading1", "Travel"),
+                ("", "Ask first."),
+                ("Heading2", "Rates for 2026"),
+                [["Item", "Rate"], ["Own car", "45p"], ["Bicycle", "20p"]],
+            ),
+        )
+        texts = self.text(found)
+        self.assertEqual(found.title, "Travel")
+        self.assertEqual(texts["travel"], "Travel\n\nAsk first.")
+        self.assertEqual(texts["rates-for-2026"], "Item: Own car; Rate: 45p\nItem: Bicycle; Rate: 20p")
+
+    def test_slides_are_read_in_the_order_of_the_show_with_their_notes(self):
+        found = reading("a.pptx", building.pptx(("First", ["Hello."], "Smile."), ("Second", ["Bye."], "")))
+        self.assertEqual(found.pages, 2)
+        self.assertEqual(self.text(found)["slide=1"], "First\n\nHello.\n\nNotes: Smile.")
+        self.assertEqual([(s.page, s.heading) for s in found.sections], [(1, "First"), (2, "Second")])
+
+    def test_a_workbook_is_read_by_sheet_also_after_an_empty_one(self):
+        found = reading(
+            "a.xlsx",
+            building.xlsx(
+                {"Empty": [], "Pay [2026]": [["Pay in 2026"], ["Grade", "Pay"], ["F", 46560], ["G", 50000.5]]}
+            ),
+        )
+        self.assertEqual(
+            self.text(found),
+            {"sheet=Pay (2026)": "Pay in 2026\nGrade: F; Pay: 46560\nGrade: G; Pay: 50000.5"},
+        )
+
+    def test_a_long_row_becomes_lines_that_each_begin_with_its_first_cell(self):
+        names = [f"Column {letter}" for letter in "ABCDEFGHIJ"]
+        found = reading("a.xlsx", building.xlsx({"S": [names, ["Ferry", *["long value " * 9] * 9]]}))
+        lines = found.sections[0].text.split("\n")
+        self.assertGreater(len(lines), 1)
+        self.assertTrue(all(line.startswith("Column A: Ferry; ") for line in lines), lines)
+
+    def test_csv_is_read_with_any_usual_separator(self):
+        for separator in ",;\t|":
+            data = f"port{separator}phone\nEllery{separator}01632 960118\nSennick{separator}01632 960119\n"
+            found = reading("a.csv", data)
+            self.assertEqual(found.sections[0].text.split("\n")[0], "port: Ellery; phone: 01632 960118")
+            self.assertEqual(found.sections[0].anchor, "")
+
+    def test_json_is_read_by_record(self):
+        records = [{"port": {"name": "Ellery"}, "tags": ["a", "b"]}, {"port": None, "n": 1}]
+        found = reading("a.json", json.dumps(records))
+        self.assertEqual(found.sections[0].text, "port.name: Ellery; tags: a; tags: b\n\nn: 1")
+
+    def test_html_is_read_by_heading_without_navigation_and_scripts(self):
+        page = (
+            "<html><head><title>Guide - Site</title><style>p{}</style></head><body><nav><a>Home</a></nav>"
+            "<h1>IT guide</h1><p>Hello &amp; <b>welcome</b>.<script>alert(1)</script></p><h2>Pass words</h2>"
+            "<ul><li>Long</li><li>Secret</li></ul><table><tr><th>A</th><th>B</th></tr><tr><td>x</td><td>y</td></tr>"
+            "</table><footer>Imprint</footer></body></html>"
+        )
+        found = reading("a.html", page)
+        self.assertEqual(found.title, "IT guide")
+        self.assertEqual(
+            self.text(found),
+            {"it-guide": "IT guide\n\nHello & welcome.", "pass-words": "- Long\n\n- Secret\n\nA: x; B: y"},
+        )
+
+    def test_a_page_whose_text_all_stands_in_a_navigation_is_read_all_the_same(self):
+        self.assertEqual(reading("a.html", "<nav><p>Only here.</p>").sections[0].text, "Only here.")
+
+    def test_markdown_anchors_are_those_of_github(self):
+        text = "---\ntitle: Rules\n---\n# Über *us* & you!\n\nA [link](http://x).\n\n"
+        text += "## Same\n\none\n\n## Same\n\ntwo\n"
+        found = reading("a.md", text)
+        self.assertEqual(found.title, "Rules")
+        self.assertEqual([section.anchor for section in found.sections], ["über-us--you", "same", "same-1"])
+        self.assertIn("A link.", found.sections[0].text)
+
+    def test_the_path_of_headings_leaves_out_the_title(self):
+        found = reading("a.md", "# Book\n\n## Part\n\n### Chapter\n\ntext\n")
+        self.assertEqual(found.sections[0].heading, "Part › Chapter")
+
+    def test_text_is_read_in_any_usual_encoding(self):
+        words = "Der Fährplan für Übernachtungen gilt auch für große Schiffe und ist nicht zu ändern. " * 5
+        for encoding in ("utf-8", "utf-8-sig", "utf-16", "cp1252"):
+            found = reading("a.txt", words.encode(encoding))
+            self.assertEqual(found.sections[0].text, words.strip(), encoding)
+            self.assertEqual(found.language, "german")
+
+    def test_text_of_no_known_language_is_simple(self):
+        self.assertEqual(reading("a.txt", "日本語の文書です。").language, "simple")
+
+    def test_text_comes_out_without_what_postgresql_or_a_reader_would_trip_over(self):
+        found = reading("a.txt", "one\x0btwo\r\nthree\u202efour\x1b[31m")
+        self.assertEqual(found.sections[0].text, "onetwo\nthreefour[31m")
+
+    def test_titles_that_programs_fill_in_are_not_titles(self):
+        for title in ("Microsoft Word - a.doc", "untitled", "report.docx"):
+            self.assertEqual(reading("a.pdf", building.pdf(["Text."], title=title)).title, "")

@@ -1,0 +1,50 @@
+"""Sections into passages."""
+
+import time
+
+from django.test import SimpleTestCase
+
+from ingestion.parsing.sections import Section
+from ingestion.splitting import MOST, WITH_SCRAP, passages_of
+
+SENTENCE = "The ferry leaves at nine and arrives at ten, weather permitting. "
+
+
+def contents(*texts):
+    sections = [Section(f"page={number}", number, "Heading", text) for number, text in enumerate(texts, 1)]
+    return list(passages_of(sections))
+
+
+class SplittingTests(SimpleTestCase):
+    def test_passages_carry_anchor_page_and_heading_and_stay_in_their_section(self):
+        passages = contents("Short.", "Other.")
+        found = [(passage.anchor, passage.page, passage.heading, passage.content) for passage in passages]
+        self.assertEqual(found, [("page=1", 1, "Heading", "Short."), ("page=2", 2, "Heading", "Other.")])
+
+    def test_passages_end_where_sentences_end(self):
+        for passage in contents(SENTENCE * 50):
+            self.assertTrue(passage.content.endswith("permitting."), passage.content[-30:])
+            self.assertLessEqual(len(passage.content), MOST)
+
+    def test_a_scrap_joins_its_neighbour(self):
+        passages = contents(f"{(SENTENCE * 6).strip()}\n\nA scrap.\n\n{(SENTENCE * 6).strip()}")
+        self.assertEqual([len(passage.content) > 300 for passage in passages], [True, True])
+
+    def test_rows_stay_whole(self):
+        rows = [
+            f"Port: Harbour {number}; Telephone: 01632 9601{number}; Notes: {'x' * 90}"
+            for number in range(40)
+        ]
+        lines = [line for passage in contents("\n".join(rows)) for line in passage.content.split("\n")]
+        self.assertEqual(lines, rows)
+
+    def test_nothing_is_lost_and_time_is_linear_whatever_the_text(self):
+        for text in ("x" * 500_000, "word " * 100_000, "line\n" * 100_000, SENTENCE * 5_000):
+            started = time.monotonic()
+            passages = contents(text)
+            self.assertLess(time.monotonic() - started, 5)
+            self.assertEqual("".join("".join(p.content for p in passages).split()), "".join(text.split()))
+            self.assertLessEqual(max(len(passage.content) for passage in passages), WITH_SCRAP)
+
+    def test_nothing_is_made_of_nothing(self):
+        self.assertEqual(contents("", " \n "), [])

@@ -43,7 +43,8 @@ class Answer:
     sources: Sequence[Source] = ()  # those that the reader may open now, best first
     labels: Sequence[str] = ()  # of all its sources, also of those
     run: Run | None = None
-    newest: bool = False
+    newest: bool = False  # of the conversation
+    superseded: bool = False  # the same question was answered again
 
     @property
     def place(self) -> int:
@@ -95,7 +96,7 @@ class Answer:
         return [SourceLine(number, self.source_of(label)) for number, label in enumerate(order, start=1)]
 
     def source_of(self, label: str) -> Source | None:
-        """The passage behind a citation; of several (those of a page share a label) the quoted one, or the best."""
+        """The passage behind a citation. Those of a page share a label: the quoted one, else the best."""
         same = [source for source in self.sources if source.label == label]
         return next((source for source in same if source.quotes), same[0] if same else None)
 
@@ -183,5 +184,7 @@ def exchanges_of(principal: Principal, conversation: Conversation) -> list[Excha
         if message.role == Message.Role.USER:
             exchanges.append(Exchange(message))
         elif exchanges:
+            for earlier in exchanges[-1].answers:
+                earlier.superseded = True
             exchanges[-1].answers.append(by_id[message.pk])
     return exchanges

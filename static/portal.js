@@ -83,7 +83,8 @@ function rove(bar) {
   items().forEach((item, index) => { item.tabIndex = index ? -1 : 0; });
   bar.addEventListener('keydown', event => {
     const all = items(), at = all.indexOf(document.activeElement), step = getComputedStyle(bar).direction === 'rtl' ? -1 : 1;
-    const to = { ArrowRight: at + step, ArrowLeft: at - step, Home: 0, End: all.length - 1 }[event.key];
+    const down = bar.getAttribute('role') === 'toolbar' ? { ArrowDown: at + 1, ArrowUp: at - 1 } : {};
+    const to = { ArrowRight: at + step, ArrowLeft: at - step, Home: 0, End: all.length - 1, ...down }[event.key];
     if (at < 0 || to === undefined) return;
     event.preventDefault();
     all[at].tabIndex = -1;

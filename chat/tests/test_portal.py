@@ -59,7 +59,7 @@ class PageTests(PortalCase):
     def test_a_running_answer_refreshes_the_page_and_can_be_stopped(self):
         Message.objects.filter(pk=self.answer.pk).update(state="streaming", content="")
         page = text_of(self.client.get(self.url))
-        self.assertIn('<noscript><meta http-equiv="refresh" content="2"></noscript>', page)
+        self.assertIn(f'<noscript><meta http-equiv="refresh" content="2; url={self.url}"></noscript>', page)
         self.assertIn("<title>Answering… – Carrying over leave", page)
         self.assertIn('aria-busy="true"', page)
 

@@ -15,8 +15,10 @@ INTERRUPTED = 130
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    # SIGTERM ends a command the way Ctrl-C does: through its `finally` blocks, which stop what it started.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Both end a command through its `finally` blocks, which stop what it started; SIGINT is set because
+    # shells start background jobs with it ignored.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     try:
         with database_for(sys.argv):
             execute_from_command_line(sys.argv)

@@ -30,6 +30,7 @@ ADDRESS = re.compile(r"answers at (http://\S+)")
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 ACCOUNT = re.compile(r"^  (\S+)\s+(\S+-\S+-\d+)\s", re.MULTILINE)
 START_SECONDS = 60
+IN_BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']  # as shells start background jobs
 FORGOTTEN = {  # of the environment of the tests
     "DATABASE_URL",
     "OPENAI_API_KEY",
@@ -87,7 +88,7 @@ class Site:
             **self.environment,
         }
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "up"],
+            [*IN_BACKGROUND, sys.executable, "manage.py", "up"],
             cwd=BASE,
             env={name: value for name, value in environment.items() if value is not None},
             stdin=subprocess.DEVNULL,

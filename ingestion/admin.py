@@ -43,11 +43,9 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         if self.instance.pk:
             current = audience_of(self.instance)
-            self.initial |= {
-                "everyone": current.everyone,
-                "users": list(current.user_ids),
-                "groups": list(current.group_ids),
-            }
+            self.initial["everyone"] = current.everyone
+            self.initial["users"] = list(current.user_ids)
+            self.initial["groups"] = list(current.group_ids)
 
     def clean_folder(self) -> str:
         try:
@@ -69,8 +67,8 @@ class NewDocumentForm(DocumentForm):
 
     upload = forms.FileField(label="File", allow_empty_file=True)
 
-    def clean_upload(self) -> UploadedFile:
-        upload: UploadedFile = self.cleaned_data["upload"]
+    def clean_upload(self) -> "UploadedFile[bytes]":
+        upload: UploadedFile[bytes] = self.cleaned_data["upload"]
         if (upload.size or 0) > settings.DOCUMENT_MAX_BYTES:
             limit = f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB"
             raise forms.ValidationError(f"The file is larger than {limit}.")
@@ -131,11 +129,11 @@ class DocumentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             Document.objects.filter(pk=obj.pk).update(folder=obj.folder, category=obj.category)
             set_audience(obj, form.audience())
             return
-        upload: UploadedFile = form.cleaned_data["upload"]
+        upload: UploadedFile[bytes] = form.cleaned_data["upload"]
         made = pipeline.add_document(
             upload,
             upload.name or "",
-            owner=User.objects.get(pk=request.user.pk),
+            owner=request.user if isinstance(request.user, User) else None,
             audience=form.audience(),
             folder=form.cleaned_data["folder"],
             category=form.cleaned_data["category"],

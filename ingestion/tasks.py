@@ -2,6 +2,7 @@
 
 import logging
 import time
+from datetime import UTC, datetime
 
 from asgiref.sync import async_to_sync
 from procrastinate import JobContext, RetryStrategy
@@ -16,6 +17,24 @@ logger = logging.getLogger(__name__)
 ATTEMPTS = 6
 RETRYING = RetryStrategy(max_attempts=ATTEMPTS, exponential_wait=4, retry_exceptions=[pipeline.TryAgain])
 ORPHAN_SECONDS = 86_400
+GRACE_SECONDS = 5  # between taking a job and locking its document; it takes milliseconds
+ABANDONED = """
+    SELECT job.id
+    FROM procrastinate_jobs AS job
+    WHERE job.status = 'doing'
+      AND job.task_name = %(task)s
+      AND NOT EXISTS (
+          SELECT FROM procrastinate_events AS event
+          WHERE event.job_id = job.id AND event.type = 'started'
+            AND event.at > now() - make_interval(secs => %(grace)s)
+      )
+      AND NOT EXISTS (
+          SELECT FROM pg_locks AS lock
+          WHERE lock.locktype = 'advisory' AND lock.objsubid = 2 AND lock.classid = %(key)s::bigint
+            AND lock.objid = (job.args ->> 'document_id')::bigint %% 2147483648
+            AND lock.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      )
+"""
 
 
 @app.task(name=pipeline.TASK, queue=pipeline.QUEUE, retry=RETRYING, pass_context=True)
@@ -50,16 +69,23 @@ def remove_orphans(timestamp: int) -> None:
             files.remove(name)
 
 
-def recover_stalled_jobs() -> int:
+def recover_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
     """Put the jobs of workers that died back into the queue; how many there were.
 
-    For the start of a worker; while one runs it does so itself every minute.
+    For the start of a worker; while one runs it does so itself every minute. Where no other worker can be
+    running there is no reason to wait: `grace_seconds=0`.
     """
-    return async_to_sync(_retry_stalled_jobs)()
+    return async_to_sync(_retry_stalled_jobs)(grace_seconds)
 
 
-async def _retry_stalled_jobs() -> int:
-    stalled = list(await app.job_manager.get_stalled_jobs(queue=pipeline.QUEUE))
-    for job in stalled:
-        await app.job_manager.retry_job(job)
+async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
+    # A worker's heartbeat is missed after half a minute; the lock of the document it read is free at once.
+    without_heartbeat = await app.job_manager.get_stalled_jobs(queue=pipeline.QUEUE)
+    stalled = {job.id for job in without_heartbeat if job.id is not None}
+    rows = await app.connector.execute_query_all_async(
+        ABANDONED, task=pipeline.TASK, grace=grace_seconds, key=pipeline.READING_LOCK
+    )
+    stalled |= {row["id"] for row in rows}
+    for job_id in stalled:
+        await app.job_manager.retry_job_by_id_async(job_id, retry_at=datetime.now(UTC))
     return len(stalled)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from django.test import SimpleTestCase
 
-from ingestion.parsing import process
+from ingestion.parsing import child, process
+from ingestion.parsing.sections import Limits, Section
 from ingestion.tests import building
 
 ENGLISH = (
@@ -15,10 +16,14 @@ ENGLISH = (
 
 
 def reading(name, data):
+    """What the child finds, without starting one."""
+    sent = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         path.write_bytes(data if isinstance(data, bytes) else data.encode())
-        return process.read(path, Path(name).suffix, lambda done, total: None)
+        child.read(path, Path(name).suffix, Limits(100, 100_000, 1_000_000), sent.append)
+    sections = tuple(Section(*message["section"]) for message in sent if "section" in message)
+    return process.Reading(sections=sections, **sent[-1]["done"])
 
 
 class ReadingFormatsTests(SimpleTestCase):

@@ -105,6 +105,24 @@ class WorkerTests(MediaMixin, TransactionTestCase):
         work()
         self.assertEqual((self.status(document), Passage.objects.count()), (("ready", 1), 1))
 
+    def test_a_job_is_taken_up_as_soon_as_nobody_reads_its_document(self):
+        document = self.add(read=False)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id"
+            )  # with a fresh heartbeat
+            cursor.execute(
+                "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", [cursor.fetchone()[0]]
+            )
+            self.assertEqual(tasks.recover_stalled_jobs(), 0)
+            cursor.execute("UPDATE procrastinate_events SET at = now() - interval '6 seconds'")
+            cursor.execute("SELECT pg_advisory_lock(%s, %s)", [pipeline.READING_LOCK, document.pk])
+            self.assertEqual(tasks.recover_stalled_jobs(), 0)
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [pipeline.READING_LOCK, document.pk])
+            self.assertEqual(tasks.recover_stalled_jobs(), 1)
+        work()
+        self.assertEqual(self.status(document), ("ready", 1))
+
     def test_two_who_read_the_same_document_do_it_once(self):
         document = self.add(read=False)
         with mock.patch.object(pipeline.reading, "read", wraps=pipeline.reading.read) as read:

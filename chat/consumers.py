@@ -21,8 +21,8 @@ from history.models import Conversation
 
 from . import runs
 from .errors import Refused
-from .events import TERMINAL, Event
-from .fragments import ended, new_exchange, place_of_run
+from .events import TERMINAL, ContextReady, Event
+from .fragments import ended, labels_of_run, new_exchange, place_of_run
 from .requests import ChatRequest
 from .sending import key_of
 from .transcript import Transcript, frame
@@ -153,6 +153,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             while (batch := await _available(queue)) is not None:
                 messages: list[Json] = []
                 for seq, event in batch:
+                    if isinstance(event, ContextReady):
+                        transcript.labels = await in_database(labels_of_run, self.principal, run_id)
                     added = transcript.add(seq, event)
                     messages += added if seq > after else []
                 if not told:

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.template.loader import render_to_string
 
 from chatsite.accounts.principals import Principal
-from history.models import Conversation, Message
+from history.models import Conversation, Message, Source
 
 from .models import Run
 from .threads import Answer, Exchange, answers_of
@@ -18,6 +18,12 @@ def place_of_run(principal: Principal, conversation_id: UUID, run_id: UUID) -> i
     """The position of the answer that a run writes; None where it is not in the caller's conversation."""
     rows = Run.objects.owned_by(principal).filter(pk=run_id, conversation=conversation_id)
     return rows.values_list("answer__position", flat=True).first()
+
+
+def labels_of_run(principal: Principal, run_id: UUID) -> list[str]:
+    """What the caller's answer may cite, whether the source can still be opened or not."""
+    answers = Run.objects.owned_by(principal).filter(pk=run_id).values("answer")
+    return list(Source.objects.filter(message__in=answers).values_list("label", flat=True).order_by("rank"))
 
 
 def new_exchange(principal: Principal, run_id: UUID) -> str:

@@ -164,7 +164,13 @@ class Panel:
 
     @property
     def thoughts(self) -> list[Step]:
-        return [step(thought) for thought in self.answer.message.thoughts]
+        """The steps; where they repeat earlier answers, sources that are gone have no names there either."""
+        conversation = self.answer.message.conversation_id
+        messages = Message.objects.filter(conversation=conversation).exclude(citations=[])
+        cited = {label for labels in messages.values_list("citations", flat=True) for label in labels}
+        sources = Source.objects.visible_to(self.principal).filter(message__conversation=conversation)
+        gone = cited - set(sources.values_list("label", flat=True).order_by())
+        return [step(thought, gone) for thought in self.answer.message.thoughts]
 
     @property
     def support(self) -> list[tuple[Source, int]]:

@@ -38,6 +38,7 @@ ATTRIBUTES = {
     "span": {"class"},
     "div": {"class", "tabindex", "role", "aria-label"},
     "ol": {"start"},
+    "pre": {"tabindex"},
     "th": {"scope"},
 }
 
@@ -181,6 +182,11 @@ def _render_table_close(*_: Any) -> str:
     return "</table></div>\n"
 
 
+def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    """Long lines scroll; the keyboard can reach them."""
+    return f'<pre tabindex="0"><code>{html.escape(tokens[index].content)}</code></pre>\n'
+
+
 def _render_th(*_: Any) -> str:
     return '<th scope="col">'
 
@@ -199,6 +205,7 @@ def _parser() -> MarkdownIt:
         "table_open": _render_table,
         "table_close": _render_table_close,
         "th_open": _render_th,
+        "fence": _render_fence,
     }.items():
         parser.add_render_rule(name, rule)
     return parser

@@ -9,6 +9,8 @@ from django.db.models import Exists, OuterRef, Q
 from chatsite.accounts.principals import Principal
 from history.models import Conversation, Message
 
+from .rendering import BRACKETS
+
 PER_PAGE = 30
 QUERY_LENGTH = 200
 AROUND = 90  # characters shown on either side of a hit
@@ -56,9 +58,15 @@ def _texts(ids: list[UUID], query: str) -> dict[UUID, Excerpt]:
     hits = Message.objects.filter(conversation__in=ids, content__icontains=query)
     first = hits.order_by("conversation_id", "position").distinct("conversation_id")
     return {
-        message.conversation_id: excerpt(message.content, query)
-        for message in first.only("conversation_id", "content")
+        message.conversation_id: excerpt(without_citations(message), query)
+        for message in first.only("conversation_id", "content", "citations")
     }
+
+
+def without_citations(message: Message) -> str:
+    """The text without the names of its sources, which the reader may have lost the right to open."""
+    cited = set(message.citations)
+    return BRACKETS.sub(lambda match: "" if match[1] in cited else match[0], message.content)
 
 
 def excerpt(text: str, query: str, *, whole: bool = False) -> Excerpt:

@@ -2,7 +2,7 @@
 
 import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +18,13 @@ class Step:
     facts: list[str]
 
 
-def step(thought: Mapping[str, Any]) -> Step:
-    """A thought as text: the description in items, its properties in short facts."""
+def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
+    """A thought as text: description in items, properties as facts; labels in `gone` lose their names."""
     description = thought.get("description")
     values = description if isinstance(description, list) else [description] if description else []
     props = (thought.get("props") or {}).items()
     facts = [f"{name.replace('_', ' ')}: {YES_NO.get(str(value), value)}" for name, value in props]
-    return Step(str(thought.get("title", "")), [spoken(value) for value in values], facts)
+    return Step(str(thought.get("title", "")), [_without(spoken(value), gone) for value in values], facts)
 
 
 def spoken(value: Any) -> str:
@@ -38,3 +38,9 @@ def spoken(value: Any) -> str:
         return f"{message['role']}:\n{message['content']}"
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
         return value
+
+
+def _without(text: str, gone: Collection[str]) -> str:
+    for label in gone:
+        text = text.replace(f"[{label}]", "[a source you can no longer open]")
+    return text

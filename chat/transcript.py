@@ -9,6 +9,7 @@ either all of an event or nothing of it. Messages are
 - `{"type": "title", "title"}`: of the conversation.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from .events import ContextReady, Event, MessageDone, Searching, SourceView, Started, TextDelta, TitleChanged
@@ -26,6 +27,7 @@ class Transcript:
         self.seq = 0
         self.blocks: list[str] = []
         self.text = ""
+        self.labels: Sequence[str] = ()  # of all the answer's sources, also of those that are gone
         self._renderer = BlockRenderer(Citations(place))
         self._shown = ""  # the tail as the reader has it
         self._status: Json | None = None
@@ -67,9 +69,10 @@ class Transcript:
         return frame(self.seq, messages)
 
     def _name(self, sources: tuple[SourceView, ...]) -> None:
-        chips = {
+        named = {
             source.label: Chip(name_of(source.title, source.label, source.heading)) for source in sources
         }
+        chips = dict.fromkeys(self.labels, Chip()) | named
         self._renderer = BlockRenderer(Citations(self.place, chips))
 
     def _tell(self, state: str, text: str) -> list[Json]:

@@ -21,6 +21,7 @@ from chat.tests.test_transcript import Reader
 from chatsite.database import in_database
 from history import recording
 from history.models import Message
+from ingestion.acl import Audience, set_audience
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 APPLICATION = AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
@@ -34,7 +35,7 @@ class ConsumerTests(TransactionTestCase):
         self.user = make_user("asker")
         self.principal = command_principal(self.user)
         self.conversation = recording.open_conversation(self.principal)
-        make_document("guide.md", everyone=True)
+        self.document = make_document("guide.md", everyone=True)
 
     def cookie(self, user):
         client = Client()
@@ -123,6 +124,21 @@ class ConsumerTests(TransactionTestCase):
             reader, done = await self.until_done(second)
         self.assertEqual(done["state"], "complete")
         self.assertIn("".join(words).strip(), "\n".join(reader.blocks))
+        await second.disconnect()
+
+    async def test_a_source_that_is_gone_has_no_name_in_what_still_comes(self):
+        with use_model(ScriptedModel(words=["Five days [guide.md].\n\n", *["a "] * 60], pause=0.01)):
+            accepted = await self.begun()
+            first = await self.opened()
+            await first.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
+            await first.receive_json_from(10)
+            await in_database(set_audience, self.document, Audience())
+            second = await self.opened()
+            await second.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
+            reader, done = await self.until_done(second)
+        self.assertIn("cite gone", reader.blocks[0])
+        self.assertNotIn("guide", json.dumps([reader.blocks, done]).lower())
+        await first.disconnect()
         await second.disconnect()
 
     async def test_stop_ends_the_answer_and_keeps_what_came(self):

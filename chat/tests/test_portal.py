@@ -205,6 +205,9 @@ class SearchTests(PortalCase):
         self.assertIn('<span class="hit">Carrying</span>', text_of(self.client.get("/search/?q=carrying")))
         self.assertIn('<span class="hit">Five days</span>', text_of(self.client.get("/search/?q=five+days")))
 
+    def test_an_excerpt_names_no_source(self):
+        self.assertNotIn("guide.md", text_of(self.client.get("/search/?q=five+days")))
+
     def test_signs_of_patterns_are_only_signs(self):
         self.assertIn("No conversation has these words", text_of(self.client.get("/search/?q=%25")))
         self.assertIn("No conversation has these words", text_of(self.client.get("/search/?q=C_rrying")))
@@ -247,7 +250,11 @@ class PanelTests(PortalCase):
         self.assertEqual(self.client.get(f"{self.url}source/1.r1/").status_code, 404)
 
     def test_nor_does_a_deleted_document(self):
+        thoughts = [{"title": "Prompt", "description": [f"Five days [{LABEL}]."], "props": None}]
+        Message.objects.filter(pk=self.answer.pk).update(thoughts=thoughts)
+        self.assertIn(LABEL, text_of(self.client.get(f"{self.url}?source=1.1&view=thoughts")))
         self.document.delete()
+        self.assertNotIn(LABEL, text_of(self.client.get(f"{self.url}?source=1.1&view=thoughts")))
         page = text_of(self.client.get(f"{self.url}?source=1.1"))
         self.assertIn("cite gone", page)
         self.assertNotIn("Leave guide", page)

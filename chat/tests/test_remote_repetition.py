@@ -1,29 +1,24 @@
-"""When the remote model asks again, when it leaves, and what it asks beside the answer."""
+"""When the remote model asks again, and when it leaves."""
 
 import asyncio
 from contextlib import aclosing
-from unittest import mock
 
-from django.test import SimpleTestCase, override_settings
+from django.test import override_settings
 
-from chat.llm import Prompt, Text, remote, side_texts
+from chat.llm import Prompt, Text
 from chat.llm.connections import connection
 from chat.llm.remote import RemoteModel
-from chat.requests import Turn
-from chat.tests.upstream_case import PROMPT, FakeServerTestCase
+from chat.tests.upstream_case import PROMPT, TURNS, FakeServerTestCase
 from chat.tests.upstream_faults import (
-    FAULTS,
     OVERFLOWS,
     answer,
-    completion,
+    chunk,
     event,
     limited,
     raw,
     refused_parameter,
     status,
 )
-
-TURNS = (Turn("user", "Leave?"), Turn("assistant", "Yes."), Turn("user", "Pay?"), Turn("assistant", "No."))
 
 
 class RepetitionTests(FakeServerTestCase):
@@ -145,134 +140,26 @@ class LeavingTests(FakeServerTestCase):
         self.assertTrue(await asyncio.to_thread(self.fake.streams[0].closed.wait, 1))
         await connection().client.close()
 
+    def test_a_kept_connection_that_the_server_has_closed_is_not_used_again(self):
+        data = chunk("Five days.") + chunk(reason="stop") + b"data: [DONE]\n\n"
+
+        async def keep(exchange):
+            head = (
+                f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {len(data)}\r\n\r\n"
+            )
+            await exchange.send(head.encode() + data)  # and the fake closes, which it had not said
+
+        async def thrice():
+            for _ in range(3):
+                await self.read_all(RemoteModel())
+                await asyncio.sleep(0.05)
+            await connection().client.close()
+
+        self.fake.script(keep, keep, keep)
+        asyncio.run(thrice())
+        self.assertEqual(len(self.fake.streams), 3)
+
     @override_settings(ANSWER_IDLE_SECONDS=0.3)
     def test_the_socket_closes_after_a_deadline(self):
         self.ask("stall")
         self.assertTrue(self.fake.streams[0].closed.wait(1))
-
-
-class SideCallTests(FakeServerTestCase):
-    """Search query, follow-ups and title: wanted, never needed."""
-
-    def call(self, name, *values, answered):
-        self.fake.side = lambda request: answered
-
-        async def called():
-            try:
-                return await getattr(RemoteModel(), name)(*values)
-            finally:
-                await connection().client.close()
-
-        return asyncio.run(called())
-
-    def test_a_search_query_takes_the_conversation_along(self):
-        query = self.call("search_query", "And there?", TURNS, answered=completion('"leave in Japan"'))
-        self.assertEqual(query, "leave in Japan")
-        roles = [message["role"] for message in self.fake.requests[0].body["messages"]]
-        self.assertEqual(roles, ["system", "user", "assistant", "user", "assistant", "user"])
-
-    def test_a_first_question_is_its_own_search_query(self):
-        self.assertEqual(self.call("search_query", "Leave?", (), answered=completion("x")), "Leave?")
-        self.assertEqual(self.fake.requests, [])
-
-    def test_title_and_followups_are_cleaned(self):
-        self.assertEqual(
-            self.call("title", "Leave?", answered=completion('Title: "Leave days."')), "Leave days"
-        )
-        found = self.call("followups", PROMPT, "Five.", answered=completion("1. How many days?\n2) Why?"))
-        self.assertEqual(found, ["Why?"])
-
-    def test_every_failure_gives_nothing_and_is_no_error(self):
-        faults = [
-            "silent",
-            "reset_at_once",
-            "html",
-            "redirect",
-            "unauthorised",
-            "error_500",
-            "rate_limited_short",
-        ]
-        odd = [
-            status(200, value)
-            for value in (
-                {},
-                [],
-                {"choices": []},
-                {"choices": None},
-                {"choices": [{"message": None}]},
-                "x",
-                7,
-            )
-        ]
-        odd += [status(200, b"{broken"), completion(None), completion(["a"]), completion(7), completion("")]
-        with mock.patch.object(remote, "SIDE_SECONDS", 0.2):
-            for answered in [*(FAULTS[name] for name in faults), *odd]:
-                self.fake.requests.clear()
-                self.fake.side = lambda request, answered=answered: answered
-                self.assertEqual(asyncio.run(self.call_all()), ["Leave", [], "Why?"])
-                self.assertEqual(len(self.fake.requests), 3)
-
-    async def call_all(self):
-        model = RemoteModel()
-        calls = model.title("Leave?"), model.followups(PROMPT, "Five."), model.search_query("Why?", TURNS)
-        found = await asyncio.gather(*calls)
-        await connection().client.close()
-        return found
-
-    def test_nothing_that_cannot_be_stored_comes_back(self):
-        text = self.call("title", "Leave?", answered=completion("A\x00b"))
-        self.assertEqual(text, "A\ufffdb")
-        broken = status(200, b'{"choices": [{"message": {"content": "A \\ud83d"}}]}')
-        self.call("title", "Leave?", answered=broken).encode()
-
-    def test_a_member_that_the_model_refuses_is_left_out(self):
-        async def behave(exchange):
-            refused = "max_tokens" in exchange.request.body
-            await (refused_parameter("max_tokens") if refused else completion("Leave days"))(exchange)
-
-        self.assertEqual(self.call("title", "Leave?", answered=behave), "Leave days")
-        self.assertEqual(len(self.fake.requests), 2)
-
-
-class SideTextTests(SimpleTestCase):
-    def test_reasoning_is_left_out(self):
-        for text in (
-            "<think>Hm.\nA title?</think>\n\nLeave days",
-            "Hm.</think>Leave days",
-            "<thinking>Hm</thinking> Leave days",
-        ):
-            self.assertEqual(side_texts.title(text), "Leave days")
-        self.assertEqual(side_texts.title("<think>Hm, and then the tokens were"), "")
-        self.assertEqual(side_texts.followups("<think>Is it?</think>Why?", ()), ["Why?"])
-
-    def test_titles_lose_their_wrapping(self):
-        for text in (
-            "**Leave days**",
-            "# Leave days",
-            "“Leave days.”",
-            "\n\nTitle: Leave  days\nMore",
-            "`Leave days`",
-        ):
-            self.assertEqual(side_texts.title(text), "Leave days")
-        self.assertEqual(side_texts.title("  \n "), "")
-
-    def test_what_is_no_title_is_replaced_by_the_question(self):
-        for text in ("word " * 11, "x" * 61, "Here is the revised sentence:"):
-            self.assertEqual(side_texts.title(text), "")
-        self.assertEqual(side_texts.title_of("how many\ndays?"), "How many days")
-        self.assertEqual(side_texts.title_of("word " * 100), "W" + ("word " * 12).strip()[1:] + "…")
-        self.assertEqual(side_texts.title_of("为" * 100), "为" * 60 + "…")
-
-    def test_a_search_query_is_one_line(self):
-        self.assertEqual(side_texts.search_query('Search query: "leave Japan"\nBecause…'), "leave Japan")
-        self.assertEqual(side_texts.search_query("2026 budget"), "2026 budget")
-
-    def test_followups_are_questions_without_numbers(self):
-        text = '- Why?\n2. "How much?"\n(3) **Who?**\n10) When?'
-        self.assertEqual(side_texts.followups(text, ()), ["Why?", "How much?", "Who?"])
-        self.assertEqual(side_texts.followups("2026 budget: how much?", ()), ["2026 budget: how much?"])
-        self.assertEqual(side_texts.followups("为什么？\nلماذا؟", ()), ["为什么？", "لماذا؟"])
-
-    def test_followups_leave_out_statements_repetitions_and_what_was_asked(self):
-        text = f"Here are three:\nWhy?\nwhy?\nLEAVE?\n{'long ' * 50}?"
-        self.assertEqual(side_texts.followups(text, ("Leave?",)), ["Why?"])

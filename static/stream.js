@@ -196,7 +196,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       answer.replaceWith(document.adoptNode(now));
       take(now);
       enliven(now);
-      if (!now.hasAttribute('aria-busy')) { say('Answer complete.'); finish(); }
+      if (!now.hasAttribute('aria-busy')) { acts.title({ title: $('.bar h1', fresh).textContent }); say('Answer complete.'); finish(); }
     } catch { /* the next round may succeed */ }
   }
   addEventListener('online', () => { tries = 0; connect(); });

@@ -12,7 +12,7 @@ Message = MutableMapping[str, Any]
 async def lifespan(
     scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
 ) -> None:
-    """The ASGI lifespan protocol. At the end, answers that are still being written are kept as interrupted."""
+    """The ASGI lifespan protocol. At the end, answers still being written are kept as interrupted."""
     housekeeping: asyncio.Task[None] | None = None
     while True:
         message = await receive()

@@ -1,4 +1,4 @@
-"""Settings. Everything an operator may change is read from the environment; docs/configuration.md lists it."""
+"""Settings. All that an operator may change is read from the environment; docs/configuration.md lists it."""
 
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ TEMPLATES: list[dict[str, Any]] = [
     },
 ]
 
-# --- Database ---------------------------------------------------------------------------------------------------
+# --- Database ---
 
 EMBEDDED_DATABASE = not environment.text("DATABASE_URL")
 DATABASE_THREADS = environment.whole("CHATSITE_DATABASE_THREADS", 8, least=1)
@@ -85,11 +85,12 @@ DATABASES["default"]["OPTIONS"] |= {
     "pool": {"min_size": 1, "max_size": DATABASE_THREADS + 12, "timeout": 3},
     "application_name": "chatsite",
     "connect_timeout": 5,
-    "options": "-c statement_timeout=20s -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s -c jit=off",
+    "options": "-c statement_timeout=20s -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s"
+    " -c jit=off",
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- Accounts ---------------------------------------------------------------------------------------------------
+# --- Accounts ---
 
 AUTH_USER_MODEL = "accounts.User"
 LOGIN_URL = "accounts:sign-in"
@@ -125,7 +126,7 @@ REST_FRAMEWORK = {
     "COERCE_DECIMAL_TO_STRING": False,
 }
 
-# --- Files ------------------------------------------------------------------------------------------------------
+# --- Files ---
 
 MEDIA_ROOT = environment.path("CHATSITE_MEDIA_ROOT", DATA_DIR / "files")
 STATIC_URL = "/static/"
@@ -142,7 +143,7 @@ BODY_LIMIT = 1_000_000  # bytes of a request's body on every URL but those of th
 UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
 UPLOAD_PATHS = (r"^/documents/add/$", r"^/admin/ingestion/document/")
 
-# --- Reading documents ------------------------------------------------------------------------------------------
+# --- Reading documents ---
 
 DOCUMENT_MAX_BYTES = environment.whole("CHATSITE_DOCUMENT_MAX_BYTES", 100_000_000, least=1)
 DOCUMENT_MAX_PAGES = environment.whole("CHATSITE_DOCUMENT_MAX_PAGES", 5_000, least=1)
@@ -151,7 +152,7 @@ DOCUMENT_MAX_UNPACKED_BYTES = environment.whole("CHATSITE_DOCUMENT_MAX_UNPACKED_
 READING_SECONDS = environment.number("CHATSITE_READING_SECONDS", 300, least=1)
 READING_MEMORY_BYTES = environment.whole("CHATSITE_READING_MEMORY_BYTES", 2_000_000_000, least=200_000_000)
 
-# --- Models -----------------------------------------------------------------------------------------------------
+# --- Models ---
 
 OPENAI_API_KEY = environment.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL")
@@ -160,7 +161,7 @@ CHAT_BACKEND = "chat.llm.remote.RemoteModel" if CHAT_MODEL else "chat.llm.quotin
 EMBEDDING_MODEL = environment.text("EMBEDDING_MODEL")
 EMBEDDING_DIMENSIONS = environment.whole("EMBEDDING_DIMENSIONS", 256, least=1)
 
-# --- Answers ----------------------------------------------------------------------------------------------------
+# --- Answers ---
 
 MESSAGE_MAX_CHARACTERS = 32_000
 ANSWER_MAX_CHARACTERS = environment.whole("CHATSITE_ANSWER_MAX_CHARACTERS", 200_000, least=1)
@@ -172,7 +173,7 @@ JOURNAL_FLUSH_SECONDS = environment.number("CHATSITE_JOURNAL_FLUSH_SECONDS", 0.2
 LEASE_SECONDS = environment.number("CHATSITE_LEASE_SECONDS", 10, least=1)
 QUOTING_WORDS_PER_SECOND = environment.number("CHATSITE_QUOTING_WORDS_PER_SECOND", 60, least=1)
 
-# --- Channels ---------------------------------------------------------------------------------------------------
+# --- Channels ---
 
 REDIS_URL = environment.text("REDIS_URL")
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
@@ -181,7 +182,7 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
 }
 
-# --- Language, time, logs ---------------------------------------------------------------------------------------
+# --- Language, time, logs ---
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from chatsite.accounts.principals import Principal
-from ingestion.embedding import WordLlamaEmbedder, active_space, embedder
+from ingestion.embedding import active_space, embedder, is_built_in
 from ingestion.fusion import Candidate, FoundBy, Mode, Ranked, VectorTrust, rank
 from ingestion.indexing import vector_text
 from ingestion.labels import Uniqueness, cleaned_label, identifier_range, source_name
@@ -129,7 +129,7 @@ def _plan() -> str:
 
 
 def _trust(query: str) -> VectorTrust:
-    if not isinstance(embedder(), WordLlamaEmbedder):
+    if not is_built_in():
         return CONFIGURED_TRUST
     return NO_TRUST if has_unspaced_script(query) else BUILT_IN_TRUST
 

@@ -71,11 +71,15 @@ class QuotingModel:
         """Headings of the passages that the answer does not cite, as questions."""
         questions: list[str] = []
         for source in prompt.sources:
-            heading = _CAPTION.sub("", source.heading).strip()
-            question = f"What does “{source.title}” say about {heading[:1].lower()}{heading[1:]}?"
-            if not heading or f"[{source.label}]" in answer or heading == source.title:
-                continue
-            if question not in questions and question != prompt.question:
+            heading = _CAPTION.sub("", source.heading.rpartition("›")[2]).strip()
+            question = f"What does “{source.title}” say about “{heading}”?"
+            known = questions + [turn.content for turn in prompt.earlier] + [prompt.question]
+            if (
+                heading
+                and heading != source.title
+                and f"[{source.label}]" not in answer
+                and question not in known
+            ):
                 questions.append(question)
         return questions[:FOLLOWUPS]
 

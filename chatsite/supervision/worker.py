@@ -12,7 +12,9 @@ django.setup(set_prefix=False)
 from procrastinate.contrib.django import app  # noqa: E402
 from procrastinate.contrib.django.django_connector import DjangoConnector  # noqa: E402
 
+from chatsite.database import release_connection  # noqa: E402
 from chatsite.supervision.lifeline import die_with  # noqa: E402
+from ingestion.tasks import recover_stalled_jobs  # noqa: E402
 
 GRACE_SECONDS = 2  # what is still being read then is read again by the next worker
 
@@ -21,6 +23,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--parent", type=int, required=True)
     die_with(parser.parse_args().parent)
+    recover_stalled_jobs()  # what a killed worker left
+    release_connection()
     asyncio.run(work())
 
 

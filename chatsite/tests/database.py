@@ -1,4 +1,4 @@
-"""Pytest plugin, loaded before the settings: tests use a PostgreSQL of their own, embedded unless DATABASE_URL is set."""
+"""Pytest plugin, loaded before the settings: tests use a PostgreSQL of their own."""
 
 import atexit
 import os

@@ -17,10 +17,18 @@ from typing import Any, BinaryIO
 from . import markup, office, pdf, plain, slides, web
 from .formats import FORMATS
 from .language import language_of
-from .sections import TITLE_CHARACTERS, Contents, Limits, Section, Unreadable, clean, one_line
+from .sections import (
+    TITLE_CHARACTERS,
+    TOO_MUCH_MEMORY,
+    Contents,
+    Limits,
+    Section,
+    Unreadable,
+    clean,
+    one_line,
+)
 from .sniffing import DAMAGED, check
 
-TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed."
 NO_TEXT = "No text was found in the file."
 PROGRESS_SECONDS = 0.2
 LANGUAGE_SAMPLE = 60_000

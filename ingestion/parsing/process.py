@@ -18,8 +18,7 @@ from typing import IO
 
 from django.conf import settings
 
-from .child import TOO_MUCH_MEMORY
-from .sections import Section, Unreadable
+from .sections import TOO_MUCH_MEMORY, Section, Unreadable
 from .sniffing import DAMAGED
 
 TOO_SLOW = "Reading took longer than is allowed ({seconds:g} s)."

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 ROW_CHARACTERS = 450  # a longer row of a table becomes several lines, each naming the row again
 ANCHOR_CHARACTERS = 200
 HEADING_CHARACTERS = 300
+TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed."
 TITLE_CHARACTERS = 200
 # Control characters but tab and newline, lone surrogates, and marks that turn the writing direction.
 UNWANTED = re.compile(

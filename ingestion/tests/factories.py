@@ -1,4 +1,4 @@
-"""Accounts and documents for tests, written as the pipeline writes them, without files and child processes."""
+"""Accounts and documents for tests, written as the pipeline writes them, without files and processes."""
 
 from itertools import count
 

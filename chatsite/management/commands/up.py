@@ -1,6 +1,7 @@
 """`manage.py up`: the whole site with one command."""
 
 import contextlib
+import fcntl
 import os
 import socket
 import sys
@@ -15,6 +16,7 @@ from django.core import checks
 from django.core.management.base import BaseCommand
 from django.db import connections
 
+from chat import runs
 from chatsite import embedded, environment
 from chatsite.checks import Tags
 from chatsite.demo import create_demo, demo_accounts
@@ -41,7 +43,7 @@ class Command(BaseCommand):
             static.collect()
             gate, opener = os.pipe()
             children.add(_web_servers(options["web_workers"], listener.fileno(), gate))
-            with _database(), contextlib.closing(children):
+            with _alone(), _database(), contextlib.closing(children):
                 _prepare()
                 os.close(opener)  # the web servers have loaded meanwhile, and serve from now on
                 wait_until_ready(children, *address.reachable(listener))
@@ -65,6 +67,20 @@ class Command(BaseCommand):
 
 
 @contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """With the embedded database one site uses a data directory; the kernel forgets it with the process."""
+    with (settings.DATA_DIR / "up.lock").open("ab") as lock:
+        if settings.EMBEDDED_DATABASE:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise StartRefused(
+                    f"Another site is running with the data directory {settings.DATA_DIR}."
+                ) from None
+        yield
+
+
+@contextlib.contextmanager
 def _database() -> Iterator[None]:
     if settings.EMBEDDED_DATABASE:
         with embedded.running(settings.DATA_DIR):
@@ -81,8 +97,11 @@ def _prepare() -> None:
     """Everything that only one start at a time may do."""
     with schema.alone(_database_parameters()):
         schema.migrate()
-        if settings.EMBEDDED_DATABASE and settings.DEMO:
-            create_demo()
+        if settings.EMBEDDED_DATABASE:
+            # Only this start uses the embedded database: whatever is unfinished there, its writer is dead.
+            runs.expire_all()
+            if settings.DEMO:
+                create_demo()
 
 
 def _web_servers(number: int, listener: int, gate: int) -> list[Child]:

@@ -1,0 +1,212 @@
+"""Answers on the server that `make run` uses, over sockets: leaving, returning, stopping, killing."""
+
+import json
+import re
+import shutil
+import signal
+import socket
+import time
+
+import pytest
+
+from chatsite.tests.conftest import wait_for_documents
+from chatsite.tests.server import Site, temporary_folder
+
+pytestmark = pytest.mark.server
+
+QUESTION = "When must carried days of leave be used?"
+
+
+def ask(session, text, conversation=None, **headers):
+    body = {"messages": [{"role": "user", "content": text}], "session_state": conversation}
+    answer = session.request(
+        "POST", "/chat", json.dumps(body).encode(), {"Content-Type": "application/json"} | headers, timeout=30
+    )
+    return answer.json()
+
+
+def begin_stream(session, text=QUESTION, conversation=None):
+    """An open stream of which the first chunk was read: connection, response, conversation."""
+    body = {"messages": [{"role": "user", "content": text}], "session_state": conversation}
+    connection, response = session.stream(
+        "POST", "/chat/stream", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    first = json.loads(response.readline())
+    return connection, response, first["session_state"]
+
+
+def read_deltas(response, count):
+    return "".join(json.loads(response.readline())["delta"]["content"] or "" for _ in range(count))
+
+
+def page_when(session, conversation, state, seconds=20):
+    """The page as soon as its last answer is in this state."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        page = session.get(f"/c/{conversation}/").text
+        if f'data-state="{state}"' in page:
+            return page
+        time.sleep(0.1)
+    raise AssertionError(f"No answer became {state}.")
+
+
+def test_a_stream_arrives_piece_by_piece(slow_site):
+    session = slow_site.sign_in("employee")
+    connection, response, _ = begin_stream(session)
+    arrivals = []
+    while line := response.readline():
+        assert line.endswith(b"\n")
+        json.loads(line)
+        arrivals.append(time.monotonic())
+    connection.close()
+    assert response.headers["Content-Type"] == "application/json-lines"
+    assert response.headers["Transfer-Encoding"] == "chunked"
+    assert arrivals[-1] - arrivals[0] > 1, "the pieces came all at once"
+
+
+def test_a_closed_connection_costs_neither_the_question_nor_the_answer(slow_site):
+    session = slow_site.sign_in("employee")
+    connection, response, conversation = begin_stream(session)
+    read_deltas(response, 3)
+    connection.sock.shutdown(socket.SHUT_RDWR)
+    connection.close()
+    page = page_when(session, conversation, "complete")
+    assert QUESTION in page
+    assert "31 March" in page
+
+
+def test_a_connection_reset_before_the_first_byte_costs_nothing_either(slow_site):
+    session = slow_site.sign_in("employee")
+    key = f"reset-{time.time()}"
+    body = json.dumps({"messages": [{"role": "user", "content": QUESTION}], "session_state": None}).encode()
+    raw = session.socket()
+    headers = session.headers(
+        {"Content-Type": "application/json", "Content-Length": str(len(body)), "Idempotency-Key": key}
+    )
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    raw.sendall(f"POST /chat/stream HTTP/1.1\r\n{head}\r\n".encode() + body)
+    time.sleep(0.3)
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+    raw.close()
+    answer = ask(session, QUESTION, **{"Idempotency-Key": key})
+    assert "31 March" in answer["message"]["content"]
+    page = page_when(session, answer["session_state"], "complete")
+    assert page.count('class="exchange"') == 1
+
+
+def test_two_readers_see_the_same_text(slow_site):
+    session = slow_site.sign_in("employee")
+    connection, response, conversation = begin_stream(session)
+    run = run_of(session, conversation)
+    with (
+        session.websocket(f"/ws/c/{conversation}/") as one,
+        session.websocket(f"/ws/c/{conversation}/") as two,
+    ):
+        for reader in (one, two):
+            reader.send(json.dumps({"type": "follow", "run": run, "after": 0}))
+        ends = [read_to_the_end(one), read_to_the_end(two)]
+    streamed = "".join(json.loads(line).get("delta", {}).get("content") or "" for line in response)
+    connection.close()
+    assert ends[0] == ends[1]
+    assert "31 March" in streamed
+
+
+def run_of(session, conversation):
+    page = session.get(f"/c/{conversation}/").text
+    return page.split('data-run="')[1].split('"')[0]
+
+
+def read_to_the_end(websocket):
+    """Types of messages, and the last of them."""
+    while True:
+        message = json.loads(websocket.recv(timeout=20))
+        for part in message.get("messages", [message]):
+            if part.get("type") == "done":
+                return part
+
+
+def test_a_stop_over_the_socket_ends_the_answer_at_once(slow_site):
+    session = slow_site.sign_in("employee")
+    connection, response, conversation = begin_stream(session)
+    read_deltas(response, 4)
+    with session.websocket(f"/ws/c/{conversation}/") as websocket:
+        asked = time.monotonic()
+        websocket.send(json.dumps({"type": "stop", "run": run_of(session, conversation)}))
+        rest = response.read()
+        took = time.monotonic() - asked
+    connection.close()
+    assert took < 1, f"the stream ended {took:.2f} s after the stop"
+    assert b"error" not in rest
+    page_when(session, conversation, "stopped")
+
+
+def test_signing_out_ends_an_open_stream_within_two_seconds(slow_site):
+    session = slow_site.sign_in("employee")
+    connection, response, conversation = begin_stream(session)
+    read_deltas(response, 2)
+    signed_out = session.post("/accounts/sign-out/", {"csrfmiddlewaretoken": session.cookies["csrftoken"]})
+    assert signed_out.status == 302
+    began = time.monotonic()
+    rest = response.read()
+    connection.close()
+    assert time.monotonic() - began < 2
+    assert b"error" in rest.splitlines()[-1]
+    # The answer itself is the site's, and was written to its end.
+    assert "31 March" in page_when(slow_site.sign_in("employee"), conversation, "complete")
+
+
+def test_a_reader_that_never_reads_costs_the_answer_nothing(slow_site):
+    session = slow_site.sign_in("employee")
+    connection, _, conversation = begin_stream(session)
+    page_when(session, conversation, "complete")
+    connection.close()
+
+
+def test_killing_the_web_process_keeps_question_and_text_and_marks_the_answer(slow_site):
+    session = slow_site.sign_in("employee")
+    connection, response, conversation = begin_stream(session)
+    seen = read_deltas(response, 12)
+    time.sleep(0.6)  # a flush
+    slow_site.kill_web()
+    connection.close()
+    slow_site.wait_until_ready()
+    page = page_when(session, conversation, "interrupted")
+    assert QUESTION in page
+    assert "The answer was interrupted. What had arrived is kept." in page
+    assert seen.split("> ")[0].split()[0] in page
+    assert "again" in page
+    # And the way to retry works.
+    path = re.search(r'action="(/c/[^"]+/again)"', page).group(1)
+    again = session.post(path, {"csrfmiddlewaretoken": session.cookies["csrftoken"]})
+    assert again.status == 303
+    assert "31 March" in page_when(session, conversation, "complete")
+    assert "interrupted" in session.get(f"/c/{conversation}/").text
+
+
+def test_an_orderly_stop_in_mid_answer_marks_it_and_the_next_start_has_it():
+    folder = temporary_folder()
+    try:
+        with Site(folder, CHATSITE_QUOTING_WORDS_PER_SECOND="5") as site:
+            wait_for_documents(site)
+            session = site.sign_in("employee")
+            connection, response, conversation = begin_stream(session)
+            read_deltas(response, 4)
+            began = time.monotonic()
+            assert site.stop(signal.SIGTERM) == 0
+            assert time.monotonic() - began < 15
+            connection.close()
+            assert site.postgres() is None
+            site.start()
+            page = site.sign_in("employee").get(f"/c/{conversation}/").text
+            assert 'data-state="interrupted"' in page
+            assert QUESTION in page
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_same_question_gives_each_what_they_may_read(slow_site):
+    question = "What is Project Halyard?"
+    refused = ask(slow_site.sign_in("employee"), question)
+    assert "Halyard" not in json.dumps(refused).replace(question, "")
+    assert "reorganisation" not in json.dumps(refused).lower()
+    assert "Halyard" in ask(slow_site.sign_in("hr"), question)["message"]["content"]

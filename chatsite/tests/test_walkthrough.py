@@ -1,0 +1,157 @@
+"""The portal as a person meets it, in headless Chromium, on the server that `make run` uses."""
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
+QUESTION = "When must carried days of leave be used?"
+HR_QUESTION = "What is Project Halyard?"
+NOTHING = "Nothing in the documents you may read answers this."
+PROSE = ".answer:last-of-type .prose"
+
+
+def ask(page, question):
+    page.type("#question", question)
+    page.press("Enter")
+    page.wait_until("location.pathname.startsWith('/c/')")
+    page.wait_for(".question", question)
+
+
+def wait_for_state(page, state, seconds=30):
+    page.wait_until(f"[...document.querySelectorAll('.answer')].at(-1)?.dataset.state === '{state}'", seconds)
+
+
+def signed_in(browser, site, username, **view):
+    page = browser.page(site.url, **view)
+    page.sign_in(username, site.passwords[username])
+    return page
+
+
+def test_a_question_is_answered_with_a_citation_that_opens_the_very_page(browser, slow_site):
+    with signed_in(browser, slow_site, "employee", width=1440) as page:
+        page.go("/")
+        ask(page, QUESTION)
+        wait_for_state(page, "streaming")
+        growing = [len(page.text(PROSE))]
+        page.settle(1)
+        growing.append(len(page.text(PROSE)))
+        assert growing[1] > growing[0], "the text does not grow while it streams"
+        wait_for_state(page, "complete")
+        assert "31 March" in page.text(PROSE)
+        page.click(".answer .cite")
+        page.wait_for("#source mark", "31 March")
+        assert "Employee Handbook" in page.text("#source")
+        assert "page 4" in page.text("#source").lower()
+        page.click("#source .tabs a:nth-of-type(2)")
+        image = "document.querySelector('#source img')"
+        page.wait_until(f"{image} && {image}.complete && {image}.naturalWidth > 400")
+        assert page.problems == []
+
+
+def test_a_reload_in_mid_answer_loses_nothing(browser, slow_site):
+    with signed_in(browser, slow_site, "employee") as page:
+        page.go("/")
+        ask(page, QUESTION)
+        wait_for_state(page, "streaming")
+        page.settle(0.8)
+        page.reload()
+        page.wait_for(".question", QUESTION)
+        wait_for_state(page, "complete")
+        streamed = page.text(PROSE)
+        page.reload()
+        assert page.text(PROSE) == streamed
+        assert "31 March" in streamed
+        assert page.count(".question") == 1
+        page.go("/")
+        assert any("leave" in title for title in page.texts("nav .row .text"))
+        assert page.problems == []
+
+
+def test_a_question_about_what_one_may_not_read_finds_nothing_and_its_reader_gets_the_answer(
+    browser, slow_site
+):
+    with signed_in(browser, slow_site, "employee") as page:
+        page.go("/")
+        ask(page, HR_QUESTION)
+        wait_for_state(page, "complete")
+        seen = page.text("main").replace(HR_QUESTION, "")
+        assert "Halyard" not in seen
+        assert "reorganisation" not in seen.lower()
+        page.go("/documents/")
+        assert "reorganisation" not in page.text().lower()
+    with signed_in(browser, slow_site, "hr") as page:
+        page.go("/")
+        ask(page, HR_QUESTION)
+        wait_for_state(page, "complete")
+        assert "Halyard" in page.text(".answer")
+
+
+def test_a_stop_keeps_what_had_arrived(browser, slow_site):
+    with signed_in(browser, slow_site, "employee") as page:
+        page.go("/")
+        ask(page, QUESTION)
+        page.wait_until(f"document.querySelector('{PROSE}')?.innerText.length > 10")
+        page.click(".composer .send")
+        wait_for_state(page, "stopped")
+        assert "You stopped this answer." in page.text("main")
+        assert len(page.text(PROSE)) > 10
+
+
+def test_two_tabs_see_the_same_answer(browser, slow_site):
+    with signed_in(browser, slow_site, "employee") as one, signed_in(browser, slow_site, "employee") as two:
+        one.go("/")
+        ask(one, QUESTION)
+        two.go(one.path)
+        wait_for_state(one, "complete")
+        wait_for_state(two, "complete", 5)
+        assert one.text(PROSE) == two.text(PROSE)
+
+
+def test_without_scripts_the_same_page_works(browser, slow_site):
+    with signed_in(browser, slow_site, "employee") as page:
+        page.scripts(False)
+        page.go("/")
+        page.type("#question", QUESTION)
+        page.click(".composer .send")
+        page.wait_for(".question", QUESTION)
+        for _ in range(40):
+            if page.count('.answer[data-state="complete"]'):
+                break
+            page.settle(0.5)
+        assert "31 March" in page.text(PROSE)
+        page.click(".answer .cite")
+        page.wait_for("#source mark", "31 March")
+
+
+def test_the_question_box_is_one_tab_away_and_a_source_two(browser, slow_site):
+    with signed_in(browser, slow_site, "employee") as page:
+        page.go("/")
+        ask(page, QUESTION)
+        wait_for_state(page, "complete")
+        page.reload()
+        page.press("Tab")
+        page.press("Enter")
+        assert page.run("document.activeElement.id") == "question"
+        page.press("Shift+Tab")
+        page.press("Shift+Tab")
+        assert page.run("document.activeElement.matches('.source-row, .cite, .next button')")
+
+
+@pytest.mark.parametrize(("width", "mobile"), [(1440, False), (390, True)])
+@pytest.mark.parametrize("dark", [False, True])
+def test_no_page_breaks_a_rule_of_accessibility(browser, slow_site, width, mobile, dark):
+    with signed_in(browser, slow_site, "employee", width=width, mobile=mobile, dark=dark) as page:
+        page.go("/")
+        assert page.accessibility_problems() == []
+        ask(page, QUESTION)
+        wait_for_state(page, "streaming")
+        assert page.accessibility_problems() == []
+        wait_for_state(page, "complete")
+        assert page.accessibility_problems() == []
+        page.click(".answer .cite")
+        page.wait_for("#source mark")
+        assert page.accessibility_problems() == []
+        for path in ("/documents/", "/documents/add/", "/settings/", "/help/"):
+            page.go(path)
+            assert page.accessibility_problems() == [], path
+        assert page.problems == []

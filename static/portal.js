@@ -234,7 +234,7 @@ function composer() {
   });
   box.addEventListener('keydown', event => {
     if (event.key !== 'Enter' || event.isComposing) return;
-    const plain = !event.shiftKey && likes.enter !== 'line' && matchMedia('(pointer: fine)').matches;
+    const plain = !event.shiftKey && likes.enter !== 'line' && !matchMedia('(pointer: coarse)').matches;
     if (event.ctrlKey || event.metaKey || plain) { event.preventDefault(); form.requestSubmit(); }
   });
   box.value ||= store.get(drafts) ?? '';

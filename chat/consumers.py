@@ -11,7 +11,7 @@ import time
 from collections import deque
 from contextlib import aclosing
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 
@@ -109,7 +109,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         asked = ChatRequest(text, self.conversation_id)
         try:
-            accepted = await in_database(runs.begin, self.principal, asked, idempotency_key=key)
+            accepted = await in_database(
+                runs.begin, self.principal, asked, idempotency_key=key, request_id=uuid4().hex
+            )
         except Refused as refused:
             await self._tell(
                 {"type": "refused", "key": key, "code": refused.code, "message": refused.message}

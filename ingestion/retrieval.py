@@ -4,6 +4,7 @@ Rights are part of every statement here, as one text (sql/readable.sql), and not
 afterwards. Which plan finds the candidates is a question of speed alone.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,15 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from chatsite.accounts.principals import Principal
-from ingestion.embedding import active_space, embedder, is_built_in
+from ingestion.embedding import EmbeddingError, active_space, embedder, is_built_in
 from ingestion.fusion import Candidate, FoundBy, Mode, Ranked, VectorTrust, rank
 from ingestion.indexing import vector_text
 from ingestion.labels import Uniqueness, cleaned_label, identifier_range, source_name
 from ingestion.models import Document
 from ingestion.statements import statement
 from ingestion.words import has_unspaced_script, plain_words, search_text
+
+logger = logging.getLogger(__name__)
 
 DEPTH = 100  # passages that each leg may put forward
 MOST_WORDS = 64  # of a question, distinct; each costs a look-up in the index
@@ -82,13 +85,16 @@ def search(
     words = _distinct_words(query)
     if top < 1 or not words:
         return Found((), query, 0)
+    vectors = _vector_parameters(query, mode)
+    if not vectors["with_vectors"]:
+        mode = "text"
     parameters = {
         "user_id": principal.user_id,
         "include_category": _storable(include_category),
         "exclude_category": _storable(exclude_category),
         "words": [] if mode == "vectors" else words,
         "depth": DEPTH,
-        **_vector_parameters(query, mode),
+        **vectors,
     }
     with transaction.atomic():
         _rows("session", {"nested_loops": "off"})
@@ -139,9 +145,15 @@ def _distinct_words(query: str) -> list[str]:
 
 
 def _vector_parameters(query: str, mode: Mode) -> dict[str, Any]:
+    """What the statement needs of the vector leg; without it where the embedding model fails."""
+    without = {"with_vectors": False, "vector": None, "space_id": None}
     if mode == "text":
-        return {"with_vectors": False, "vector": None, "space_id": None}
-    vector = embedder().embed([query[:MOST_EMBEDDED]])[0]
+        return without
+    try:
+        vector = embedder().embed([query[:MOST_EMBEDDED]])[0]
+    except EmbeddingError:
+        logger.warning("A question is searched by its words alone: it could not be embedded", exc_info=True)
+        return without
     return {"with_vectors": True, "vector": vector_text(vector), "space_id": active_space().pk}
 
 

@@ -203,3 +203,18 @@ class ChatApiTests(TransactionTestCase):
         ).json()
         self.assertIn("Nothing in the documents you may read answers this.", answer["message"]["content"])
         self.assertEqual(answer["context"]["data_points"]["text"], [])
+
+    async def test_a_follow_up_is_searched_with_its_context_also_without_a_model(self):
+        await in_database(
+            make_document,
+            "part-time.md",
+            ["Part-time staff carry over leave in proportion to their hours.", "Part-time staff wear blue."],
+            everyone=True,
+        )
+        with override_settings(QUOTING_WORDS_PER_SECOND=10_000):
+            first = (await self.post("/chat")).json()
+            followed = {"messages": [{"role": "user", "content": "And for part-time staff?"}]}
+            answer = (await self.post("/chat", followed | {"session_state": first["session_state"]})).json()
+        query = answer["context"]["thoughts"][1]["description"]
+        self.assertEqual(query, "Carry over leave until when? And for part-time staff?")
+        self.assertIn("in proportion to their hours. [part-time.md]", answer["message"]["content"])

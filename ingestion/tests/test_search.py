@@ -1,8 +1,12 @@
 """What search finds, by which leg, in which order; and that no question makes it fail."""
 
+from types import SimpleNamespace
+from unittest import mock
+
 from django.test import TestCase
 
 from chatsite.accounts.models import User
+from ingestion.embedding import EmbeddingError
 from ingestion.indexing import NewPassage
 from ingestion.retrieval import search
 
@@ -144,3 +148,23 @@ class SearchTests(TestCase):
         self.assertEqual(self.texts("annual leave"), [])
         make_document("handbook.txt", [LEAVE])
         self.assertEqual(self.texts("annual leave", top=0), [])
+
+
+class EmbeddingFailureTests(TestCase):
+    def test_a_failing_embedding_model_leaves_the_search_by_words(self):
+        principal = principal_of(User.objects.create_user("reader"))
+        make_document("handbook.txt", [DOGS, LEAVE])
+
+        def fail(texts):
+            raise EmbeddingError("The embedding service does not answer.", passing=True)
+
+        for mode in ("hybrid", "vectors"):
+            with (
+                self.subTest(mode=mode),
+                mock.patch("ingestion.retrieval.embedder", return_value=SimpleNamespace(embed=fail)),
+                self.assertLogs("ingestion.retrieval", "WARNING"),
+            ):
+                found = search(principal, "How many days of annual leave?", mode=mode)
+                self.assertEqual(
+                    [(item.content, item.found_by) for item in found.passages], [(LEAVE, "words")]
+                )

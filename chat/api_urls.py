@@ -2,10 +2,20 @@
 
 from django.urls import re_path
 
-from . import api
+from . import api, models_api
 
 app_name = "chat-api"
 urlpatterns = [
     re_path(r"^chat/?\Z", api.ChatView.as_view(), name="chat"),
     re_path(r"^chat//?stream/?\Z", api.ChatStreamView.as_view(), name="chat-stream"),
+    re_path(r"^ask/?\Z", api.ChatView.as_view(), {"alone": True}, name="ask"),
+    re_path(r"^ask//?stream/?\Z", api.ChatStreamView.as_view(), {"alone": True}, name="ask-stream"),
+    re_path(r"^api/chat(?://?(?P<suffix>stream|batch))?/?\Z", api.ChatUiView.as_view(), name="chat-ui"),
+    re_path(
+        r"^api/minimal/chat(?://?(?P<suffix>stream|batch))?/?\Z",
+        api.MinimalChatUiView.as_view(),
+        name="chat-ui-minimal",
+    ),
+    re_path(r"^v1//?chat/completions/?\Z", api.CompletionsView.as_view(), name="completions"),
+    re_path(r"^v1//?models/?\Z", models_api.ModelsView.as_view(), name="models"),
 ]

@@ -50,6 +50,7 @@ class Started:
     question_id: str
     answer_id: str
     created_at: str  # ISO 8601, UTC
+    model: str = ""  # the name of what answers
 
 
 @dataclass(frozen=True, slots=True)

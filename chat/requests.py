@@ -36,6 +36,8 @@ class ChatRequest:
     question: str
     conversation_id: UUID | None = None  # None opens a new conversation
     earlier: tuple[Turn, ...] = ()
+    alone: bool = False  # what was said before is not told to the model
+    listed: bool = True  # False: the caller keeps the conversation itself, and the site shows it nowhere
     options: Options = field(default_factory=Options)
 
 

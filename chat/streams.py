@@ -43,4 +43,4 @@ async def exchange_stream(
                 for chunk in encoder.encode(event):
                     yield frame(chunk)
     except errors.Refused as refusal:
-        yield frame(dialect.error(refusal.message))
+        yield frame(dialect.error(refusal.message, refusal.code))

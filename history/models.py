@@ -13,8 +13,8 @@ from ingestion.models import Document
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     def owned_by(self, principal: Principal) -> "ConversationQuerySet":
-        """The caller's own, without deleted ones."""
-        return self.filter(owner_id=principal.user_id, deleted_at=None)
+        """The caller's own, without deleted ones and those that are kept elsewhere."""
+        return self.filter(owner_id=principal.user_id, deleted_at=None, listed=True)
 
     def deleted_by(self, principal: Principal) -> "ConversationQuerySet":
         """The caller's deleted ones that can still be brought back."""
@@ -35,6 +35,9 @@ class Conversation(models.Model):
     title = models.CharField(max_length=200, blank=True)
     title_by_owner = models.BooleanField(default=False, help_text="Renamed by hand: never replaced.")
     mode = models.CharField(max_length=10, choices=Mode, default=Mode.STANDARD)
+    listed = models.BooleanField(
+        default=True, help_text="False: a program keeps it; shown nowhere, purged soon."
+    )
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now, help_text="Time of the newest message.")
     deleted_at = models.DateTimeField(null=True, blank=True)

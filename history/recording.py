@@ -5,11 +5,12 @@ All functions are synchronous and work in the caller's transaction where there i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef, Q
 from django.utils import timezone
 
 from chatsite.accounts.principals import Principal
@@ -17,6 +18,8 @@ from chatsite.accounts.principals import Principal
 from .models import Conversation, Message, Source
 
 TITLE_LENGTH = 200
+RESTORABLE = timedelta(hours=1)  # after deleting
+KEPT_FOR_REPETITION = timedelta(hours=1)  # for the same idempotency key
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,11 @@ class Closing:
     usage: dict[str, int] | None = None
 
 
-def open_conversation(principal: Principal, mode: str = Conversation.Mode.STANDARD) -> Conversation:
-    return Conversation.objects.create(owner_id=principal.user_id, mode=mode)
+def open_conversation(
+    principal: Principal, mode: str = Conversation.Mode.STANDARD, *, listed: bool = True
+) -> Conversation:
+    """A new one; not listed, it is shown nowhere and purged soon: its caller keeps it elsewhere."""
+    return Conversation.objects.create(owner_id=principal.user_id, mode=mode, listed=listed)
 
 
 def lock_conversation(principal: Principal, conversation_id: UUID) -> Conversation:
@@ -118,6 +124,14 @@ def delete(principal: Principal, conversation_id: UUID) -> None:
 
 def restore(principal: Principal, conversation_id: UUID) -> None:
     _change(Conversation.objects.deleted_by(principal), conversation_id, deleted_at=None)
+
+
+def purge() -> int:
+    """Remove what nobody can bring back any more: deleted conversations, and those kept elsewhere."""
+    now = timezone.now()
+    gone = Q(deleted_at__lt=now - RESTORABLE) | Q(listed=False, updated_at__lt=now - KEPT_FOR_REPETITION)
+    finished = ~Exists(Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED))
+    return Conversation.objects.filter(gone, finished).delete()[0]
 
 
 def _change(conversations: Any, conversation_id: UUID, **values: Any) -> None:

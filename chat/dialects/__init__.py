@@ -1,7 +1,7 @@
 """The published protocols: one module each, all pure.
 
-A dialect turns a body into a ChatRequest, and events into the objects that its document describes. A wire
-field's name stands in its dialect's module and nowhere else.
+A dialect turns a body into a ChatRequest, and events into the values that its document describes. A wire
+field's name stands in its dialect's module, or in one that several documents share, and nowhere else.
 """
 
 from collections.abc import Mapping
@@ -10,13 +10,22 @@ from typing import Any, Protocol
 from chat.events import Event, Json, Whole
 from chat.requests import ChatRequest
 
+from .ai_chat_protocol import AiChatProtocol
+from .chat_completions import ChatCompletions
+from .chat_ui import ChatUi, ChatUiMinimal
+from .openai import OpenAI, models
 from .rag_chat import RagChat
+
+__all__ = [
+    "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "OpenAI", "RagChat",
+    "choose", "choose_streamed", "models",
+]  # fmt: skip
 
 
 class Encoder(Protocol):
     """The state of one stream."""
 
-    def encode(self, event: Event) -> list[Json]:
+    def encode(self, event: Event) -> list[Any]:
         """The chunks that this event causes: none, one or several."""
         ...
 
@@ -32,16 +41,27 @@ class Dialect(Protocol):
 
     def encoder(self) -> Encoder: ...
 
-    def whole(self, whole: Whole) -> tuple[int, Json]:
+    def whole(self, whole: Whole) -> tuple[int, Any]:
         """HTTP status and body of an answer that is not streamed."""
         ...
 
-    def error(self, message: str) -> Json:
-        """The body of a refusal."""
+    def error(self, message: str, code: str = "") -> Json:
+        """The body of a refusal, or the last chunk of a stream that failed."""
         ...
 
 
 def choose(headers: Mapping[str, str], body: Any) -> Dialect:
-    """The dialect of a request to /chat."""
-    decided = isinstance(body, dict) and "session_state" in body
-    return RagChat(decided=decided)
+    """The dialect of a request to /chat or /ask."""
+    if isinstance(body, dict) and "stream" in body:
+        return ChatCompletions()
+    return choose_streamed(headers, body)
+
+
+def choose_streamed(headers: Mapping[str, str], body: Any) -> Dialect:
+    """The dialect of a request to /chat/stream or /ask/stream, where `stream` in the body says nothing."""
+    members = body if isinstance(body, dict) else {}
+    if "session_state" in members:
+        return RagChat()
+    if "sessionState" in members or "application/jsonl" in headers.get("Accept", ""):
+        return AiChatProtocol()
+    return RagChat(decided=False)

@@ -12,15 +12,24 @@ from .overrides import options
 ROLES = ("user", "assistant")
 
 
-def ask(body: Any, session_member: str) -> ChatRequest:
-    """The question in a body; the session is read from the member of this name. Raises InvalidRequest."""
+FLAT_APART = ("overrides", "approach")  # members of a context that are no overrides themselves
+
+
+def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> ChatRequest:
+    """The question in a body; the session is read from the member of this name.
+
+    With `flat_overrides`, the context's own members count as overrides too. Raises InvalidRequest.
+    """
     if not isinstance(body, dict):
         raise InvalidRequest("The body must be a JSON object.")
-    *earlier, last = _turns(body.get("messages"))
+    *earlier, last = turns(body.get("messages"))
     if last.role != "user":
         raise InvalidRequest("The last message must be the user’s.", "messages")
     settings = reading.an_object(body.get("context"), "context")
     overrides = reading.an_object(settings.get("overrides"), "context.overrides")
+    if flat_overrides:
+        flat = {name: value for name, value in settings.items() if name not in FLAT_APART}
+        overrides = flat | overrides
     return ChatRequest(
         question=last.content,
         conversation_id=_session(body.get(session_member), session_member),
@@ -29,18 +38,28 @@ def ask(body: Any, session_member: str) -> ChatRequest:
     )
 
 
-def _turns(messages: Any) -> list[Turn]:
-    turns: list[Turn] = []
+def turns(messages: Any, *, parts: bool = False) -> list[Turn]:
+    """The messages, at least one. With `parts`, a content may be a list of texts. Raises InvalidRequest."""
+    found: list[Turn] = []
     for index, item in enumerate(reading.a_list(messages, "messages")):
         member = f"messages[{index}]"
         if not isinstance(item, dict):
             raise InvalidRequest(f"“{member}” must be an object.", member)
         role = reading.one_of(item.get("role"), f"{member}.role", ROLES)
-        content = reading.a_text(item.get("content"), f"{member}.content")
-        turns.append(Turn("user" if role == "user" else "assistant", content))
-    if not turns:
+        content = item.get("content")
+        if parts and isinstance(content, list):
+            content = "\n".join(_text_part(part, f"{member}.content") for part in content)
+        text = reading.a_text(content, f"{member}.content")
+        found.append(Turn("user" if role == "user" else "assistant", text))
+    if not found:
         raise InvalidRequest("“messages” must not be empty.", "messages")
-    return turns
+    return found
+
+
+def _text_part(part: Any, member: str) -> str:
+    if not isinstance(part, dict) or part.get("type") != "text":
+        raise InvalidRequest(f"“{member}” must be text; this site’s model reads no other parts.", member)
+    return reading.a_text(part.get("text"), f"{member}.text")
 
 
 def _session(value: Any, member: str) -> UUID | None:

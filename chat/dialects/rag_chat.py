@@ -35,7 +35,7 @@ class RagChat:
         session = self.session(whole.started.conversation_id)
         return 200, {"message": message(whole.text), "context": told, **session}
 
-    def error(self, message: str) -> Json:
+    def error(self, message: str, code: str = "") -> Json:
         return {"error": message}
 
     def session(self, conversation_id: str) -> Json:

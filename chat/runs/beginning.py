@@ -54,7 +54,7 @@ def begin(
         with transaction.atomic():
             earlier = _by_key(principal, idempotency_key)
             if earlier is None:
-                conversation = _conversation(principal, request.conversation_id)
+                conversation = _conversation(principal, request.conversation_id, listed=request.listed)
                 question = recording.append(
                     conversation, Message.Role.USER, request.question, request_id=request_id
                 )
@@ -101,6 +101,8 @@ def request_stop(principal: Principal, run_id: UUID) -> None:
 
 def earlier_turns(accepted: Accepted) -> tuple[Turn, ...]:
     """What was said before this question: the stored history, or the caller's where nothing is stored."""
+    if accepted.request.alone:
+        return ()
     question = Message.objects.get(pk=accepted.question_id)
     rows = Message.objects.filter(
         conversation_id=accepted.conversation_id, position__lt=question.position
@@ -134,10 +136,10 @@ def _by_key(principal: Principal, key: str | None) -> Run | None:
     )
 
 
-def _conversation(principal: Principal, conversation_id: UUID | None) -> Conversation:
+def _conversation(principal: Principal, conversation_id: UUID | None, *, listed: bool = True) -> Conversation:
     """The conversation, locked and free for the next question. Raises Refused."""
     if conversation_id is None:
-        return recording.open_conversation(principal)
+        return recording.open_conversation(principal, listed=listed)
     try:
         conversation = recording.lock_conversation(principal, conversation_id)
     except Conversation.DoesNotExist:

@@ -22,6 +22,7 @@ from chat.events import (
     Usage,
     Whole,
 )
+from chat.llm import configured_model
 from chat.models import Run
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.database import in_database
@@ -154,6 +155,7 @@ def _retell(principal: Principal, run: Run) -> list[Event]:
             question_id=str(run.question_id),
             answer_id=str(run.answer_id),
             created_at=message.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            model=configured_model().name,
         ),
         ContextReady((), tuple(Thought(**thought) for thought in message.thoughts)),
     ]

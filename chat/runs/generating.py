@@ -16,8 +16,9 @@ from django.db import Error as DatabaseError
 
 from chat import engine
 from chat.events import TERMINAL, Event, Failed, Finished, Started, TextDelta
-from chat.llm import ModelError
+from chat.llm import ModelError, configured_model
 from chatsite.database import in_database
+from history import recording
 from history.models import Message
 
 from . import beginning, endings, journal, wakeups
@@ -75,6 +76,7 @@ class Generations:
                 question_id=str(accepted.question_id),
                 answer_id=str(accepted.answer_id),
                 created_at=accepted.created_at,
+                model=configured_model().name,
             )
         )
         # An empty context: the request's own would tie the task to a thread that ends with the request.
@@ -207,6 +209,7 @@ async def housekeeping() -> None:
         try:
             await in_database(endings.close_expired)
             await in_database(journal.purge)
+            await in_database(recording.purge)
         except DatabaseError:
             logger.exception("Housekeeping failed")
         await asyncio.sleep(HOUSEKEEPING_SECONDS)

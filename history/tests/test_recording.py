@@ -1,0 +1,73 @@
+from datetime import timedelta
+
+from django.test import TestCase
+from django.utils import timezone
+
+from history import recording
+from history.models import Conversation, Message
+from history.recording import Closing
+from ingestion.tests.factories import command_principal, make_user
+
+
+class RecordingTests(TestCase):
+    def setUp(self):
+        self.principal = command_principal(make_user())
+        self.stranger = command_principal(make_user())
+        self.conversation = recording.open_conversation(self.principal)
+
+    def answer(self, **values):
+        return recording.append(
+            self.conversation, Message.Role.ASSISTANT, state=Message.State.STREAMING, **values
+        )
+
+    def test_messages_are_numbered_in_order(self):
+        positions = [recording.append(self.conversation, Message.Role.USER, text).position for text in "abc"]
+        self.assertEqual(positions, [0, 1, 2])
+
+    def test_a_state_never_changes_back(self):
+        answer = self.answer()
+        self.assertTrue(recording.close_answer(answer.pk, Closing(Message.State.STOPPED, "Half")))
+        self.assertFalse(recording.close_answer(answer.pk, Closing(Message.State.COMPLETE, "Whole")))
+        answer.refresh_from_db()
+        self.assertEqual((answer.state, answer.content), ("stopped", "Half"))
+
+    def test_a_title_of_its_owner_stays(self):
+        self.assertTrue(recording.set_title(self.conversation.pk, "Found"))
+        recording.rename(self.principal, self.conversation.pk, "  Mine \n own ")
+        self.assertFalse(recording.set_title(self.conversation.pk, "Found again"))
+        self.conversation.refresh_from_db()
+        self.assertEqual(self.conversation.title, "Mine own")
+        with self.assertRaises(ValueError):
+            recording.rename(self.principal, self.conversation.pk, " \x00 ")
+
+    def test_a_stranger_changes_nothing(self):
+        for change in (
+            lambda: recording.rename(self.stranger, self.conversation.pk, "x"),
+            lambda: recording.delete(self.stranger, self.conversation.pk),
+            lambda: recording.restore(self.stranger, self.conversation.pk),
+            lambda: recording.lock_conversation(self.stranger, self.conversation.pk),
+        ):
+            with self.assertRaises(Conversation.DoesNotExist):
+                change()
+
+    def test_a_deleted_conversation_can_be_brought_back_and_is_purged_later(self):
+        recording.delete(self.principal, self.conversation.pk)
+        self.assertFalse(Conversation.objects.owned_by(self.principal).exists())
+        recording.purge()
+        recording.restore(self.principal, self.conversation.pk)
+        recording.delete(self.principal, self.conversation.pk)
+        Conversation.objects.update(deleted_at=timezone.now() - timedelta(hours=2))
+        recording.purge()
+        self.assertFalse(Conversation.objects.exists())
+
+    def test_what_is_kept_elsewhere_is_not_listed_and_purged_once_it_has_ended(self):
+        self.conversation = recording.open_conversation(self.principal, listed=False)
+        answer = self.answer()
+        self.assertEqual(Conversation.objects.owned_by(self.principal).count(), 1)
+        Conversation.objects.update(updated_at=timezone.now() - timedelta(hours=2))
+        recording.purge()
+        self.assertEqual(Conversation.objects.count(), 2)
+        recording.close_answer(answer.pk, Closing(Message.State.COMPLETE, "Done"))
+        Conversation.objects.update(updated_at=timezone.now() - timedelta(hours=2))
+        recording.purge()
+        self.assertEqual([item.listed for item in Conversation.objects.all()], [True])

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable
 
 HELD_AT_MOST = 400  # characters; a longer bracket is no citation
-_BRACKET = re.compile(r"(?P<space>[ \t]*)\[(?P<inner>[^\[\]\n]{1,400})\](?!\()")
+# A run of spaces is tried once, from its start: a model that writes nothing else must not stop the site.
+_BRACKET = re.compile(r"(?<![ \t])(?P<space>[ \t]*)\[(?P<inner>[^\[\]\n]{1,400})\](?!\()")
 _OPEN = re.compile(r"[ \t]*(?:\[[^\[\]\n]*)?\Z")
 _AFTER_BRACKET = re.compile(r"[ \t]*\[[^\[\]\n]*\]\Z")
 _SEPARATOR = re.compile(r"\s*[;,]\s*|\s*\]\s*\[\s*")

@@ -127,6 +127,15 @@ class Panel:
         return self.turned_to or (self.source.page or 0 if self.source else 0)
 
     @property
+    def shown_as_text(self) -> str:
+        """What the text in place of an image is of."""
+        if self.source and self.page == self.source.page:
+            return f"The text of {place_of(self.source.label, self.source.heading)}."
+        if self.page:
+            return f"The text of page {self.page}."
+        return "This document has no pages; here is the text around the passage."
+
+    @property
     def page_count(self) -> int:
         return (self.source.document.page_count or 0) if self.source else 0
 

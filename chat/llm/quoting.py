@@ -15,6 +15,8 @@ from . import side_texts
 from .protocol import NOTHING_FITS, End, Part, Prompt, Text
 
 NOTICE = "No language model is connected, so the answer quotes the documents word for word."
+UNSURE = "No language model is connected, and no sentence clearly answers this. The nearest ones are:"
+SURE = 0.65  # score of the best sentence; docs/benchmarks.md says how often it is right above and below
 SENTENCES = 2
 FOLLOWUPS = 3
 
@@ -39,18 +41,33 @@ def leans_on_earlier(question: str) -> bool:
     )
 
 
+def _leaned_on(question: str, earlier: Sequence[Turn]) -> list[str]:
+    """The last question that stood on its own, and what was added since; nothing where this one does too."""
+    asked = [turn.content for turn in earlier if turn.role == "user"]
+    if not asked or not leans_on_earlier(question):
+        return []
+    first = len(asked) - 1
+    while first > 0 and leans_on_earlier(asked[first]):
+        first -= 1
+    return asked[first:]
+
+
 class QuotingModel:
     """Speaks the model's protocol and knows only the sources."""
 
     name = "quotations"
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        sentences = await in_database(best_sentences, prompt.question, prompt.sources, SENTENCES)
+        earlier = " ".join(_leaned_on(prompt.question, prompt.earlier))
+        sentences = await in_database(
+            best_sentences, prompt.question, prompt.sources, SENTENCES, earlier
+        )
         if not sentences:
             text = NOTHING_FITS
         else:
             quotes = [_quotation(sentence, prompt.sources) for sentence in sentences]
-            text = "\n\n".join([NOTICE, *quotes])
+            notice = NOTICE if sentences[0].score >= SURE else UNSURE
+            text = "\n\n".join([notice, *quotes])
         pause = 1 / settings.QUOTING_WORDS_PER_SECOND
         for word in re.findall(r"\s*\S+|\s+\Z", text):
             yield Text(word)
@@ -58,14 +75,7 @@ class QuotingModel:
         yield End("stop")
 
     async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
-        asked = [turn.content for turn in earlier if turn.role == "user"]
-        if not asked or not leans_on_earlier(question):
-            return question
-        # The last question that stood on its own, and what was added since.
-        first = len(asked) - 1
-        while first > 0 and leans_on_earlier(asked[first]):
-            first -= 1
-        return " ".join([*asked[first:], question])
+        return " ".join([*_leaned_on(question, earlier), question])
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
         """Headings of the passages that the answer does not cite, as questions."""

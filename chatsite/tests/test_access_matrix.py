@@ -71,6 +71,25 @@ chat-api:chat            POST   session  401       yes      yes      yes      ye
 chat-api:chat            POST   key      401       yes      yes      yes      yes      401
 chat-api:chat-stream     POST   session  401       yes      yes      yes      yes      401
 chat-api:chat-stream     POST   key      401       yes      yes      yes      yes      401
+chat-api:ask             POST   session  401       yes      yes      yes      yes      401
+chat-api:ask             POST   key      401       yes      yes      yes      yes      401
+chat-api:ask-stream      POST   session  401       yes      yes      yes      yes      401
+chat-api:ask-stream      POST   key      401       yes      yes      yes      yes      401
+chat-api:completions     POST   session  401       yes      yes      yes      yes      401
+chat-api:completions     POST   key      401       yes      yes      yes      yes      401
+chat-api:chat-ui         POST   session  401       yes      yes      yes      yes      401
+chat-api:chat-ui         POST   key      401       yes      yes      yes      yes      401
+chat-api:chat-ui-stream  POST   session  401       yes      yes      yes      yes      401
+chat-api:chat-ui-stream  POST   key      401       yes      yes      yes      yes      401
+chat-api:chat-ui-batch   POST   session  401       yes      yes      yes      yes      401
+chat-api:chat-ui-batch   POST   key      401       yes      yes      yes      yes      401
+chat-api:minimal         POST   session  401       yes      yes      yes      yes      401
+chat-api:minimal         POST   key      401       yes      yes      yes      yes      401
+chat-api:minimal-stream  POST   session  401       yes      yes      yes      yes      401
+chat-api:minimal-stream  POST   key      401       yes      yes      yes      yes      401
+chat-api:minimal-batch   POST   session  401       yes      yes      yes      yes      401
+chat-api:minimal-batch   POST   key      401       yes      yes      yes      yes      401
+chat-api:models          GET    key      401       yes      yes      yes      yes      401
 """
 
 # WebSocket URLs: whether the connection is taken. What travels on it is tested with the consumer.

@@ -1,4 +1,5 @@
 import random
+import time
 
 from django.test import SimpleTestCase
 
@@ -43,6 +44,13 @@ class CitationFilterTests(SimpleTestCase):
         filter_ = CitationFilter(LABELS)
         out = filter_.feed("[" + "x" * 5000)
         self.assertGreater(len(out), 4000)
+
+    def test_a_model_that_writes_only_spaces_costs_no_time(self):
+        spaces = " " * 200_000
+        before = time.process_time()
+        out, _ = filtered(f"{spaces}x{spaces}[notes.md]\t{spaces}[")
+        self.assertEqual(out, f"{spaces}x{spaces}[notes.md]\t{spaces}[")
+        self.assertLess(time.process_time() - before, 1)
 
     def test_the_pieces_in_which_a_text_arrives_do_not_matter(self):
         text = (

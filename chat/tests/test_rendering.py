@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 from html.parser import HTMLParser
 
 from django.test import SimpleTestCase
@@ -180,3 +181,12 @@ class BlockTests(SimpleTestCase):
     def test_very_deep_markup_takes_no_time(self) -> None:
         for text in (">" * 3000 + "x", "[" * 3000, "*" * 3000, "- " * 1000, "`" * 3000):
             self.assertLess(len(render(text, citations())), 200_000)
+
+    def test_an_unfinished_block_of_spaces_takes_no_time(self) -> None:
+        before = time.process_time()
+        for space in " \t":
+            renderer = BlockRenderer(citations())
+            for _ in range(100):
+                renderer.feed(space * 2000)
+                self.assertEqual(renderer.tail.strip(), "")
+        self.assertLess(time.process_time() - before, 5)

@@ -69,5 +69,5 @@ def options(overrides: Mapping[str, Any]) -> Options:
             if value != default and name != "gpt4v_input":
                 without_effect.append(name)
         else:
-            without_effect.append(str(name)[:100])
+            without_effect.append(name[:100].replace("\x00", "\ufffd"))
     return Options(**values, unknown=tuple(without_effect))

@@ -24,6 +24,8 @@ def a_list(value: Any, member: str) -> list[Any]:
 def a_text(value: Any, member: str) -> str:
     if not isinstance(value, str):
         raise InvalidRequest(f"“{member}” must be text.", member)
+    if "\x00" in value:  # which PostgreSQL cannot store
+        raise InvalidRequest(f"“{member}” holds characters that are not text.", member)
     return value
 
 

@@ -136,12 +136,20 @@ class ChatApiTests(TransactionTestCase):
             ({"messages": [{"role": "user", "content": "  "}]}, 400),
             ({"messages": [{"role": "user", "content": "x" * 32_001}]}, 400),
             ({"messages": [{"role": "user", "content": "a\x00b"}]}, 400),
+            ({"messages": [{"role": "user", "content": "a\x00"}, {"role": "user", "content": "b"}]}, 400),
+            (QUESTION | {"context": {"overrides": {"include_category": "a\x00"}}}, 400),
             ({"messages": [{"role": "system", "content": "x"}]}, 400),
         ):
             response = await self.post("/chat/stream", body)
             self.assertEqual(response.status_code, status, str(body)[:60])
             self.assertIsInstance(response.json()["error"], str)
         self.assertEqual(await in_database(Message.objects.count), 0)
+
+    async def test_an_override_with_any_name_is_reported(self):
+        with use_model(ScriptedModel()):
+            response = await self.post("/chat", QUESTION | {"context": {"overrides": {"a\x00b": 1}}})
+        self.assertEqual(response.status_code, 200)
+        self.assertIn(["a\ufffdb"], [each["description"] for each in response.json()["context"]["thoughts"]])
 
     async def test_other_media_types_and_methods_are_refused(self):
         client = AsyncClient()

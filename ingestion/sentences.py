@@ -23,6 +23,7 @@ IN_PASSAGE = 0.15  # what a word counts that stands elsewhere in the passage
 PASSAGE = 0.25  # weights of the passage's own score, of likeness, and of the kind of thing asked for
 LIKENESS = 0.3
 KIND = 0.15
+EARLIER = 0.5  # what a word counts that only the questions before this one hold
 LONGEST_STEM = 6
 
 _STOP_WORDS = frozenset(
@@ -85,13 +86,22 @@ class _Choice:
     everywhere: frozenset[str]
 
 
-def best_sentences(question: str, passages: Sequence[Quotable], count: int = 2) -> list[Sentence]:
-    """At most `count` sentences, best first, no text twice; none when nothing fits well enough."""
-    wanted = _stems(question)
+def best_sentences(
+    question: str, passages: Sequence[Quotable], count: int = 2, earlier: str = ""
+) -> list[Sentence]:
+    """At most `count` sentences, best first, no text twice; none when nothing fits well enough.
+
+    `earlier` holds the questions that this one leans on; what they ask counts too, for less.
+    """
+    asked = _stems(question)
+    question = f"{earlier} {question}".strip()
+    wanted = asked | _stems(earlier)
     choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
     if not choices or not wanted:
         return []
     weights = _weights(wanted, choices)
+    for word in wanted - asked:
+        weights[word] *= EARLIER
     likeness = _likeness(question, choices)
     scored = []
     for place, choice in enumerate(choices):

@@ -59,9 +59,7 @@ class QuotingModel:
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         earlier = " ".join(_leaned_on(prompt.question, prompt.earlier))
-        sentences = await in_database(
-            best_sentences, prompt.question, prompt.sources, SENTENCES, earlier
-        )
+        sentences = await in_database(best_sentences, prompt.question, prompt.sources, SENTENCES, earlier)
         if not sentences:
             text = NOTHING_FITS
         else:

@@ -1,0 +1,42 @@
+"""Answers without a model: what is quoted, and how sure the site says it is."""
+
+import asyncio
+
+from django.test import SimpleTestCase, override_settings
+
+from chat.llm.protocol import NOTHING_FITS, Prompt, Text
+from chat.llm.quoting import NOTICE, UNSURE, QuotingModel
+from chat.requests import Turn
+from chat.tests.sources import source
+
+LEAVE = source(
+    label="handbook.pdf#page=3",
+    content="Annual leave is taken between 1 January and 31 December. Boots are cleaned weekly.",
+)
+
+
+@override_settings(QUOTING_WORDS_PER_SECOND=1_000_000)
+class QuotingTests(SimpleTestCase):
+    def answer(self, question, *earlier, sources=(LEAVE,)):
+        async def collected():
+            turns = [Turn("user", text) for text in earlier]
+            parts = QuotingModel().answer(Prompt(question, turns, list(sources), 0.3))
+            return "".join([part.text async for part in parts if isinstance(part, Text)])
+
+        return asyncio.run(collected())
+
+    def test_a_follow_up_is_answered_from_what_it_leans_on(self):
+        answer = self.answer("And until when do I use it?", "How much annual leave is there?")
+        self.assertIn(
+            "> Annual leave is taken between 1 January and 31 December. [handbook.pdf#page=3]", answer
+        )
+
+    def test_what_the_last_question_asks_counts_more_than_what_it_leans_on(self):
+        self.assertIn("Boots", self.answer("And the boots?", "When is leave taken?").split("> ")[1])
+
+    def test_a_clear_answer_and_a_doubtful_one_are_told_apart(self):
+        self.assertIn(NOTICE, self.answer("When is annual leave taken?"))
+        self.assertIn(UNSURE, self.answer("How long is the winter discount on boots?"))
+
+    def test_nothing_is_quoted_where_nothing_fits(self):
+        self.assertEqual(self.answer("Which quark is heaviest?"), NOTHING_FITS)

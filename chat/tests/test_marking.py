@@ -21,6 +21,10 @@ class MarkingTests(TestCase):
         )
         self.assertEqual(len(flowing("a\nb")), 3)
 
+    def test_rows_of_a_table_stay_on_lines_of_their_own(self):
+        rows = "Sailing: W1; From: Sennick\nSailing: W2; From: Ellery"
+        self.assertEqual(flowing(rows), rows)
+
     def test_a_message_of_the_prompt_is_shown_as_role_and_words(self):
         items = ["{'role': 'system', 'content': 'Be brief.\\nCite.'}", "{'role': broken", "plain"]
         shown = step({"title": "Prompt", "description": items, "props": {"has_vector": True}})

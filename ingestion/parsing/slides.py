@@ -47,7 +47,8 @@ def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
         ]
         for note in notes:
             said = "\n".join(_slide(_xml(archive, note).iter())[1])
-            blocks.extend([f"Notes: {said}"] if said else [])
+            if said:
+                blocks.append("Notes:" + ("\n" if "\n" in said else " ") + said)
         text = "\n\n".join([heading, *blocks] if heading else blocks)
         contents.title = contents.title or heading
         if text:
@@ -97,11 +98,11 @@ def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
         elif element.tag == f"{P}sp":
             placeholder = element.find(f"{P}nvSpPr/{P}nvPr/{P}ph")
             kind = placeholder.get("type", "") if placeholder is not None else ""
-            text = "\n".join(_paragraphs(element))
+            lines = list(_paragraphs(element))
             if kind in TITLES and not heading:
-                heading = one_line(text, 300)
-            elif text and kind not in FURNITURE:
-                blocks.append(text)
+                heading = one_line("\n".join(lines), 300)
+            elif lines and kind not in FURNITURE:
+                blocks.append("\n".join(f"- {line}" for line in lines) if len(lines) > 1 else lines[0])
     return heading, [block for block in blocks if block]
 
 

@@ -80,6 +80,10 @@ class ReadingFormatsTests(SimpleTestCase):
         self.assertEqual(self.text(found)["slide=1"], "First\n\nHello.\n\nNotes: Smile.")
         self.assertEqual([(s.page, s.heading) for s in found.sections], [(1, "First"), (2, "Second")])
 
+    def test_bullets_of_a_slide_stay_apart(self):
+        found = reading("a.pptx", building.pptx(("Safety", ["Know your station", "Call 2222"], "")))
+        self.assertEqual(self.text(found)["slide=1"], "Safety\n\n- Know your station\n- Call 2222")
+
     def test_a_workbook_is_read_by_sheet_also_after_an_empty_one(self):
         found = reading(
             "a.xlsx",

@@ -6,6 +6,7 @@ Everything here runs on one event loop and never waits for a reader.
 import asyncio
 import contextvars
 import logging
+import time
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -15,7 +16,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chat import engine
-from chat.events import TERMINAL, Event, Failed, Finished, Started, TextDelta
+from chat.events import TERMINAL, ContextReady, Event, Failed, Finished, Started, TextDelta
 from chat.llm import ModelError, configured_model
 from chatsite.database import in_database
 from history import recording
@@ -28,6 +29,7 @@ from .journal import Batch
 logger = logging.getLogger(__name__)
 
 HOUSEKEEPING_SECONDS = 5
+RIGHTS_SECONDS = 1.0  # between two looks whether answers are still written from what their owners may read
 CLOSING_TRIES = 60
 
 
@@ -38,18 +40,27 @@ class Live:
     accepted: Accepted
     events: list[Event] = field(default_factory=list)
     written: int = 0  # how many of the events the journal has
-    stopping: bool = False
+    sources: int = 0  # how many passages it is written from
+    stopping: bool = False  # at its owner's wish
+    withdrawn: bool = False  # because its owner may not read all of its sources any more
     task: asyncio.Task[None] | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def publish(self, event: Event) -> None:
         self.events.append(event)
+        if isinstance(event, ContextReady):
+            self.sources = len(event.sources)
         changed, self.changed = self.changed, asyncio.Event()
         changed.set()
 
     def stop(self) -> None:
-        if not self.stopping and self.task:
+        if not (self.stopping or self.withdrawn) and self.task:
             self.stopping = True
+            self.task.cancel()
+
+    def withdraw(self) -> None:
+        if not (self.stopping or self.withdrawn) and self.task:
+            self.withdrawn = True
             self.task.cancel()
 
     def has_text(self) -> bool:
@@ -63,6 +74,7 @@ class Generations:
         self.live: dict[UUID, Live] = {}
         self._writer: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
+        self._looked = 0.0
 
     def start(self, accepted: Accepted) -> None:
         if not accepted.new or accepted.id in self.live:
@@ -159,6 +171,7 @@ class Generations:
             try:
                 async with self._writing:
                     await self._flush()
+                await self._check_rights()
             except DatabaseError:
                 # Kept in memory and written with the next flush; the lease says how long we may try.
                 logger.exception("The journal could not be written")
@@ -180,6 +193,18 @@ class Generations:
             if stops.get(live.accepted.id, True):
                 live.stop()
         await wakeups.announce([batch.run_id for batch in batches])
+
+    async def _check_rights(self) -> None:
+        """End what is written from a document that was deleted, or that its owner may not read any more."""
+        if time.monotonic() - self._looked < RIGHTS_SECONDS:
+            return
+        lives = [live for live in self.live.values() if live.sources]
+        asked = [(live.accepted.principal, live.accepted.answer_id) for live in lives]
+        counts = await in_database(journal.count_readable_sources, asked)
+        self._looked = time.monotonic()
+        for live in lives:
+            if counts.get(live.accepted.answer_id, 0) < live.sources:
+                live.withdraw()
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Generations] = WeakKeyDictionary()

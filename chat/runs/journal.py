@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Count
 from django.utils import timezone
 
 from chat import events
@@ -106,6 +107,18 @@ def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, 
         )
         for row in rows
     )
+
+
+def count_readable_sources(answers: Iterable[tuple[Principal, UUID]]) -> dict[UUID, int]:
+    """How many sources of each answer its owner may open now; an answer without any is missing."""
+    by_owner: dict[int, tuple[Principal, list[UUID]]] = {}
+    for principal, answer_id in answers:
+        by_owner.setdefault(principal.user_id, (principal, []))[1].append(answer_id)
+    counts: dict[UUID, int] = {}
+    for principal, answer_ids in by_owner.values():
+        rows = Source.objects.visible_to(principal).filter(message__in=answer_ids).order_by()
+        counts.update(rows.values("message").annotate(count=Count("pk")).values_list("message", "count"))
+    return counts
 
 
 def purge() -> int:

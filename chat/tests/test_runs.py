@@ -5,6 +5,7 @@ from contextlib import aclosing
 from datetime import timedelta
 from uuid import uuid4
 
+from django.contrib.auth.models import Group
 from django.test import TransactionTestCase, override_settings
 from django.utils import timezone
 
@@ -18,6 +19,7 @@ from chat.requests import ChatRequest, Options
 from chat.runs.generating import generations
 from chatsite.database import in_database
 from history.models import Conversation, Message, Source
+from ingestion.acl import Audience, set_audience
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 WORDS = [f"word{number} " for number in range(40)]
@@ -208,6 +210,30 @@ class RunTests(TransactionTestCase):
             self.assertTrue(reader.done())
             await asyncio.gather(*(live.task for live in generations().live.values()))
         self.assertEqual((await self.message(accepted)).state, "stopped")
+
+    async def test_an_answer_ends_when_its_owner_may_not_read_what_it_is_written_from_any_more(self):
+        group = await in_database(Group.objects.create, name="Staff")
+        await in_database(self.user.groups.add, group)
+        changes = {
+            "the owner left the group": lambda: self.user.groups.remove(group),
+            "other readers were chosen": lambda: set_audience(self.document, Audience()),
+            "the document was deleted": self.document.delete,
+        }
+        for reason, change in changes.items():
+            await in_database(set_audience, self.document, Audience(group_ids=frozenset({group.pk})))
+            await in_database(self.user.groups.add, group)
+            with self.subTest(reason), use_model(ScriptedModel(words=WORDS * 20, pause=0.01)):
+                accepted = await in_database(ask, self.principal)
+                runs.start(accepted)
+                reader = asyncio.create_task(collect(self.principal, accepted.id))
+                await asyncio.sleep(0.3)
+                await in_database(change)
+                await asyncio.wait([reader], timeout=2)
+                self.assertTrue(reader.done())
+                self.assertEqual((await reader)[-1][1].state, "interrupted")
+                message = await self.message(accepted)
+                self.assertEqual((message.state, message.error_code), ("interrupted", "interrupted"))
+                self.assertTrue(message.content.startswith("word0 word1"))
 
     async def test_a_source_that_was_withdrawn_is_not_told_to_a_later_reader(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days [guide.md]."]))

@@ -3,8 +3,9 @@
 The engine yields these, the journal keeps them, and each dialect puts them into its own words: a wire
 field's name appears in no other place. All are frozen, and all survive a trip through JSON.
 
-Order of a whole exchange: Started, Searching, ContextReady, TextDelta…, then MessageDone, FollowUps,
-TitleChanged and Usage where there are any, and one of Finished or Failed at the end.
+Order of a whole exchange: Started, Searching, ContextReady, TextDelta…, MessageDone, then Usage, FollowUps
+and TitleChanged where there are any, and one of Finished or Failed at the end. Of a team, each message
+begins with MessageStarted before its ContextReady.
 """
 
 from collections.abc import Mapping
@@ -66,6 +67,16 @@ class ContextReady:
 
     sources: tuple[SourceView, ...]
     thoughts: tuple[Thought, ...]
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageStarted:
+    """Of a team: the next agent begins a message of its own. What follows belongs to that message."""
+
+    message_id: str
+    agent: str
+    created_at: str  # ISO 8601, UTC
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +132,7 @@ Event = (
     Started
     | Searching
     | ContextReady
+    | MessageStarted
     | TextDelta
     | MessageDone
     | FollowUps
@@ -150,6 +162,7 @@ def from_json(value: list[Any]) -> Event:
         return ContextReady(
             tuple(SourceView(**source) for source in members["sources"]),
             tuple(Thought(**thought) for thought in members["thoughts"]),
+            members["message_id"],
         )
     cls = _KINDS[kind]
     values = {name: tuple(item) if isinstance(item, list) else item for name, item in members.items()}
@@ -158,29 +171,64 @@ def from_json(value: list[Any]) -> Event:
 
 
 @dataclass(slots=True)
+class Spoken:
+    """One message of an exchange."""
+
+    message_id: str
+    agent: str = ""
+    created_at: str = ""
+    context: ContextReady | None = None
+    text: str = ""
+    done: MessageDone | None = None
+
+
+@dataclass(slots=True)
 class Whole:
     """An exchange folded into one value: what a caller who does not stream is told."""
 
     started: Started | None = None
-    context: ContextReady | None = None
-    text: str = ""
-    done: MessageDone | None = None
+    spoken: list[Spoken] = field(default_factory=list)
     followups: tuple[str, ...] = ()
     title: str = ""
     usage: Usage | None = None
     end: Finished | Failed | None = None
     _parts: list[str] = field(default_factory=list)
 
+    @property
+    def context(self) -> ContextReady | None:
+        """Of the first message."""
+        return self.spoken[0].context if self.spoken else None
+
+    @property
+    def done(self) -> MessageDone | None:
+        """Of the last message."""
+        return self.spoken[-1].done if self.spoken else None
+
+    @property
+    def text(self) -> str:
+        """Of all messages, one after the other."""
+        return "\n\n".join(message.text for message in self.spoken if message.text)
+
+    def text_of(self, message_id: str) -> str:
+        """Of one message, also while it is being told."""
+        if self.spoken and self.spoken[-1].message_id == message_id and self._parts:
+            return "".join(self._parts)
+        return next((message.text for message in self.spoken if message.message_id == message_id), "")
+
     def add(self, event: Event) -> None:
         match event:
-            case TextDelta():
-                self._parts.append(event.text)
             case Started():
                 self.started = event
+            case MessageStarted():
+                self._end_text()
+                self.spoken.append(Spoken(event.message_id, event.agent, event.created_at))
             case ContextReady():
-                self.context = event
+                self._current().context = event
+            case TextDelta():
+                self._current()
+                self._parts.append(event.text)
             case MessageDone():
-                self.done = event
+                self._current().done = event
             case FollowUps():
                 self.followups = event.questions
             case TitleChanged():
@@ -188,7 +236,21 @@ class Whole:
             case Usage():
                 self.usage = event
             case Finished() | Failed():
+                self._end_text()
                 self.end = event
-                self.text = "".join(self._parts)
             case Searching():
                 pass
+
+    def _current(self) -> Spoken:
+        """The message that is being told; one alone has no MessageStarted."""
+        if not self.spoken:
+            started = self.started
+            self.spoken.append(
+                Spoken(started.answer_id, created_at=started.created_at) if started else Spoken("")
+            )
+        return self.spoken[-1]
+
+    def _end_text(self) -> None:
+        if self._parts:
+            self._current().text = "".join(self._parts)
+            self._parts.clear()

@@ -11,6 +11,37 @@ from chatsite.accounts.principals import Principal
 from history.models import Conversation, Message
 
 
+class AgentQuerySet(models.QuerySet["Agent"]):
+    def team(self) -> "AgentQuerySet":
+        """Those who answer, in their order."""
+        return self.filter(active=True)
+
+
+class Agent(models.Model):
+    """A member of the team that answers in multi-agent mode. Managed in the admin."""
+
+    name = models.CharField(max_length=100, unique=True)
+    description = models.CharField(
+        max_length=300, help_text="What it is good for: the coordinator reads this."
+    )
+    instructions = models.TextField(help_text="What the model is told beside the site's own instructions.")
+    may_search = models.BooleanField(
+        default=False,
+        help_text="May search once more for what the others left open, under the asker's rights.",
+    )
+    model = models.CharField(max_length=200, blank=True, help_text="Empty: the site's own model.")
+    order = models.PositiveIntegerField(default=0)
+    active = models.BooleanField(default=True)
+
+    objects = AgentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["order", "name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class RunQuerySet(models.QuerySet["Run"]):
     def owned_by(self, principal: Principal) -> "RunQuerySet":
         return self.filter(owner_id=principal.user_id, conversation__deleted_at=None)

@@ -30,6 +30,14 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageInput:
+    """An image for the model to look at; its bytes were seen to be of this type."""
+
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One question."""
 
@@ -37,8 +45,10 @@ class ChatRequest:
     conversation_id: UUID | None = None  # None opens a new conversation
     earlier: tuple[Turn, ...] = ()
     alone: bool = False  # what was said before is not told to the model
+    team: bool = False  # a new conversation is answered by the team of agents
     listed: bool = True  # False: the caller keeps the conversation itself, and the site shows it nowhere
     options: Options = field(default_factory=Options)
+    images: tuple[ImageInput, ...] = ()  # given to the model with the question, and not stored
 
 
 class InvalidRequest(Exception):

@@ -9,7 +9,7 @@ from chatsite.accounts.principals import Principal
 from history.models import Conversation, Message, Source
 
 from .blocks import BlockSplitter
-from .events import TextDelta
+from .events import Whole
 from .models import Run
 from .naming import name_of, place_of, reading, searched, searching
 from .notes import Note, note_for
@@ -59,7 +59,10 @@ class Answer:
         """Stored when the answer ends; until then its events have it."""
         if not self.running or self.run is None:
             return self.message.content
-        return "".join(event.text for _, event in journal.read(self.run.pk) if isinstance(event, TextDelta))
+        whole = Whole()
+        for _, event in journal.read(self.run.pk):
+            whole.add(event)
+        return whole.text_of(str(self.message.pk))
 
     @cached_property
     def citations(self) -> Citations:
@@ -161,13 +164,12 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
         Source.objects.filter(message__in=ids).values_list("message_id", "label").order_by("rank")
     ):
         labels.setdefault(message_id, []).append(label)
-    runs = {}
+    runs: dict[Any, Run] = {}
     if any(message.state in Message.UNFINISHED for message in messages):
-        runs = {
-            run.answer_id: run for run in Run.objects.owned_by(principal).unfinished().filter(answer__in=ids)
-        }
+        exchanges = {message.exchange for message in messages}
+        runs = Run.objects.owned_by(principal).unfinished().in_bulk(exchanges)
     return [
-        Answer(message, readable.get(message.pk, ()), labels.get(message.pk, ()), runs.get(message.pk))
+        Answer(message, readable.get(message.pk, ()), labels.get(message.pk, ()), runs.get(message.exchange))
         for message in messages
     ]
 
@@ -185,6 +187,8 @@ def exchanges_of(principal: Principal, conversation: Conversation) -> list[Excha
             exchanges.append(Exchange(message))
         elif exchanges:
             for earlier in exchanges[-1].answers:
-                earlier.superseded = True
+                # What other agents of the same team say stands beside it, and replaces nothing.
+                if earlier.message.exchange != message.exchange:
+                    earlier.superseded = True
             exchanges[-1].answers.append(by_id[message.pk])
     return exchanges

@@ -171,6 +171,8 @@ ANSWER_IDLE_SECONDS = environment.number("CHATSITE_ANSWER_IDLE_SECONDS", 30, lea
 ANSWER_TOTAL_SECONDS = environment.number("CHATSITE_ANSWER_TOTAL_SECONDS", 300, least=0.01)
 JOURNAL_FLUSH_SECONDS = environment.number("CHATSITE_JOURNAL_FLUSH_SECONDS", 0.25, least=0.01)
 LEASE_SECONDS = environment.number("CHATSITE_LEASE_SECONDS", 10, least=1)
+AGENT_COORDINATOR = environment.flag("CHATSITE_AGENT_COORDINATOR", False)
+AGENT_TURNS = environment.whole("CHATSITE_AGENT_TURNS", 6, least=1)
 QUOTING_WORDS_PER_SECOND = environment.number("CHATSITE_QUOTING_WORDS_PER_SECOND", 60, least=1)
 
 # --- Channels ---

@@ -4,7 +4,10 @@ import uuid
 from typing import ClassVar
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from chatsite.accounts.principals import Principal
@@ -85,6 +88,18 @@ class Message(models.Model):
     error_code = models.CharField(max_length=30, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     agent_name = models.CharField(max_length=100, blank=True)
+    exchange = models.UUIDField(
+        null=True, db_index=True, help_text="Of the site's own answers: which generation wrote it."
+    )
+    imported = models.BooleanField(
+        default=False, help_text="Written by a program through /chat-history, which may replace it."
+    )
+    client_id = models.CharField(  # noqa: DJ001 - absent ids must not collide
+        max_length=200, null=True, help_text="What a program calls it; unique in its conversation."
+    )
+    content_type = models.CharField(
+        max_length=8, blank=True, help_text="As imported: text or markdown; empty goes by the role."
+    )
     citations = models.JSONField(
         default=list,
         help_text="Source labels that the text cites, in order of first use: chip n is item n-1.",
@@ -92,6 +107,7 @@ class Message(models.Model):
     followups = models.JSONField(default=list)
     thoughts = models.JSONField(default=list, help_text="Steps: title, description, props. No passage text.")
     usage = models.JSONField(default=dict)
+    search = SearchVectorField(null=True, editable=False, help_text="Its words, and whose they are.")
     searched_count = models.PositiveIntegerField(null=True, help_text="Documents the asker could read then.")
     created_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True)
@@ -100,7 +116,13 @@ class Message(models.Model):
 
     class Meta:
         ordering = ["conversation", "position"]
-        constraints = [models.UniqueConstraint(name="message_position", fields=["conversation", "position"])]
+        constraints = [
+            models.UniqueConstraint(name="message_position", fields=["conversation", "position"]),
+            models.UniqueConstraint(
+                name="message_client_id", fields=["conversation", "client_id"], condition=Q(client_id__isnull=False)
+            ),
+        ]
+        indexes = [GinIndex(fields=["search"], name="message_search")]
 
     def __str__(self) -> str:
         return f"{self.role} {self.position}"

@@ -5,7 +5,7 @@ All functions are synchronous and work in the caller's transaction where there i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from chatsite.accounts.principals import Principal
 
+from .indexing import search_vector
 from .models import Conversation, Message, Source
 
 TITLE_LENGTH = 200
@@ -55,10 +56,40 @@ def append(conversation: Conversation, role: str, content: str = "", **values: A
     last = conversation.messages.aggregate(last=Max("position"))["last"]
     position = 0 if last is None else last + 1
     message = Message.objects.create(
-        conversation=conversation, role=role, content=content, position=position, **values
+        conversation=conversation,
+        role=role,
+        content=content,
+        position=position,
+        search=search_vector(conversation.owner_id, content),
+        **values,
     )
     Conversation.objects.filter(pk=conversation.pk).update(updated_at=message.created_at)
     return message
+
+
+def append_answer(conversation_id: UUID, exchange: UUID, agent_name: str, *, request_id: str = "") -> Message:
+    """The next message of a team's exchange."""
+    with transaction.atomic():
+        conversation = Conversation.objects.select_for_update().get(pk=conversation_id)
+        return append(
+            conversation,
+            Message.Role.ASSISTANT,
+            state=Message.State.QUEUED,
+            exchange=exchange,
+            agent_name=agent_name,
+            request_id=request_id,
+        )
+
+
+def name_speaker(answer_id: UUID, agent_name: str) -> Message:
+    """Say which agent writes a queued answer."""
+    Message.objects.filter(pk=answer_id).update(agent_name=agent_name)
+    return Message.objects.get(pk=answer_id)
+
+
+def timestamp(moment: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds, as all protocols here write it."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def record_context(
@@ -85,9 +116,13 @@ def record_quotes(answer_id: UUID, quotes: dict[int, list[tuple[int, int]]]) -> 
 def close_answer(answer_id: UUID, closing: Closing) -> bool:
     """End an answer. False, and nothing is changed, where it has ended already: no state changes back."""
     now = timezone.now()
+    owner_id = Conversation.objects.values_list("owner_id", flat=True).filter(messages=answer_id).first()
+    if owner_id is None:
+        return False
     changed = Message.objects.filter(pk=answer_id, state__in=Message.UNFINISHED).update(
         state=closing.state,
         content=closing.content,
+        search=search_vector(owner_id, closing.content),
         finish_reason=closing.finish_reason,
         error_code=closing.error_code,
         citations=list(closing.citations),

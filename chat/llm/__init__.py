@@ -4,9 +4,10 @@
 answers without any, and :class:`~chat.llm.scripted.ScriptedModel` is the double for tests.
 """
 
-from .protocol import ChatModel, ModelError, Part, Prompt, Text, TokenCount
+from .protocol import ChatModel, ModelError, Part, Prompt, Said, Text, TokenCount
 from .selection import configured_model, use_model
 
 __all__ = [
-    "ChatModel", "ModelError", "Part", "Prompt", "Text", "TokenCount", "configured_model", "use_model",
+    "ChatModel", "ModelError", "Part", "Prompt", "Said", "Text", "TokenCount",
+    "configured_model", "use_model",
 ]  # fmt: skip

@@ -21,6 +21,14 @@ def instructions(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """What an agent of a team has said."""
+
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """Everything that an answer is made of."""
 
@@ -28,6 +36,8 @@ class Prompt:
     earlier: Sequence[Turn]
     sources: Sequence[SourceView]
     temperature: float
+    said: Sequence[Said] = ()  # by the other agents of a team, about this question
+    instructions: str = ""  # of the agent who speaks
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +93,30 @@ class ChatModel(Protocol):
         """A short title for a conversation."""
         ...
 
+    async def further_query(self, question: str, said: Sequence[Said]) -> str:
+        """What else to search for after this; empty where nothing is missing."""
+        ...
+
+    async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
+        """The name of one of the team, given as (name, description), or anything else to end."""
+        ...
+
 
 def messages(prompt: Prompt) -> list[dict[str, str]]:
     """The prompt as chat messages: instructions, what was said, the question with its sources."""
-    told = [{"role": "system", "content": instructions("answer")}]
+    system = "\n\n".join(part for part in (instructions("answer"), prompt.instructions) if part)
+    told = [{"role": "system", "content": system}]
     told += [{"role": turn.role, "content": turn.content} for turn in prompt.earlier]
-    told.append({"role": "user", "content": f"{prompt.question}\n\nSources:\n{sources_text(prompt.sources)}"})
+    content = f"{prompt.question}\n\nSources:\n{sources_text(prompt.sources)}"
+    if prompt.said:
+        content += f"\n\nWhat the other agents have said:\n{said_text(prompt.said)}"
+    told.append({"role": "user", "content": content})
     return told
+
+
+def said_text(said: Sequence[Said]) -> str:
+    """What the others said, each under its name."""
+    return "\n\n".join(f"{item.agent}:\n{item.text}" for item in said)
 
 
 def sources_text(sources: Sequence[SourceView]) -> str:

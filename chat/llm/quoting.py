@@ -12,8 +12,9 @@ from chatsite.database import in_database
 from ingestion.sentences import Sentence, best_sentences
 
 from . import side_texts
-from .protocol import NOTHING_FITS, End, Part, Prompt, Text
+from .protocol import NOTHING_FITS, End, Part, Prompt, Said, Text
 
+NOTHING_MORE = "There is nothing to add from the documents you may read."
 NOTICE = "No language model is connected, so the answer quotes the documents word for word."
 UNSURE = "No language model is connected, and no sentence clearly answers this. The nearest ones are:"
 SURE = 0.65  # score of the best sentence; docs/benchmarks.md says how often it is right above and below
@@ -57,15 +58,20 @@ class QuotingModel:
 
     name = "quotations"
 
+    def __init__(self, name: str = "") -> None:
+        """There is only one, whatever model is asked for."""
+
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         earlier = " ".join(_leaned_on(prompt.question, prompt.earlier))
-        sentences = await in_database(best_sentences, prompt.question, prompt.sources, SENTENCES, earlier)
+        count = SENTENCES * (1 + len(prompt.said))
+        found = await in_database(best_sentences, prompt.question, prompt.sources, count, earlier)
+        sentences = [item for item in found if not _quoted(item, prompt.said)][:SENTENCES]
         if not sentences:
-            text = NOTHING_FITS
+            text = NOTHING_MORE if prompt.said else NOTHING_FITS
         else:
             quotes = [_quotation(sentence, prompt.sources) for sentence in sentences]
             notice = NOTICE if sentences[0].score >= SURE else UNSURE
-            text = "\n\n".join([notice, *quotes])
+            text = "\n\n".join(quotes if prompt.said else [notice, *quotes])
         pause = 1 / settings.QUOTING_WORDS_PER_SECOND
         for word in re.findall(r"\s*\S+|\s+\Z", text):
             yield Text(word)
@@ -93,6 +99,18 @@ class QuotingModel:
 
     async def title(self, question: str) -> str:
         return side_texts.title_of(question)
+
+    async def further_query(self, question: str, said: Sequence[Said]) -> str:
+        return ""
+
+    async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
+        """In the order of the team."""
+        return team[len(said)][0] if len(said) < len(team) else ""
+
+
+def _quoted(sentence: Sentence, said: Sequence[Said]) -> bool:
+    words = " ".join(sentence.text.split())
+    return any(words in item.text for item in said)
 
 
 def _quotation(sentence: Sentence, sources: Sequence[SourceView]) -> str:

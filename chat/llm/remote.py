@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -15,7 +16,7 @@ from chat.requests import Turn
 from . import event_stream, side_texts
 from .connections import MemberRefused, connection, told, translated
 from .event_stream import Clock, Deadlines
-from .protocol import ModelError, Part, Prompt, Text, instructions, messages, sources_text
+from .protocol import ModelError, Part, Prompt, Said, Text, instructions, messages, said_text, sources_text
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +28,8 @@ SIDE_TOKENS = 200
 class RemoteModel:
     """Streams answers of the server that the settings name."""
 
-    def __init__(self) -> None:
-        self.name: str = settings.CHAT_MODEL
+    def __init__(self, name: str = "") -> None:
+        self.name: str = name or settings.CHAT_MODEL
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """One repetition, only before the first piece of text, where the error says how it may help."""
@@ -72,6 +73,20 @@ class RemoteModel:
         text = await self._side("title", [{"role": "user", "content": question[:2000]}])
         return side_texts.title(text) or side_texts.title_of(question)
 
+    async def further_query(self, question: str, said: Sequence[Said]) -> str:
+        content = f"Question: {question}\n\n{said_text(said)}"
+        query = side_texts.search_query(
+            await self._side("further_query", [{"role": "user", "content": content}])
+        )
+        return "" if query.upper().startswith("NONE") else query
+
+    async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
+        agents = "\n".join(f"{name}: {description}" for name, description in team)
+        content = f"Question: {question}\n\nAgents:\n{agents}\n\nSaid so far:\n{said_text(said)}"
+        return side_texts.search_query(
+            await self._side("next_speaker", [{"role": "user", "content": content}])
+        )
+
     async def _attempt(self, prompt: Prompt, clock: Clock) -> AsyncGenerator[Part, None]:
         request = connection().client.chat.completions.with_streaming_response.create(
             **self._members(
@@ -107,7 +122,7 @@ class RemoteModel:
             return prompt
         if error.code == "context_overflow" and (prompt.earlier or len(prompt.sources) > 1):
             kept = max(1, len(prompt.sources) // 2)
-            return Prompt(prompt.question, prompt.earlier[-2:], prompt.sources[:kept], prompt.temperature)
+            return replace(prompt, earlier=prompt.earlier[-2:], sources=prompt.sources[:kept])
         if error.retry_after is None or error.retry_after > LONGEST_WAIT:
             raise error
         await asyncio.sleep(error.retry_after)

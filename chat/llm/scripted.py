@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from chat.requests import Turn
 
-from .protocol import End, ModelError, Part, Prompt, Text
+from .protocol import End, ModelError, Part, Prompt, Said, Text
 
 
 @dataclass
@@ -21,6 +21,7 @@ class ScriptedModel:
     reason: str | None = "stop"
     error: ModelError | None = None
     suggestions: Sequence[str] = ()
+    speakers: Sequence[str] = ()
     name: str = "scripted"
     prompts: list[Prompt] = field(default_factory=list)
     closed: int = 0
@@ -46,3 +47,9 @@ class ScriptedModel:
 
     async def title(self, question: str) -> str:
         return question[:40]
+
+    async def further_query(self, question: str, said: Sequence[Said]) -> str:
+        return ""
+
+    async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
+        return self.speakers[len(said)] if len(said) < len(self.speakers) else ""

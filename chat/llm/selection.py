@@ -11,11 +11,14 @@ from .protocol import ChatModel
 _replacements: list[ChatModel] = []
 
 
-def configured_model() -> ChatModel:
-    """The model of the settings, by its class's path, so that only the one in use is ever imported."""
+def configured_model(name: str = "") -> ChatModel:
+    """The model of the settings, or another of the same server by its name.
+
+    Found by its class's path, so that only the one in use is ever imported.
+    """
     if _replacements:
         return _replacements[-1]
-    model: ChatModel = import_string(settings.CHAT_BACKEND)()
+    model: ChatModel = import_string(settings.CHAT_BACKEND)(name)
     return model
 
 

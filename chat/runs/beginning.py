@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -34,6 +34,7 @@ class Accepted:
     answer_id: UUID
     request_id: str
     created_at: str
+    team: bool  # whether the agents answer
     new: bool
 
 
@@ -54,7 +55,7 @@ def begin(
         with transaction.atomic():
             earlier = _by_key(principal, idempotency_key)
             if earlier is None:
-                conversation = _conversation(principal, request.conversation_id, listed=request.listed)
+                conversation = _conversation(principal, request)
                 question = recording.append(
                     conversation, Message.Role.USER, request.question, request_id=request_id
                 )
@@ -72,16 +73,16 @@ def begin(
 def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Accepted:
     """Answer the question of an earlier answer once more; what had arrived is kept. Raises Refused."""
     with transaction.atomic():
-        answer = (
+        exchanges = (
             Message.objects.owned_by(principal)
-            .filter(pk=answer_id, role=Message.Role.ASSISTANT, run__isnull=False)
-            .select_related("run__question")
-            .first()
+            .filter(pk=answer_id, role=Message.Role.ASSISTANT)
+            .values("exchange")
         )
-        if answer is None:
+        earlier = Run.objects.filter(pk__in=exchanges).select_related("question").first()
+        if earlier is None:
             raise Refused("not_found")
-        conversation = _conversation(principal, answer.conversation_id)
-        question = answer.run.question
+        question = earlier.question
+        conversation = _conversation(principal, ChatRequest(question.content, earlier.conversation_id))
         newest = conversation.messages.filter(role=Message.Role.USER).latest("position")
         if question.pk != newest.pk:
             question = recording.append(
@@ -136,12 +137,13 @@ def _by_key(principal: Principal, key: str | None) -> Run | None:
     )
 
 
-def _conversation(principal: Principal, conversation_id: UUID | None, *, listed: bool = True) -> Conversation:
+def _conversation(principal: Principal, request: ChatRequest) -> Conversation:
     """The conversation, locked and free for the next question. Raises Refused."""
-    if conversation_id is None:
-        return recording.open_conversation(principal, listed=listed)
+    if request.conversation_id is None:
+        mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
+        return recording.open_conversation(principal, mode, listed=request.listed)
     try:
-        conversation = recording.lock_conversation(principal, conversation_id)
+        conversation = recording.lock_conversation(principal, request.conversation_id)
     except Conversation.DoesNotExist:
         raise Refused("not_found") from None
     endings.close_expired(conversation=conversation)
@@ -158,10 +160,16 @@ def _store(
     key: str | None,
     request_id: str,
 ) -> Accepted:
+    run_id = uuid4()
     answer = recording.append(
-        question.conversation, Message.Role.ASSISTANT, state=Message.State.QUEUED, request_id=request_id
+        question.conversation,
+        Message.Role.ASSISTANT,
+        state=Message.State.QUEUED,
+        exchange=run_id,
+        request_id=request_id,
     )
     run = Run.objects.create(
+        id=run_id,
         owner_id=principal.user_id,
         conversation_id=question.conversation_id,
         question=question,
@@ -183,6 +191,7 @@ def _accepted(principal: Principal, request: ChatRequest, run: Run, *, new: bool
         question_id=run.question_id,
         answer_id=run.answer_id,
         request_id=run.answer.request_id,
-        created_at=run.answer.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        created_at=recording.timestamp(run.answer.created_at),
+        team=run.conversation.mode == Conversation.Mode.MULTI_AGENT,
         new=new,
     )

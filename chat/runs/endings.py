@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.citations import cited_labels
-from chat.events import Event, Failed, Finished, Whole
+from chat.events import Event, Failed, Finished, Spoken, Whole
 from chat.models import Run
 from history import recording
 from history.models import Conversation, Message, Source
@@ -83,24 +83,32 @@ def _close_dead(run_id: UUID) -> int:
 
 
 def _close(run: Run, whole: Whole) -> None:
+    """Each message of the exchange gets its text; those that were never begun end with it."""
     assert whole.end is not None
-    end = whole.end
-    citations = whole.done.citations if whole.done else _citations(run.answer_id, whole.text)
-    recording.close_answer(
-        run.answer_id,
-        Closing(
-            state=Message.State(end.state),
-            content=whole.text,
-            finish_reason=whole.done.finish_reason if whole.done else "",
-            error_code="" if isinstance(end, Finished) else end.code,
-            citations=citations,
-            followups=whole.followups,
-            usage={"prompt": whole.usage.prompt, "completion": whole.usage.completion}
-            if whole.usage
-            else None,
-        ),
-    )
+    for spoken in whole.spoken or [Spoken("")]:
+        # A journal that lost its beginning does not name the first message: it is the run's own.
+        spoken.message_id = spoken.message_id or str(run.answer_id)
+        recording.close_answer(UUID(spoken.message_id), _closing(spoken, whole, whole.end))
+    silent = Message.objects.filter(exchange=run.pk, state__in=Message.UNFINISHED)
+    for message_id in silent.values_list("pk", flat=True):
+        recording.close_answer(message_id, _closing(Spoken(str(message_id)), whole, whole.end))
     Run.objects.filter(pk=run.pk).update(finished_at=timezone.now())
+
+
+def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:
+    """How one message ended: a whole text is complete, whatever became of those after it."""
+    last = not whole.spoken or spoken is whole.spoken[-1]
+    whole_text = spoken.done is not None and (not last or isinstance(end, Finished))
+    usage = whole.usage if last else None
+    return Closing(
+        state=Message.State.COMPLETE if whole_text else Message.State(end.state),
+        content=spoken.text,
+        finish_reason=spoken.done.finish_reason if spoken.done else "",
+        error_code="" if whole_text or isinstance(end, Finished) else end.code,
+        citations=spoken.done.citations if spoken.done else _citations(UUID(spoken.message_id), spoken.text),
+        followups=whole.followups if last else (),
+        usage={"prompt": usage.prompt, "completion": usage.completion} if usage else None,
+    )
 
 
 def _citations(answer_id: UUID, text: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from chat.events import (
     Finished,
     FollowUps,
     MessageDone,
+    MessageStarted,
     Started,
     TextDelta,
     Thought,
@@ -26,6 +27,7 @@ from chat.llm import configured_model
 from chat.models import Run
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.database import in_database
+from history import recording
 from history.models import Message
 
 from . import endings, journal, wakeups
@@ -39,13 +41,13 @@ Numbered = tuple[int, Event]
 async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGenerator[Numbered, None]:
     """The events with a number above `after`, then what comes, up to Finished or Failed.
 
-    After the end, when the journal is gone, the exchange is told again from its message and begins with
+    After the end, when the journal is gone, the exchange is told again from its messages and begins with
     number 1, whatever `after` was. Raises Refused("not_found") for a run that is not the caller's, and as
     soon as the caller's account, session or key is no longer valid. Iterate under `aclosing`.
     """
     run = await in_database(_run, principal, run_id)
     live = generations().live.get(run_id)
-    source = _from_memory(live, after) if live else _from_journal(principal, run, after)
+    source = _from_memory(live, after) if live else _from_journal(run, after)
     guard = _Guard(principal)
     async with aclosing(source) as numbered:
         async for item in numbered:
@@ -54,7 +56,7 @@ async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGen
                 continue
             number, event = item
             if isinstance(event, ContextReady):
-                event = await in_database(_with_sources, principal, run, event)
+                event = await in_database(_with_sources, principal, event)
             yield number, event
 
 
@@ -100,7 +102,7 @@ async def _from_memory(live: Live, after: int) -> AsyncGenerator[Numbered | None
             yield None
 
 
-async def _from_journal(principal: Principal, run: Run, after: int) -> AsyncGenerator[Numbered | None, None]:
+async def _from_journal(run: Run, after: int) -> AsyncGenerator[Numbered | None, None]:
     position = after
     async with wakeups.listening(run.pk) as news:
         while True:
@@ -115,12 +117,12 @@ async def _from_journal(principal: Principal, run: Run, after: int) -> AsyncGene
             if not numbered:
                 yield None
                 await news.wait()
-    async for item in _from_message(principal, run):
+    async for item in _from_message(run):
         yield item
 
 
-async def _from_message(principal: Principal, run: Run) -> AsyncIterator[Numbered]:
-    for number, event in enumerate(await in_database(_retell, principal, run), start=1):
+async def _from_message(run: Run) -> AsyncIterator[Numbered]:
+    for number, event in enumerate(await in_database(_retell, run), start=1):
         yield number, event
 
 
@@ -141,34 +143,46 @@ def _look(run_id: UUID, after: int) -> tuple[list[Numbered], bool]:
     return numbered, ended
 
 
-def _with_sources(principal: Principal, run: Run, event: ContextReady) -> ContextReady:
-    return dataclasses.replace(event, sources=journal.visible_sources(principal, run.answer_id))
+def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:
+    return dataclasses.replace(event, sources=journal.visible_sources(principal, UUID(event.message_id)))
 
 
-def _retell(principal: Principal, run: Run) -> list[Event]:
-    """The exchange as its message tells it."""
-    message = Message.objects.get(pk=run.answer_id)
+def _retell(run: Run) -> list[Event]:
+    """The exchange as its messages tell it."""
+    messages = list(Message.objects.filter(exchange=run.pk).order_by("position"))
+    first, last = messages[0], messages[-1]
     told: list[Event] = [
         Started(
             run_id=str(run.pk),
             conversation_id=str(run.conversation_id),
             question_id=str(run.question_id),
-            answer_id=str(run.answer_id),
-            created_at=message.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            answer_id=str(first.pk),
+            created_at=recording.timestamp(first.created_at),
             model=configured_model().name,
-        ),
-        ContextReady((), tuple(Thought(**thought) for thought in message.thoughts)),
+        )
     ]
+    for message in messages:
+        told += _retold(message)
+    if last.followups:
+        told.append(FollowUps(tuple(last.followups)))
+    if last.usage:
+        told.append(Usage(last.usage["prompt"], last.usage["completion"]))
+    if last.error_code:
+        told.append(Failed(last.state, last.error_code, last.request_id))
+    else:
+        told.append(Finished(last.state))
+    return told
+
+
+def _retold(message: Message) -> list[Event]:
+    told: list[Event] = []
+    if message.agent_name:
+        created = recording.timestamp(message.created_at)
+        told.append(MessageStarted(str(message.pk), message.agent_name, created))
+    thoughts = tuple(Thought(**thought) for thought in message.thoughts)
+    told.append(ContextReady((), thoughts, str(message.pk)))
     if message.content:
         told.append(TextDelta(message.content))
     if message.finish_reason:
         told.append(MessageDone(message.finish_reason, tuple(message.citations)))
-    if message.followups:
-        told.append(FollowUps(tuple(message.followups)))
-    if message.usage:
-        told.append(Usage(message.usage["prompt"], message.usage["completion"]))
-    if message.error_code:
-        told.append(Failed(message.state, message.error_code, message.request_id))
-    else:
-        told.append(Finished(message.state))
     return told

@@ -25,6 +25,7 @@ from history.models import Message
 from . import beginning, endings, journal, wakeups
 from .beginning import Accepted
 from .journal import Batch
+from .teams import team
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ class Live:
     accepted: Accepted
     events: list[Event] = field(default_factory=list)
     written: int = 0  # how many of the events the journal has
-    sources: int = 0  # how many passages it is written from
+    sources: dict[UUID, int] = field(default_factory=dict)  # how many passages each message is written from
     stopping: bool = False  # at its owner's wish
     withdrawn: bool = False  # because its owner may not read all of its sources any more
     task: asyncio.Task[None] | None = None
@@ -49,7 +50,8 @@ class Live:
     def publish(self, event: Event) -> None:
         self.events.append(event)
         if isinstance(event, ContextReady):
-            self.sources = len(event.sources)
+            message_id = UUID(event.message_id) if event.message_id else self.accepted.answer_id
+            self.sources[message_id] = len(event.sources)
         changed, self.changed = self.changed, asyncio.Event()
         changed.set()
 
@@ -124,7 +126,10 @@ class Generations:
                 request=live.accepted.request,
                 earlier=earlier,
                 conversation_id=live.accepted.conversation_id,
+                run_id=live.accepted.id,
                 answer_id=live.accepted.answer_id,
+                request_id=request_id,
+                team=await in_database(team) if live.accepted.team else (),
             )
             async with aclosing(engine.answer(exchange)) as events:
                 async for event in events:
@@ -198,12 +203,12 @@ class Generations:
         """End what is written from a document that was deleted, or that its owner may not read any more."""
         if time.monotonic() - self._looked < RIGHTS_SECONDS:
             return
-        lives = [live for live in self.live.values() if live.sources]
-        asked = [(live.accepted.principal, live.accepted.answer_id) for live in lives]
+        lives = list(self.live.values())
+        asked = [(live.accepted.principal, message_id) for live in lives for message_id in live.sources]
         counts = await in_database(journal.count_readable_sources, asked)
         self._looked = time.monotonic()
         for live in lives:
-            if counts.get(live.accepted.answer_id, 0) < live.sources:
+            if any(counts.get(message_id, 0) < count for message_id, count in live.sources.items()):
                 live.withdraw()
 
 

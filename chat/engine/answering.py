@@ -1,0 +1,138 @@
+"""The order of an exchange: search, context, text, what helps to go on."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from chat.events import (
+    Event,
+    FollowUps,
+    MessageStarted,
+    Searching,
+    TextDelta,
+    TitleChanged,
+)
+from chat.llm import ChatModel, Prompt, Said, configured_model
+from chat.quotations import quotes
+from chatsite.database import in_database
+from history import recording
+from history.models import Conversation, Message
+from ingestion import retrieval
+
+from .exchange import Exchange, Speaker
+from .searching import keep_context, search
+from .team import next_speaker
+from .writing import written
+
+
+@dataclass(slots=True)
+class _Told:
+    """What an exchange has come to so far."""
+
+    prompt: Prompt
+    text: str = ""
+
+
+async def answer(exchange: Exchange) -> AsyncGenerator[Event, None]:
+    """All events between Started and the end. Raises ModelError; what was yielded before it stands."""
+    model = configured_model()
+    readable = await in_database(retrieval.count_readable, exchange.principal)
+    yield Searching(readable)
+    prompt = Prompt(exchange.request.question, exchange.earlier, (), exchange.request.options.temperature)
+    told = _Told(prompt)
+    speak = (
+        _team(exchange, model, readable, told) if exchange.team else _alone(exchange, model, readable, told)
+    )
+    async with aclosing(speak) as events:
+        async for event in events:
+            yield event
+    async for event in _afterwards(exchange, model, told):
+        yield event
+
+
+async def _alone(
+    exchange: Exchange, model: ChatModel, readable: int, told: _Told
+) -> AsyncGenerator[Event, None]:
+    query = await model.search_query(exchange.request.question, exchange.earlier)
+    found = await search(exchange, query)
+    context = await keep_context(exchange, exchange.answer_id, model, query, found, readable)
+    yield context
+    told.prompt = replace(told.prompt, sources=context.sources)
+    async with aclosing(_message(model, told, exchange.answer_id)) as events:
+        async for event in events:
+            yield event
+
+
+async def _team(
+    exchange: Exchange, model: ChatModel, readable: int, told: _Told
+) -> AsyncGenerator[Event, None]:
+    """Each agent in turn, as a message of its own, which sees what the others have said."""
+    said: list[Said] = []
+    question = exchange.request.question
+    query = await model.search_query(exchange.request.question, exchange.earlier)
+    found = await search(exchange, query)
+    while speaker := await next_speaker(exchange, model, said):
+        agent_model = configured_model(speaker.model)
+        if speaker.may_search and said and (more := await agent_model.further_query(question, said)):
+            query, found = more, await search(exchange, more)
+        message = await in_database(_open_message, exchange, speaker, first=not said)
+        yield MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at))
+        context = await keep_context(exchange, message.pk, agent_model, query, found, readable)
+        yield context
+        told.prompt = replace(
+            told.prompt, sources=context.sources, said=tuple(said), instructions=speaker.instructions
+        )
+        async with aclosing(_message(agent_model, told, message.pk)) as events:
+            async for event in events:
+                yield event
+        said.append(Said(speaker.name, told.text))
+
+
+async def _message(model: ChatModel, told: _Told, message_id: UUID) -> AsyncGenerator[Event, None]:
+    """One message, and the words of its sources that it rests on."""
+    text: list[str] = []
+    async with aclosing(written(model, told.prompt)) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                text.append(event.text)
+            yield event
+    told.text = "".join(text)
+    await in_database(recording.record_quotes, message_id, quotes(told.text, told.prompt.sources))
+
+
+async def _afterwards(exchange: Exchange, model: ChatModel, told: _Told) -> AsyncGenerator[Event, None]:
+    """What helps to go on, asked for side by side: follow-up questions, and a new conversation's title."""
+    wants_followups = exchange.request.options.followups and bool(told.prompt.sources)
+    followups = model.followups(told.prompt, told.text) if wants_followups else _nothing()
+    questions, title = await asyncio.gather(followups, _title(exchange, model))
+    if questions:
+        yield FollowUps(tuple(questions))
+    if title:
+        yield TitleChanged(title)
+
+
+async def _nothing() -> list[str]:
+    return []
+
+
+async def _title(exchange: Exchange, model: ChatModel) -> str:
+    if not await in_database(_untitled, exchange.conversation_id):
+        return ""
+    title = await model.title(exchange.request.question)
+    if not title or not await in_database(recording.set_title, exchange.conversation_id, title):
+        return ""
+    return title
+
+
+def _untitled(conversation_id: UUID) -> bool:
+    return Conversation.objects.filter(pk=conversation_id, title="").exists()
+
+
+def _open_message(exchange: Exchange, speaker: Speaker, *, first: bool) -> Message:
+    if first:
+        return recording.name_speaker(exchange.answer_id, speaker.name)
+    return recording.append_answer(
+        exchange.conversation_id, exchange.run_id, speaker.name, request_id=exchange.request_id
+    )

@@ -1,0 +1,26 @@
+"""Who of a team speaks next: by order, or as a coordinator decides."""
+
+from collections.abc import Sequence
+
+from django.conf import settings
+
+from chat.llm import ChatModel, Said
+
+from .exchange import Exchange, Speaker
+
+
+async def next_speaker(exchange: Exchange, model: ChatModel, said: Sequence[Said]) -> Speaker | None:
+    """The next agent, or None when the team has finished. Never more turns than the site allows."""
+    if len(said) >= settings.AGENT_TURNS:
+        return None
+    if settings.AGENT_COORDINATOR and said:
+        return await _coordinated(exchange, model, said)
+    return exchange.team[len(said)] if len(said) < len(exchange.team) else None
+
+
+async def _coordinated(exchange: Exchange, model: ChatModel, said: Sequence[Said]) -> Speaker | None:
+    """The one that the model names; where it names nobody known, the question counts as answered."""
+    team = {speaker.name.casefold(): speaker for speaker in exchange.team}
+    descriptions = [(speaker.name, speaker.description) for speaker in exchange.team]
+    name = await model.next_speaker(exchange.request.question, descriptions, said)
+    return team.get(name.casefold())

@@ -1,0 +1,169 @@
+"""Several agents answering one question, each in a message of its own."""
+
+from contextlib import aclosing
+
+from django.test import TransactionTestCase, override_settings
+
+from chat import runs
+from chat.events import ContextReady, Finished, MessageDone, MessageStarted, TextDelta
+from chat.llm import ModelError, use_model
+from chat.llm.scripted import ScriptedModel
+from chat.models import Agent, JournalEntry
+from chat.requests import ChatRequest
+from chatsite.database import in_database
+from history.models import Conversation, Message
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+QUESTION = "Carry over leave until when?"
+
+
+class TeamModel(ScriptedModel):
+    """Says its agent's instructions."""
+
+    async def answer(self, prompt):
+        self.words = [f"I am {prompt.instructions} ", "[guide.md]."]
+        async for part in super().answer(prompt):
+            yield part
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02, QUOTING_WORDS_PER_SECOND=10_000)
+class TeamTests(TransactionTestCase):
+    def setUp(self):
+        self.principal = command_principal(make_user("asker"))
+        make_document(
+            everyone=True,
+            texts=[
+                "Employees may carry over five days of leave until 31 March.",
+                "Leave that is carried over is used first. Carry over is asked for on form P7.",
+            ],
+        )
+        Agent.objects.all().delete()
+        for order, name in enumerate(["Ann", "Bob", "Cem"]):
+            Agent.objects.create(name=name, description=f"is {name}", instructions=name.lower(), order=order)
+        Agent.objects.create(name="Idle", description="-", instructions="idle", active=False)
+
+    async def ask(self, model=None, conversation=None):
+        request = ChatRequest(QUESTION, conversation, team=conversation is None)
+        accepted = await in_database(runs.begin, self.principal, request)
+        if model is None:
+            runs.start(accepted)
+            return accepted, await self.collect(accepted)
+        with use_model(model):
+            runs.start(accepted)
+            return accepted, await self.collect(accepted)
+
+    async def collect(self, accepted):
+        async with aclosing(runs.follow(self.principal, accepted.id)) as numbered:
+            return [event async for _, event in numbered]
+
+    async def messages(self, accepted):
+        rows = Message.objects.filter(conversation=accepted.conversation_id).order_by("position")
+        return await in_database(list, rows)
+
+    async def test_each_agent_answers_in_order_and_sees_what_the_others_said(self):
+        model = TeamModel()
+        accepted, events = await self.ask(model)
+        question, *answers = await self.messages(accepted)
+        self.assertEqual([row.agent_name for row in answers], ["Ann", "Bob", "Cem"])
+        self.assertEqual(
+            [row.content for row in answers], [f"I am {name} [guide.md]." for name in ("ann", "bob", "cem")]
+        )
+        self.assertEqual({row.state for row in answers}, {"complete"})
+        self.assertEqual(
+            [[said.agent for said in prompt.said] for prompt in model.prompts], [[], ["Ann"], ["Ann", "Bob"]]
+        )
+        started = [event for event in events if isinstance(event, MessageStarted)]
+        self.assertEqual([event.message_id for event in started], [str(row.pk) for row in answers])
+        contexts = [event for event in events if isinstance(event, ContextReady)]
+        self.assertEqual(
+            [context.message_id for context in contexts], [event.message_id for event in started]
+        )
+        self.assertTrue(all(context.sources for context in contexts))
+        self.assertEqual(events[-1], Finished("complete"))
+        conversation = await in_database(Conversation.objects.get, pk=accepted.conversation_id)
+        self.assertEqual(conversation.mode, "multiAgent")
+
+    async def test_the_conversation_goes_on_with_the_team(self):
+        accepted, _ = await self.ask(TeamModel())
+        again, _ = await self.ask(TeamModel(), accepted.conversation_id)
+        self.assertEqual(len(await self.messages(again)), 8)
+
+    async def test_the_exchange_is_told_the_same_from_its_messages(self):
+        accepted, events = await self.ask(TeamModel())
+        await in_database(JournalEntry.objects.all().delete)
+        told = await self.collect(accepted)
+
+        def essence(events):
+            text = "".join(
+                event.text if isinstance(event, TextDelta) else "|"
+                for event in events
+                if isinstance(event, TextDelta | MessageStarted)
+            )
+            return text, [
+                event for event in events if isinstance(event, MessageStarted | MessageDone | Finished)
+            ]
+
+        self.assertEqual(essence(told), essence(events))
+
+    async def test_a_failure_in_the_middle_keeps_what_the_others_said(self):
+        class Failing(TeamModel):
+            async def answer(self, prompt):
+                self.error = ModelError("upstream_unavailable") if prompt.said else None
+                async for part in super().answer(prompt):
+                    yield part
+
+        accepted, _ = await self.ask(Failing())
+        _, first, second = await self.messages(accepted)
+        self.assertEqual((first.state, first.content), ("complete", "I am ann [guide.md]."))
+        self.assertEqual(
+            (second.state, second.content, second.error_code),
+            ("interrupted", "I am bob [guide.md].", "upstream_unavailable"),
+        )
+
+    async def test_what_a_dead_process_left_ends_message_by_message(self):
+        request = ChatRequest(QUESTION, team=True)
+        accepted = await in_database(runs.begin, self.principal, request)
+        journal = [
+            ["MessageStarted", {"message_id": str(accepted.answer_id), "agent": "Ann", "created_at": ""}],
+            ["TextDelta", "Whole."],
+            ["MessageDone", {"finish_reason": "stop", "citations": []}],
+        ]
+        await in_database(JournalEntry.objects.create, run_id=accepted.id, first=1, last=3, events=journal)
+        await in_database(runs.expire_all)
+        _, first = await self.messages(accepted)
+        self.assertEqual((first.state, first.content), ("interrupted", "Whole."))
+
+    async def test_a_coordinator_picks_and_ends(self):
+        model = TeamModel(speakers=["", "Cem", "Bob", "nobody"])
+        with override_settings(AGENT_COORDINATOR=True):
+            accepted, _ = await self.ask(model)
+        self.assertEqual(
+            [row.agent_name for row in (await self.messages(accepted))[1:]], ["Ann", "Cem", "Bob"]
+        )
+
+    async def test_turns_are_limited(self):
+        model = TeamModel(speakers=["", *["Bob"] * 50])
+        with override_settings(AGENT_COORDINATOR=True, AGENT_TURNS=4):
+            accepted, _ = await self.ask(model)
+        self.assertEqual(len(await self.messages(accepted)), 5)
+
+    async def test_without_agents_the_site_answers_alone(self):
+        await in_database(Agent.objects.update, active=False)
+        accepted, _ = await self.ask(ScriptedModel(words=["Alone."]))
+        self.assertEqual(
+            [(row.agent_name, row.content) for row in (await self.messages(accepted))[1:]], [("", "Alone.")]
+        )
+
+    async def test_without_a_model_the_team_quotes_and_does_not_repeat_itself(self):
+        accepted, _ = await self.ask()
+        _, *answers = await self.messages(accepted)
+        quoted = [line for row in answers for line in row.content.splitlines() if line.startswith(">")]
+        self.assertTrue(quoted)
+        self.assertEqual(len(quoted), len(set(quoted)))
+
+    async def test_any_answer_of_a_team_can_be_asked_for_again(self):
+        accepted, _ = await self.ask(TeamModel())
+        *_, last = await self.messages(accepted)
+        again = await in_database(runs.again, self.principal, last.pk)
+        self.assertTrue(again.team)
+        self.assertEqual(again.question_id, accepted.question_id)

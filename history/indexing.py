@@ -1,0 +1,33 @@
+"""The words by which messages are found.
+
+PostgreSQL gets finished words instead of text, so that it parses nothing and its locale changes nothing.
+Each message also carries a word that names its owner: the index itself then narrows a search to one
+person's messages, however many have a common word in everybody else's.
+"""
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.search import SearchVectorField
+from django.db.models import Func, TextField, Value
+
+from ingestion.words import search_text
+
+WORD_LENGTH = 100  # characters; PostgreSQL refuses a word of more than 2,046 bytes
+
+
+def words_of(text: str, *, stored: bool = True) -> list[str]:
+    """Each word once, in order; scripts without spaces as pairs of characters."""
+    return list(dict.fromkeys(word[:WORD_LENGTH] for word in search_text(text, stored=stored).split()))
+
+
+def owner_word(owner_id: int) -> str:
+    """No text has it: words hold no punctuation."""
+    return f"owner:{owner_id}"
+
+
+def search_vector(owner_id: int, text: str) -> Func | None:
+    """The value of `Message.search`; None where there is nothing to find."""
+    words = words_of(text)
+    if not words:
+        return None
+    lexemes = Value([*words, owner_word(owner_id)], output_field=ArrayField(TextField()))
+    return Func(lexemes, function="array_to_tsvector", output_field=SearchVectorField())

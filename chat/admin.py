@@ -4,7 +4,14 @@ from django.contrib import admin
 
 from history.admin import ReadOnly
 
-from .models import Run
+from .models import Agent, Run
+
+
+@admin.register(Agent)
+class AgentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["name", "description", "may_search", "model", "order", "active"]
+    list_editable = ["order", "active"]
+    search_fields = ["name", "description"]
 
 
 @admin.register(Run)

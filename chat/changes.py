@@ -114,7 +114,8 @@ def undo(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
 def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -> HttpResponse:
     # A browser posts line ends as CR LF; the same text typed in the socket's box has LF.
     text = request.POST.get("question", "").replace("\r\n", "\n")
-    asked = ChatRequest(text, row.pk if row else None)
+    team = row is None and request.POST.get("mode") == "team"
+    asked = ChatRequest(text, row.pk if row else None, team=team)
     try:
         accepted = _begin(request, principal, asked, key_of(request.POST.get("key")))
     except Refused as refused:
@@ -148,6 +149,7 @@ def _refused(
         "text": text.replace("\x00", "\ufffd"),
         "problem": refused.message,
         "status": refused.status,
+        "team": request.POST.get("mode") == "team",
     }
     if row is None:
         return new_page(request, principal, **kept)

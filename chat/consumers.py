@@ -21,11 +21,11 @@ from history.models import Conversation
 
 from . import runs
 from .errors import Refused
-from .events import TERMINAL, ContextReady, Event
-from .fragments import ended, labels_of_run, new_exchange, place_of_run
+from .events import TERMINAL, Event
+from .fragments import new_exchange, place_of_run
 from .requests import ChatRequest
 from .sending import key_of
-from .transcript import Transcript, frame
+from .telling import Teller
 
 Json = dict[str, Any]
 
@@ -150,35 +150,20 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Tell the page about a run: what it does not have yet in one frame, then what comes."""
         queue: asyncio.Queue[tuple[int, Event] | None] = asyncio.Queue()
         events = asyncio.create_task(_collect(self.principal, run_id, queue))
-        transcript, told = Transcript(place), after > 0
+        teller = Teller(self.principal, self.conversation_id, place, after)
         try:
             while (batch := await _available(queue)) is not None:
-                messages: list[Json] = []
-                for seq, event in batch:
-                    if isinstance(event, ContextReady):
-                        transcript.labels = await in_database(labels_of_run, self.principal, run_id)
-                    added = transcript.add(seq, event)
-                    messages += added if seq > after else []
-                if not told:
-                    await self._tell(transcript.reset())
-                elif messages:
-                    await self._tell(frame(transcript.seq, messages))
-                told = True
+                for told in await teller.frames(batch):
+                    await self._tell(told)
                 if isinstance(batch[-1][1], TERMINAL):
-                    await self._tell_end(transcript, sure=after == 0)
+                    for told in await teller.end():
+                        await self._tell(told)
                     return
             await asyncio.wait({events})
             await self.close(CLOSED_ERROR if events.exception() else CLOSED_UNKNOWN)
         finally:
             events.cancel()
             await asyncio.gather(events, return_exceptions=True)
-
-    async def _tell_end(self, transcript: Transcript, *, sure: bool) -> None:
-        rest = transcript.finish()
-        shown = "\n".join(transcript.blocks) if sure else None
-        end = await in_database(ended, self.principal, self.conversation_id, transcript.place, shown)
-        if end is not None:
-            await self._tell(frame(transcript.seq, [*rest, end]))
 
     async def _tell(self, message: Json) -> None:
         await self.send(text_data=json.dumps(message, ensure_ascii=False, separators=(",", ":")))

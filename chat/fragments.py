@@ -20,10 +20,19 @@ def place_of_run(principal: Principal, conversation_id: UUID, run_id: UUID) -> i
     return rows.values_list("answer__position", flat=True).first()
 
 
-def labels_of_run(principal: Principal, run_id: UUID) -> list[str]:
+def labels_of_message(principal: Principal, message_id: UUID) -> list[str]:
     """What the caller's answer may cite, whether the source can still be opened or not."""
-    answers = Run.objects.owned_by(principal).filter(pk=run_id).values("answer")
+    answers = Message.objects.owned_by(principal).filter(pk=message_id)
     return list(Source.objects.filter(message__in=answers).values_list("label", flat=True).order_by("rank"))
+
+
+def next_answer(principal: Principal, conversation_id: UUID, message_id: UUID) -> tuple[int, str]:
+    """The position of a team's next message, and its empty answer."""
+    message = Message.objects.filter(conversation=conversation_id).get(pk=message_id)
+    answer = answers_of(principal, [message])[0]
+    answer.newest = True
+    context = {"answer": answer, "conversation": message.conversation}
+    return message.position, render_to_string("chat/answer.html", context)
 
 
 def new_exchange(principal: Principal, run_id: UUID) -> str:

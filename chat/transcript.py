@@ -1,6 +1,6 @@
 """The events of one answer, as messages of the portal's socket. No sockets, no database.
 
-Each event becomes one frame `{"seq": …, "messages": […]}`, so that a reader who loses the connection has
+Each event becomes one frame `{"seq": …, "place": …, "messages": […]}`, so that a reader who loses the connection has
 either all of an event or nothing of it. Messages are
 
 - `{"type": "status", "state", "text"}`: what is being done;
@@ -66,7 +66,7 @@ class Transcript:
             messages.append(self._status)
         if self._title:
             messages.append({"type": "title", "title": self._title})
-        return frame(self.seq, messages)
+        return frame(self.seq, messages, self.place)
 
     def _name(self, sources: tuple[SourceView, ...]) -> None:
         named = {
@@ -93,5 +93,5 @@ class Transcript:
         return [{"type": "retail", "text": tail}]
 
 
-def frame(seq: int, messages: list[Json]) -> Json:
-    return {"seq": seq, "messages": messages}
+def frame(seq: int, messages: list[Json], place: int) -> Json:
+    return {"seq": seq, "place": place, "messages": messages}

@@ -19,6 +19,7 @@ from history.models import Conversation
 
 from . import searching
 from .exporting import markdown
+from .models import Agent
 from .panel import Panel, panel_of
 from .starts import starts
 from .threads import Answer, Exchange, exchanges_of
@@ -52,6 +53,7 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
     context = {
         "starts": starts(principal),
         "connected": bool(settings.CHAT_MODEL or settings.OPENAI_BASE_URL),
+        "team_size": Agent.objects.team().count(),
     }
     return render(request, "chat/new.html", _composer() | context | kept, status=kept.get("status", 200))
 

@@ -67,7 +67,18 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       if (row) row.title = words;
       if ($('#new-title')) $('#new-title').value = words;
     },
-    done(end) {
+    // Of a team: the next agent's answer, below the one that has just ended.
+    next({ html }) {
+      const fresh = parsed(html), node = $('.answer', fresh);
+      if (document.getElementById(node.id)) return;
+      $('#latest')?.removeAttribute('id');
+      $$('.exchange', thread).at(-1).append(fresh);
+      take(node);
+    },
+    part(end) { close(end); },
+    done(end) { close(end); finish(); },
+  };
+  function close(end) {
       showTail('');
       bare();
       if (end.body !== undefined) prose.replaceChildren(parsed(end.body));
@@ -78,9 +89,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       enliven(answer);
       if (end.failed) $('.note', answer)?.setAttribute('role', 'alert');
       say(end.note || `Answer complete, ${end.sources} source${end.sources === 1 ? '' : 's'}.`);
-      finish();
-    },
-  };
+  }
   function finish() {
     run = null; answer = null;
     state.running(false);
@@ -102,8 +111,12 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   function draw() {
     drawing = false;
     const follows = atEnd();
-    for (const { seq: number, messages } of frames.splice(0)) {
-      if (!answer) continue;
+    for (const { seq: number, place, messages } of frames.splice(0)) {
+      if (!run) continue;
+      if (!answer || +answer.dataset.place !== place) {
+        const node = document.getElementById('m-' + place);
+        if (node) take(node); else if (messages[0]?.type !== 'next') continue;
+      }
       seq = number;
       for (const message of messages) if (answer) acts[message.type]?.(message);
     }
@@ -152,7 +165,11 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     if (message.messages) { frames.push(message); soon(); return; }
     if (message.type === 'accepted') accepted(message);
     if (message.type === 'refused') {
-      if (asking && message.key === asking.key) { asking = null; state.busy(false); state.refused(message.message); } else if (run) location.reload();
+      const mine = asking && message.key === asking.key;
+      // Asked meanwhile in another tab: its answer is shown, and what was typed here stays in the box.
+      if (mine && message.code === 'generation_in_progress' && !run) location.reload();
+      else if (mine) { asking = null; state.busy(false); state.refused(message.message); }
+      else if (run) location.reload();
     }
   }
   function connect() {

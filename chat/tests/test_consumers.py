@@ -12,15 +12,16 @@ from chat import runs
 from chat.consumers import MOST_MESSAGES
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chat.models import Run
+from chat.models import Agent, Run
 from chat.requests import ChatRequest
 from chat.routing import websocket_urlpatterns
 from chat.runs.generating import generations
 from chat.tests.sockets import Socket
 from chat.tests.test_transcript import Reader
+from chat.threads import exchanges_of
 from chatsite.database import in_database
 from history import recording
-from history.models import Message
+from history.models import Conversation, Message
 from ingestion.acl import Audience, set_audience
 from ingestion.tests.factories import command_principal, make_document, make_user
 
@@ -232,4 +233,36 @@ class ConsumerTests(TransactionTestCase):
             await socket.send_text(json.dumps({"type": "follow", "run": None}))
         codes = [(await socket.receive_output(timeout=5)).get("code") for _ in range(MOST_MESSAGES + 1)]
         self.assertEqual(codes[-1], 4429)
+        await socket.disconnect()
+
+    async def test_a_team_is_told_message_by_message_each_under_its_name(self):
+        await in_database(Agent.objects.all().delete)
+        for order, name in enumerate(["Ann", "Bob"]):
+            await in_database(Agent.objects.create, name=name, description="-", instructions="-", order=order)
+        request = ChatRequest("Carry over leave until when?", team=True)
+        accepted = await in_database(runs.begin, self.principal, request)
+        with use_model(ScriptedModel(words=["Five ", "days.\n\n", "Yes."], pause=0.01)):
+            runs.start(accepted)
+            socket = await self.socket(conversation_id=accepted.conversation_id)
+            self.assertTrue((await socket.connect())[0])
+            await socket.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
+            frames = [await socket.receive_json_from()]
+            while frames[-1]["messages"][-1]["type"] != "done":
+                frames.append(await socket.receive_json_from())
+        told = [(frame["place"], message["type"]) for frame in frames for message in frame["messages"]]
+        kinds = [kind for _, kind in told]
+        self.assertEqual((kinds.count("part"), kinds.count("next"), kinds.count("done")), (1, 1, 1))
+        self.assertEqual({place for place, _ in told}, {1, 2})
+        self.assertLess(told.index((1, "part")), told.index((2, "next")))
+        following = next(
+            message for frame in frames for message in frame["messages"] if message["type"] == "next"
+        )
+        self.assertIn("Bob", following["html"])
+        page = await in_database(
+            exchanges_of,
+            self.principal,
+            await in_database(Conversation.objects.get, pk=accepted.conversation_id),
+        )
+        self.assertEqual([answer.message.agent_name for answer in page[0].answers], ["Ann", "Bob"])
+        self.assertFalse(page[0].answers[0].superseded)
         await socket.disconnect()

@@ -14,13 +14,15 @@ from chatsite.database import in_database
 from . import dialects, runs
 from .dialects import ChatUi, ChatUiMinimal, Dialect, OpenAI, RagChat
 from .errors import INTERNAL, Refused
-from .parsing import StrictJSONParser
+from .parsing import AttachmentParser, StrictJSONParser
 from .requests import InvalidRequest
 from .runs import Accepted
 from .streams import ClosingStream, exchange_stream
 
 KEY_LENGTH = 200
-SENDABLE = ("*/*", "application/*", "application/json", "text/*")  # and the streams' own types
+# What every answer may be, beside the stream's own type; a client that streams often asks for plain JSON.
+SENDABLE = frozenset({"*/*", "application/*", "text/*", "application/json", "application/x-ndjson"})
+RETRY_AFTER_SECONDS = 10  # where nobody knows better
 
 
 class ExchangeView(APIView):
@@ -46,9 +48,9 @@ class ExchangeView(APIView):
         try:
             whole = await runs.whole(accepted.principal, accepted.id)
         except Refused as refusal:
-            return JsonResponse(dialect.error(refusal.message, refusal.code), status=refusal.status)
+            return _refused(dialect, refusal)
         code, body = dialect.whole(whole)
-        return JsonResponse(body, status=code, safe=False)
+        return _response(body, code)
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any
@@ -56,7 +58,7 @@ class ExchangeView(APIView):
         self.args, self.kwargs = args, kwargs
         if request.method == "POST":
             return await self.post(request)
-        response = JsonResponse(self.dialect.error("Only POST is answered here."), status=405)
+        response = _response(self.dialect.error("Only POST is answered here.", status=405), 405)
         response.headers["Allow"] = "POST"
         return response
 
@@ -71,14 +73,22 @@ class ExchangeView(APIView):
             _check_accepted(request, dialect)
             return dialect, streamed, self._accept(request, dialect)
         except Refused as refusal:
-            return _refusal(dialect, refusal.status, refusal.message, refusal.code, refusal.retry_after)
+            return _refused(dialect, refusal)
         except InvalidRequest as error:
-            return _refusal(dialect, error.status, error.message)
+            body = dialect.error(error.message, status=error.status, member=error.member)
+            return _response(body, error.status)
         except exceptions.APIException as error:
-            response = _refusal(dialect, error.status_code, _words(error))
-            if error.status_code == status.HTTP_401_UNAUTHORIZED:
+            code = error.status_code
+            response = _response(dialect.error(self._words(error), status=code), code)
+            if code == status.HTTP_401_UNAUTHORIZED:
                 response.headers["WWW-Authenticate"] = "Bearer"
             return response
+
+    def _words(self, error: exceptions.APIException) -> str:
+        if isinstance(error, exceptions.UnsupportedMediaType):
+            taken = " or ".join(parser.media_type for parser in self.parser_classes)
+            return f"A question comes as {taken}."
+        return str(error.detail) if isinstance(error.detail, str) else INTERNAL
 
     def _accept(self, request: Request, dialect: Dialect) -> Accepted:
         principal = cast(Principal, request.auth)
@@ -99,6 +109,8 @@ class ExchangeView(APIView):
 class ChatView(ExchangeView):
     """`POST /chat` and `/ask`: whole, unless `stream` in the body says otherwise."""
 
+    parser_classes = [StrictJSONParser, AttachmentParser]
+
     def choose(self, request: Request) -> tuple[Dialect, bool]:
         dialect = dialects.choose(request.headers, request.data)
         streamed = isinstance(dialect, dialects.ChatCompletions) and dialect.streams(request.data)
@@ -107,6 +119,8 @@ class ChatView(ExchangeView):
 
 class ChatStreamView(ExchangeView):
     """`POST /chat/stream` and `/ask/stream`: the answer as it is written."""
+
+    parser_classes = [StrictJSONParser, AttachmentParser]
 
     def choose(self, request: Request) -> tuple[Dialect, bool]:
         return dialects.choose_streamed(request.headers, request.data), True
@@ -119,7 +133,7 @@ class ChatUiView(ExchangeView):
 
     def choose(self, request: Request) -> tuple[Dialect, bool]:
         suffix = self.kwargs.get("suffix")
-        accepts = "text/event-stream" in request.headers.get("Accept", "")
+        accepts = "text/event-stream" in request.headers.get("Accept", "").lower()
         return self.dialect, suffix == "stream" or (suffix is None and accepts)
 
 
@@ -135,26 +149,32 @@ class CompletionsView(ExchangeView):
     dialect: Dialect = OpenAI()
 
     def choose(self, request: Request) -> tuple[Dialect, bool]:
-        dialect = OpenAI()
-        return dialect, isinstance(request.data, dict) and dialect.streams(request.data)
+        dialect = OpenAI.of(request.data)
+        return dialect, dialect.streams(request.data)
 
 
 def _check_accepted(request: Request, dialect: Dialect) -> None:
-    accepted = request.headers.get("Accept", "*/*").lower()
-    known = (*SENDABLE, dialect.stream_type, "application/x-ndjson")
-    if not any(kind in accepted for kind in known):
+    wanted = [
+        kind.split(";") for kind in request.headers.get("Accept", "").lower().split(",") if kind.strip()
+    ]
+    kinds = {kind.strip() for kind, *rest in wanted if not any(_is_refusal(item) for item in rest)}
+    if wanted and not kinds & (SENDABLE | {dialect.stream_type}):
         raise InvalidRequest(f"This site answers with application/json or {dialect.stream_type}.", status=406)
 
 
-def _refusal(
-    dialect: Dialect, code: int, message: str, name: str = "", retry_after: float | None = None
-) -> HttpResponseBase:
-    response = JsonResponse(dialect.error(message, name), status=code)
-    if retry_after is not None:
-        response.headers["Retry-After"] = str(int(retry_after))
+def _is_refusal(parameter: str) -> bool:
+    """Whether a parameter of a media type says that it is not wanted: a quality of zero."""
+    name, _, value = parameter.strip().partition("=")
+    return name == "q" and value.strip("0.") == ""
+
+
+def _refused(dialect: Dialect, refusal: Refused) -> JsonResponse:
+    body = dialect.error(refusal.message, refusal.code, status=refusal.status)
+    return _response(body, refusal.status, refusal.retry_after)
+
+
+def _response(body: Any, code: int, retry_after: float | None = None) -> JsonResponse:
+    response = JsonResponse(body, status=code, safe=False)
+    if code == status.HTTP_429_TOO_MANY_REQUESTS or retry_after is not None:
+        response.headers["Retry-After"] = str(int(retry_after or RETRY_AFTER_SECONDS))
     return response
-
-
-def _words(error: exceptions.APIException) -> str:
-    detail = error.detail
-    return str(detail) if isinstance(detail, str) else INTERNAL

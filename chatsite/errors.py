@@ -1,8 +1,14 @@
-"""A refused or failed request gets a page in a browser, `{"error": …}` in a program, never a traceback."""
+"""A refused or failed request gets a page in a browser, JSON in a program, never a traceback."""
+
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 
+from chat.dialects import ChatUi, Dialect, OpenAI, RagChat
+
+# Whose form of errors holds for the paths that begin so; the plain one elsewhere.
+FORMS: dict[str, Dialect] = {"/api": ChatUi(), "/chat-history": ChatUi(), "/v1": OpenAI()}
 PROGRAM_PATHS = ("/chat", "/ask", "/api", "/v1", "/chat-history", "/content")
 WORDS = {
     400: "The request cannot be understood.",
@@ -33,6 +39,12 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return _response(request, 403, CSRF)
 
 
+def body(path: str, status: int, words: str) -> dict[str, Any]:
+    """What a program is told, in the form of the protocol that is spoken at this path."""
+    form = next((form for start, form in FORMS.items() if f"{path}/".startswith(f"{start}/")), RagChat())
+    return form.error(words, status=status)
+
+
 def wants_json(request: HttpRequest) -> bool:
     """On paths for programs JSON, unless the caller names HTML; elsewhere what the caller prefers."""
     if any(request.path == path or request.path.startswith(f"{path}/") for path in PROGRAM_PATHS):
@@ -43,7 +55,7 @@ def wants_json(request: HttpRequest) -> bool:
 def _response(request: HttpRequest, status: int, words: str = "") -> HttpResponse:
     words = words or WORDS[status]
     if wants_json(request):
-        return JsonResponse({"error": words}, status=status)
+        return JsonResponse(body(request.path, status, words), status=status)
     # Without the request: no context processor runs, so no failure there can hide this page.
     page = loader.render_to_string(f"{status}.html", {"status": status, "words": words})
     return HttpResponse(page, status=status)

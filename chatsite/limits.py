@@ -13,6 +13,9 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http import HttpResponseBase
 
+from chatsite import errors
+from chatsite.accounts.keys import hash_key
+from chatsite.accounts.models import ApiKey
 from chatsite.database import in_database
 from chatsite.middleware import identifier_from
 
@@ -35,7 +38,14 @@ class BodyLimit:
 
     def __init__(self, application: Application) -> None:
         self.application = application
-        self.upload_paths = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
+        self.large = [
+            (re.compile(pattern), limit)
+            for patterns, limit in (
+                (settings.UPLOAD_PATHS, settings.UPLOAD_BODY_LIMIT),
+                (settings.ATTACHMENT_PATHS, settings.ATTACHMENT_BODY_LIMIT),
+            )
+            for pattern in patterns
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not _has_body(scope):
@@ -53,15 +63,13 @@ class BodyLimit:
                 await _refuse(scope, receive, send)
 
     async def _limit(self, scope: Scope) -> int:
-        """The large limit is for those who are signed in: others would fill the disk and then be refused."""
+        """A larger limit is for those whom the site knows: others would fill the disk and then be refused."""
         small: int = settings.BODY_LIMIT
-        large: int = settings.UPLOAD_BODY_LIMIT
-        if not any(pattern.search(scope["path"]) for pattern in self.upload_paths):
+        large: int = next((limit for path, limit in self.large if path.search(scope["path"])), small)
+        if large == small or 0 <= _declared_length(scope) <= small:
             return small
-        if 0 <= _declared_length(scope) <= small:
-            return small
-        signed_in: bool = await in_database(_is_signed_in, _session_key(scope))
-        return large if signed_in else small
+        known: bool = await in_database(_is_known, _session_key(scope), _secret(scope))
+        return large if known else small
 
 
 class _CountedBody:
@@ -130,13 +138,21 @@ def _session_key(scope: Scope) -> str:
     return found.value if found else ""
 
 
-def _is_signed_in(key: str) -> bool:
-    return bool(key) and SESSION_KEY in SessionStore(key)
+def _secret(scope: Scope) -> str:
+    header = (_header(scope, b"authorization") or b"").decode("latin-1")
+    scheme, _, secret = header.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
+def _is_known(session_key: str, secret: str) -> bool:
+    if secret:
+        return ApiKey.objects.usable().filter(digest=hash_key(secret)).exists()
+    return bool(session_key) and SESSION_KEY in SessionStore(session_key)
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     """413 at once; then read on for a moment, for clients that look at the answer when all is sent."""
-    body = json.dumps({"error": TOO_LARGE}).encode()
+    body = json.dumps(errors.body(scope["path"], 413, TOO_LARGE)).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

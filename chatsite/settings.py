@@ -142,6 +142,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000  # bytes of a body other than files; a l
 BODY_LIMIT = 1_000_000  # bytes of a request's body on every URL but those of the next line
 UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
 UPLOAD_PATHS = (r"^/documents/add/$", r"^/admin/ingestion/document/")
+ATTACHMENT_BODY_LIMIT = 12_000_000  # bytes of a question with images
+ATTACHMENT_PATHS = (r"^/(chat|ask)/?(/?stream/?)?$",)
 
 # --- Reading documents ---
 
@@ -158,6 +160,7 @@ OPENAI_API_KEY = environment.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL")
 CHAT_MODEL = environment.text("CHAT_MODEL")
 CHAT_BACKEND = "chat.llm.remote.RemoteModel" if CHAT_MODEL else "chat.llm.quoting.QuotingModel"
+CHAT_MODEL_READS_IMAGES: bool = environment.flag("CHAT_MODEL_IMAGES", False) and bool(CHAT_MODEL)
 EMBEDDING_MODEL = environment.text("EMBEDDING_MODEL")
 EMBEDDING_DIMENSIONS = environment.whole("EMBEDDING_DIMENSIONS", 256, least=1)
 

@@ -34,6 +34,7 @@ class Dialect(Protocol):
     """One protocol."""
 
     stream_type: str  # media type of a stream
+    gap: float  # seconds that lie at least between two chunks of a stream
 
     def parse(self, body: Any) -> ChatRequest:
         """Raises InvalidRequest."""
@@ -45,14 +46,14 @@ class Dialect(Protocol):
         """HTTP status and body of an answer that is not streamed."""
         ...
 
-    def error(self, message: str, code: str = "") -> Json:
-        """The body of a refusal, or the last chunk of a stream that failed."""
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
+        """The body of a refusal; `member` names what of the request is wrong."""
         ...
 
 
 def choose(headers: Mapping[str, str], body: Any) -> Dialect:
     """The dialect of a request to /chat or /ask."""
-    if isinstance(body, dict) and "stream" in body:
+    if isinstance(body, dict) and "stream" in body and not _has_attachments(headers):
         return ChatCompletions()
     return choose_streamed(headers, body)
 
@@ -60,8 +61,14 @@ def choose(headers: Mapping[str, str], body: Any) -> Dialect:
 def choose_streamed(headers: Mapping[str, str], body: Any) -> Dialect:
     """The dialect of a request to /chat/stream or /ask/stream, where `stream` in the body says nothing."""
     members = body if isinstance(body, dict) else {}
+    if _has_attachments(headers):
+        return AiChatProtocol()
     if "session_state" in members:
         return RagChat()
-    if "sessionState" in members or "application/jsonl" in headers.get("Accept", ""):
+    if "sessionState" in members or "application/jsonl" in headers.get("Accept", "").lower():
         return AiChatProtocol()
     return RagChat(decided=False)
+
+
+def _has_attachments(headers: Mapping[str, str]) -> bool:
+    return headers.get("Content-Type", "").lower().startswith("multipart/form-data")

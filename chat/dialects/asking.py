@@ -1,17 +1,16 @@
 """The request that the AI-chat documents share: `messages`, `context` and a session."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from chat import errors
-from chat.requests import ChatRequest, InvalidRequest, Turn
+from chat.requests import ChatRequest, ImageInput, InvalidRequest, Turn
 
 from . import reading
 from .overrides import options
 
 ROLES = ("user", "assistant")
-
-
 FLAT_APART = ("overrides", "approach")  # members of a context that are no overrides themselves
 
 
@@ -20,49 +19,62 @@ def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> Chat
 
     With `flat_overrides`, the context's own members count as overrides too. Raises InvalidRequest.
     """
-    if not isinstance(body, dict):
-        raise InvalidRequest("The body must be a JSON object.")
-    *earlier, last = turns(body.get("messages"))
-    if last.role != "user":
-        raise InvalidRequest("The last message must be the user’s.", "messages")
-    settings = reading.an_object(body.get("context"), "context")
+    members = an_exchange(body)
+    earlier, question = conversation(members)
+    settings = reading.an_object(members.get("context"), "context")
     overrides = reading.an_object(settings.get("overrides"), "context.overrides")
     if flat_overrides:
         flat = {name: value for name, value in settings.items() if name not in FLAT_APART}
+        options(flat, "context")  # so that an error names the member where it stands
         overrides = flat | overrides
     return ChatRequest(
-        question=last.content,
-        conversation_id=_session(body.get(session_member), session_member),
+        question=question,
+        conversation_id=session(members.get(session_member), session_member),
         earlier=tuple(earlier),
         options=options(overrides),
+        images=images(members),
     )
 
 
-def turns(messages: Any, *, parts: bool = False) -> list[Turn]:
-    """The messages, at least one. With `parts`, a content may be a list of texts. Raises InvalidRequest."""
-    found: list[Turn] = []
-    for index, item in enumerate(reading.a_list(messages, "messages")):
-        member = f"messages[{index}]"
-        if not isinstance(item, dict):
-            raise InvalidRequest(f"“{member}” must be an object.", member)
-        role = reading.one_of(item.get("role"), f"{member}.role", ROLES)
-        content = item.get("content")
-        if parts and isinstance(content, list):
-            content = "\n".join(_text_part(part, f"{member}.content") for part in content)
-        text = reading.a_text(content, f"{member}.content")
-        found.append(Turn("user" if role == "user" else "assistant", text))
-    if not found:
+def an_exchange(body: Any) -> dict[str, Any]:
+    if not isinstance(body, dict):
+        raise InvalidRequest("The body must be a JSON object.")
+    return body
+
+
+def conversation(body: dict[str, Any], *, parts: bool = False) -> tuple[Sequence[Turn], str]:
+    """What was said before, and the question. With `parts`, a content may be a list of texts.
+
+    Raises InvalidRequest.
+    """
+    turns = [
+        _turn(item, f"messages[{index}]", parts=parts)
+        for index, item in enumerate(reading.a_list(body.get("messages"), "messages"))
+    ]
+    if not turns:
         raise InvalidRequest("“messages” must not be empty.", "messages")
-    return found
+    *earlier, last = turns
+    if last.role != "user":
+        member = f"messages[{len(earlier)}].role"
+        raise InvalidRequest(f"“{member}” must be “user”: the last message is the question.", member)
+    return earlier, last.content
 
 
-def _text_part(part: Any, member: str) -> str:
-    if not isinstance(part, dict) or part.get("type") != "text":
-        raise InvalidRequest(f"“{member}” must be text; this site’s model reads no other parts.", member)
-    return reading.a_text(part.get("text"), f"{member}.text")
+def images(body: dict[str, Any]) -> tuple[ImageInput, ...]:
+    """Those of all messages: the site keeps none, so a follow-up shows the earlier ones again."""
+    found: list[ImageInput] = []
+    for index, message in enumerate(body["messages"]):
+        member = f"messages[{index}].files"
+        files = message.get("files")
+        for file in reading.a_list(files, member) if files is not None else ():
+            if not isinstance(file, ImageInput):
+                raise InvalidRequest(f"“{member}” cannot be read: files come as multipart/form-data.", member)
+            found.append(file)
+    return tuple(found)
 
 
-def _session(value: Any, member: str) -> UUID | None:
+def session(value: Any, member: str) -> UUID | None:
+    """The conversation that a value names. Raises InvalidRequest."""
     if value is None:
         return None
     try:
@@ -70,3 +82,20 @@ def _session(value: Any, member: str) -> UUID | None:
     except ValueError:
         # Not an id of ours: told as any other conversation that the caller does not have.
         raise InvalidRequest(errors.words("not_found"), member, status=404) from None
+
+
+def _turn(item: Any, member: str, *, parts: bool) -> Turn:
+    if not isinstance(item, dict):
+        raise InvalidRequest(f"“{member}” must be an object.", member)
+    role = reading.one_of(item.get("role"), f"{member}.role", ROLES)
+    content = item.get("content")
+    if parts and isinstance(content, list):
+        content = "\n".join(_text_part(part, f"{member}.content") for part in content)
+    text = reading.a_text(content, f"{member}.content")
+    return Turn("user" if role == "user" else "assistant", text)
+
+
+def _text_part(part: Any, member: str) -> str:
+    if not isinstance(part, dict) or part.get("type") != "text":
+        raise InvalidRequest(f"“{member}” must be text: other parts are not read here.", member)
+    return reading.a_text(part.get("text"), f"{member}.text")

@@ -30,6 +30,7 @@ class ChatCompletions:
     """`stream` in the body decides whether the answer is streamed."""
 
     stream_type = "application/json-lines"
+    gap = 0.0
 
     def parse(self, body: Any) -> ChatRequest:
         return ask(body, "session_state", flat_overrides=True)
@@ -62,7 +63,7 @@ class ChatCompletions:
             "prompt_filter_results": [],
         }
 
-    def error(self, message: str, code: str = "") -> Json:
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         return {"error": message}
 
 
@@ -97,7 +98,13 @@ class ChatCompletionsEncoder:
         more: Json = {}
         if context is not None:
             more = {"context": context, "session_state": self._started.conversation_id}
-        choice = {"index": 0, "delta": piece | more, "finish_reason": finish_reason, **more}
+        choice = {
+            "index": 0,
+            "delta": piece | more,
+            "finish_reason": finish_reason,
+            "content_filter_results": {},
+            **more,
+        }
         return envelope(self._started, "chat.completion.chunk") | {"choices": [choice]}
 
 

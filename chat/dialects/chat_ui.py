@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
-from uuid import UUID
 
 from chat import errors
 from chat.events import (
@@ -19,46 +18,62 @@ from chat.events import (
     TextDelta,
     Whole,
 )
-from chat.requests import ChatRequest, InvalidRequest
+from chat.requests import ChatRequest
 
-from . import reading
-from .asking import turns
+from .asking import an_exchange, conversation, images, session
 
 INTERVAL = 0.1  # seconds between two events of one message
 SNIPPET = 300  # characters
+CODES = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    406: "not_acceptable",
+    413: "too_large",
+    415: "unsupported_media_type",
+    429: "rate_limited",
+    500: "internal",
+}
 
 
 class ChatUi:
     """Stateless unless the body names a conversation: its client saves through /chat-history itself."""
 
     stream_type = "text/event-stream"
+    gap = INTERVAL  # one client takes whatever arrives at once for one event
 
     def parse(self, body: Any) -> ChatRequest:
-        if not isinstance(body, dict):
-            raise InvalidRequest("The body must be a JSON object.")
-        *earlier, last = turns(body.get("messages"))
-        if last.role != "user":
-            raise InvalidRequest("The last message must be the user’s.", "messages")
-        conversation = _conversation(body.get("conversationId"))
-        return ChatRequest(
-            last.content, conversation, earlier=tuple(earlier), listed=conversation is not None
-        )
+        members = an_exchange(body)
+        earlier, question = conversation(members)
+        images(members)  # refused: this protocol has none
+        named = session(members.get("conversationId"), "conversationId")
+        return ChatRequest(question, named, earlier=tuple(earlier), listed=named is not None)
 
     def encoder(self) -> "ChatUiEncoder":
         return ChatUiEncoder()
 
     def whole(self, whole: Whole) -> tuple[int, Any]:
+        if failed_without_text(whole):
+            return _failure(whole)
         encoder = ChatUiEncoder(clock=lambda: 0.0)
-        if isinstance(whole.end, Failed) and not whole.text:
-            return errors.status(whole.end.code), self.error(errors.words(whole.end.code), whole.end.code)
         last: Json = {}
         for event in (whole.started, whole.context, TextDelta(whole.text), whole.done, whole.end):
             for chunk in encoder.encode(event) if event else ():
                 last = chunk
         return 200, last
 
-    def error(self, message: str, code: str = "") -> Json:
-        return {"error": {"message": message, "code": code or "invalid_request"}}
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
+        return {"error": {"message": message, "code": code or CODES.get(status, "invalid_request")}}
+
+
+def failed_without_text(whole: Whole) -> bool:
+    return whole.end is None or (isinstance(whole.end, Failed) and not whole.text)
+
+
+def _failure(whole: Whole) -> tuple[int, Json]:
+    code = whole.end.code if isinstance(whole.end, Failed) else "internal"
+    return errors.status(code), ChatUi().error(errors.words(code), code)
 
 
 class ChatUiEncoder:
@@ -76,6 +91,7 @@ class ChatUiEncoder:
         match event:
             case Started():
                 self._started = event
+                self._told = self._clock()
                 return [self._message("processing")]
             case ContextReady():
                 self._sources = event.sources
@@ -89,8 +105,8 @@ class ChatUiEncoder:
             case Finished():
                 return [self._message("completed")]
             case Failed():
-                error = {"message": errors.words(event.code), "code": event.code}
-                return [self._message("failed", error)]
+                error = ChatUi().error(errors.words(event.code), event.code)
+                return [self._message("failed", error["error"]) if self._started else error]
         return []
 
     def _message(self, status: str, error: Json | None = None) -> Json:
@@ -109,16 +125,17 @@ class ChatUiEncoder:
 
 
 class ChatUiMinimal(ChatUi):
-    """The "Minimal Response Format": an array of finished messages."""
+    """The "Minimal Response Format": whole an array of messages, streamed one message an event."""
 
     def encoder(self) -> "MinimalEncoder":  # type: ignore[override]
         return MinimalEncoder()
 
     def whole(self, whole: Whole) -> tuple[int, Any]:
-        if whole.end is None or (isinstance(whole.end, Failed) and not whole.text):
-            return super().whole(whole)
+        if failed_without_text(whole):
+            return _failure(whole)
         assert whole.started is not None
-        return 200, [_minimal(whole.started, whole.text)]
+        failed = whole.end if isinstance(whole.end, Failed) else None
+        return 200, [_minimal(whole.started, whole.text, failed)]
 
 
 class MinimalEncoder:
@@ -128,7 +145,7 @@ class MinimalEncoder:
         self._started: Started | None = None
         self._text: list[str] = []
 
-    def encode(self, event: Event) -> list[Any]:
+    def encode(self, event: Event) -> list[Json]:
         match event:
             case Started():
                 self._started = event
@@ -136,18 +153,27 @@ class MinimalEncoder:
                 self._text.append(event.text)
             case Finished():
                 assert self._started is not None
-                return [[_minimal(self._started, "".join(self._text))]]
+                return [_minimal(self._started, "".join(self._text))]
             case Failed():
-                return [ChatUi().error(errors.words(event.code), event.code)]
+                if self._started is None:
+                    return [ChatUi().error(errors.words(event.code), event.code)]
+                return [_minimal(self._started, "".join(self._text), event)]
         return []
 
 
-def _minimal(started: Started, text: str) -> Json:
+def _minimal(started: Started, text: str, failed: Failed | None = None) -> Json:
+    """Also a failure is a message, with its words as the last item: the client knows nothing else."""
+    texts = [text] if text or not failed else []
+    told: Json = {}
+    if failed:
+        texts.append(errors.words(failed.code))
+        told = ChatUi().error(errors.words(failed.code), failed.code)
     return {
         "Role": {"Label": "Assistant"},
-        "Items": [{"$type": "TextContent", "Text": text}],
+        "Items": [{"$type": "TextContent", "Text": item} for item in texts],
         "ModelId": started.model,
         "Metadata": {"Id": started.answer_id, "CreatedAt": started.created_at},
+        **told,
     }
 
 
@@ -162,12 +188,3 @@ def _source(source: SourceView) -> Json:
 
 def _fragment(source: SourceView) -> str:
     return f"#page={source.page}" if source.page else ""
-
-
-def _conversation(value: Any) -> UUID | None:
-    if value is None:
-        return None
-    try:
-        return UUID(reading.a_text(value, "conversationId"))
-    except ValueError:
-        raise InvalidRequest(errors.words("not_found"), "conversationId", status=404) from None

@@ -15,15 +15,15 @@ from chat.events import (
     Usage,
     Whole,
 )
-from chat.requests import ChatRequest, InvalidRequest, Options
+from chat.requests import ChatRequest, Options
 
 from . import reading
-from .asking import turns
+from .asking import an_exchange, conversation
 from .completions import envelope, usage
 
 ERROR_TYPES = {
-    400: "invalid_request_error",
     401: "authentication_error",
+    403: "permission_error",
     404: "not_found_error",
     429: "rate_limit_error",
 }
@@ -34,31 +34,42 @@ class OpenAI:
     """Stateless: each request brings its whole conversation, and nothing of it is listed afterwards."""
 
     stream_type = "text/event-stream"
+    gap = 0.0
+
+    def __init__(self, *, counts: bool = False) -> None:
+        """`counts` says whether a stream tells its usage, as `stream_options.include_usage` asks."""
+        self._counts = counts
+
+    @classmethod
+    def of(cls, body: Any) -> "OpenAI":
+        """As this request wants it. Raises InvalidRequest."""
+        members = an_exchange(body)
+        wanted = reading.an_object(members.get("stream_options"), "stream_options").get("include_usage")
+        return cls(counts=reading.a_flag(wanted or False, "stream_options.include_usage"))
 
     def parse(self, body: Any) -> ChatRequest:
-        if not isinstance(body, dict):
-            raise InvalidRequest("The body must be a JSON object.")
-        if body.get("n", 1) != 1:
-            raise InvalidRequest("“n” must be 1.", "n")
-        *earlier, last = turns(body.get("messages"), parts=True)
-        if last.role != "user":
-            raise InvalidRequest("The last message must be the user’s.", "messages")
+        members = an_exchange(body)
+        if members.get("model") is not None:
+            reading.a_text(members["model"], "model")
+        if members.get("n") is not None:
+            reading.a_whole_number(members["n"], "n", 1, 1)
+        earlier, question = conversation(members, parts=True)
         options = Options(followups=False)
-        if body.get("temperature") is not None:
-            temperature = reading.a_number(body["temperature"], "temperature", 0, 2)
+        if members.get("temperature") is not None:
+            temperature = reading.a_number(members["temperature"], "temperature", 0, 2)
             options = Options(followups=False, temperature=temperature)
-        return ChatRequest(last.content, earlier=tuple(earlier), options=options, listed=False)
+        return ChatRequest(question, earlier=tuple(earlier), options=options, listed=False)
 
     def streams(self, body: Any) -> bool:
-        return reading.a_flag(body.get("stream") or False, "stream")
+        return reading.a_flag(an_exchange(body).get("stream") or False, "stream")
 
     def encoder(self) -> "OpenAIEncoder":
-        return OpenAIEncoder()
+        return OpenAIEncoder(counts=self._counts)
 
     def whole(self, whole: Whole) -> tuple[int, Json]:
         if whole.end is None or isinstance(whole.end, Failed):
             code = whole.end.code if whole.end else "internal"
-            return errors.status(code), self.error(errors.words(code), code)
+            return errors.status(code), self.error(errors.words(code), code, status=errors.status(code))
         assert whole.started is not None
         message = {"role": "assistant", "content": whole.text, "refusal": None}
         reason = whole.done.finish_reason if whole.done else "stop"
@@ -68,15 +79,16 @@ class OpenAI:
             "sources": _sources(whole.context),
         }
 
-    def error(self, message: str, code: str = "") -> Json:
-        kind = ERROR_TYPES.get(errors.status(code) if code in errors.ERRORS else 400, "api_error")
-        return {"error": {"message": message, "type": kind, "param": None, "code": code or None}}
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
+        kind = ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+        return {"error": {"message": message, "type": kind, "param": member or None, "code": code or None}}
 
 
 class OpenAIEncoder:
-    """Chunks, of which the last but the end mark carries the sources and the usage."""
+    """Chunks; the one with the reason to end carries the sources, and the end mark closes the stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, counts: bool = False) -> None:
+        self._counts = counts
         self._started: Started | None = None
         self._context: ContextReady | None = None
         self._usage: Usage | None = None
@@ -91,20 +103,22 @@ class OpenAIEncoder:
             case TextDelta():
                 return [self._chunk({"content": event.text})]
             case MessageDone():
-                return [self._chunk({}, event.finish_reason)]
+                return [self._chunk({}, event.finish_reason) | {"sources": _sources(self._context)}]
             case Usage():
                 self._usage = event
             case Finished():
-                assert self._started is not None
-                last = envelope(self._started, "chat.completion.chunk") | {
-                    "choices": [],
-                    "usage": usage(self._usage),
-                    "sources": _sources(self._context),
-                }
-                return [last, DONE]
+                return [*self._count(), DONE]
             case Failed():
-                return [OpenAI().error(errors.words(event.code), event.code)]
+                code = event.code
+                return [OpenAI().error(errors.words(code), code, status=errors.status(code))]
         return []
+
+    def _count(self) -> list[Json]:
+        """A chunk without choices, which only those expect who have asked for it."""
+        if not self._counts or self._started is None:
+            return []
+        last = envelope(self._started, "chat.completion.chunk")
+        return [last | {"choices": [], "usage": usage(self._usage)}]
 
     def _chunk(self, piece: Json, finish_reason: str | None = None) -> Json:
         assert self._started is not None

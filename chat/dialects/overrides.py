@@ -50,12 +50,12 @@ DEFAULTS: Mapping[str, tuple[Any, Reader]] = {
 }
 
 
-def options(overrides: Mapping[str, Any]) -> Options:
-    """Raises InvalidRequest, which names the member."""
+def options(overrides: Mapping[str, Any], place: str = "context.overrides") -> Options:
+    """Raises InvalidRequest, which names the member; `place` is where the overrides stand in the body."""
     values: dict[str, Any] = {"followups": False}
     without_effect: list[str] = []
     for name, value in overrides.items():
-        member = f"context.overrides.{name}"
+        member = f"{place}.{name}"
         if name in OPTIONS:
             option, read = OPTIONS[name]
             values[option] = read(value, member)

@@ -14,6 +14,7 @@ class RagChat:
     """`decided` is False where the request names no session at all: the answer then names it both ways."""
 
     stream_type = "application/json-lines"
+    gap = 0.0
 
     def __init__(self, *, decided: bool = True) -> None:
         self._decided = decided
@@ -35,7 +36,7 @@ class RagChat:
         session = self.session(whole.started.conversation_id)
         return 200, {"message": message(whole.text), "context": told, **session}
 
-    def error(self, message: str, code: str = "") -> Json:
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         return {"error": message}
 
     def session(self, conversation_id: str) -> Json:

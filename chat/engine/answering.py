@@ -40,7 +40,8 @@ async def answer(exchange: Exchange) -> AsyncGenerator[Event, None]:
     model = configured_model()
     readable = await in_database(retrieval.count_readable, exchange.principal)
     yield Searching(readable)
-    prompt = Prompt(exchange.request.question, exchange.earlier, (), exchange.request.options.temperature)
+    asked = exchange.request
+    prompt = Prompt(asked.question, exchange.earlier, (), asked.options.temperature, images=asked.images)
     told = _Told(prompt)
     speak = (
         _team(exchange, model, readable, told) if exchange.team else _alone(exchange, model, readable, told)

@@ -23,7 +23,7 @@ class _Outcome:
 
 async def written(model: ChatModel, prompt: Prompt) -> AsyncGenerator[TextDelta | MessageDone | Usage, None]:
     """The text, then MessageDone. Raises ModelError, after all the text that came."""
-    if not prompt.sources and not prompt.earlier and not prompt.said:
+    if not (prompt.sources or prompt.earlier or prompt.said or prompt.images):
         # Without sources and without a conversation a model could only invent.
         yield TextDelta(NOTHING_FITS)
         yield MessageDone("stop", ())

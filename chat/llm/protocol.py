@@ -1,13 +1,14 @@
 """What the engine asks of a language model."""
 
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from chat.events import SourceView
-from chat.requests import Turn
+from chat.requests import ImageInput, Turn
 
 NOTHING_FITS = (
     "Nothing in the documents you may read answers this. Try other words, or ask who keeps the document."
@@ -38,6 +39,7 @@ class Prompt:
     temperature: float
     said: Sequence[Said] = ()  # by the other agents of a team, about this question
     instructions: str = ""  # of the agent who speaks
+    images: Sequence[ImageInput] = ()  # that came with the question
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +104,27 @@ class ChatModel(Protocol):
         ...
 
 
-def messages(prompt: Prompt) -> list[dict[str, str]]:
-    """The prompt as chat messages: instructions, what was said, the question with its sources."""
+def messages(prompt: Prompt) -> list[dict[str, Any]]:
+    """The prompt as chat messages: instructions, what was said, the question with its sources and images."""
     system = "\n\n".join(part for part in (instructions("answer"), prompt.instructions) if part)
-    told = [{"role": "system", "content": system}]
+    told: list[dict[str, Any]] = [{"role": "system", "content": system}]
     told += [{"role": turn.role, "content": turn.content} for turn in prompt.earlier]
     content = f"{prompt.question}\n\nSources:\n{sources_text(prompt.sources)}"
     if prompt.said:
         content += f"\n\nWhat the other agents have said:\n{said_text(prompt.said)}"
-    told.append({"role": "user", "content": content})
+    told.append({"role": "user", "content": _with_images(content, prompt.images)})
     return told
+
+
+def _with_images(text: str, images: Sequence[ImageInput]) -> str | list[dict[str, Any]]:
+    """Text alone stays text, which every server reads."""
+    if not images:
+        return text
+    parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    for image in images:
+        url = f"data:{image.media_type};base64,{b64encode(image.data).decode()}"
+        parts.append({"type": "image_url", "image_url": {"url": url, "detail": "auto"}})
+    return parts
 
 
 def said_text(said: Sequence[Said]) -> str:

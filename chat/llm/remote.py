@@ -128,7 +128,7 @@ class RemoteModel:
         await asyncio.sleep(error.retry_after)
         return prompt
 
-    def _members(self, conversation: list[dict[str, str]], **members: Any) -> dict[str, Any]:
+    def _members(self, conversation: list[dict[str, Any]], **members: Any) -> dict[str, Any]:
         """Of a request, without those that this server refuses."""
         accepted = {name: value for name, value in members.items() if name not in connection().refused}
         return {"model": self.name, "messages": conversation, **accepted}

@@ -125,7 +125,11 @@ def _check_text(text: str) -> None:
 
 
 def _digest(request: ChatRequest) -> str:
-    values = asdict(request) | {"conversation_id": str(request.conversation_id or "")}
+    images = [[image.media_type, hashlib.sha256(image.data).hexdigest()] for image in request.images]
+    values = asdict(replace(request, images=())) | {
+        "conversation_id": str(request.conversation_id or ""),
+        "images": images,
+    }
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

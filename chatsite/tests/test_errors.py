@@ -62,9 +62,20 @@ class Errors(TestCase):
             self.assertNotIn("secret", answer.text)
 
     def test_addresses_for_programs_answer_in_json_unless_html_is_asked_for(self):
-        self.assertEqual(self.get("/api/fail", "*/*").json()["error"], errors.WORDS[500])
-        self.assertEqual(self.get("/api/nothing", "*/*").json()["error"], errors.WORDS[404])
+        self.assertEqual(self.get("/chat/nothing", "*/*").json(), {"error": errors.WORDS[404]})
         self.assertIn("<h1>", self.get("/api/nothing", BROWSER).text)
+
+    def test_each_protocol_has_its_own_form(self):
+        self.assertEqual(
+            self.get("/api/fail", "*/*").json(), {"error": {"message": errors.WORDS[500], "code": "internal"}}
+        )
+        self.assertEqual(
+            self.get("/api/nothing", "*/*").json(),
+            {"error": {"message": errors.WORDS[404], "code": "not_found"}},
+        )
+        told = self.get("/v1/nothing", "*/*").json()["error"]
+        self.assertEqual((told["message"], told["type"]), (errors.WORDS[404], "not_found_error"))
+        self.assertEqual(set(told), {"message", "type", "param", "code"})
 
     def test_a_form_without_its_token_is_explained(self):
         with self.assertLogs("django"):

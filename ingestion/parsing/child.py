@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from . import markup, office, pdf, plain, slides, web
+from . import markup, pdf, plain, sheets, slides, web, word
 from .formats import FORMATS
 from .language import language_of
 from .sections import (
@@ -42,8 +42,8 @@ JUNK_TITLES = (
     "book1",
 )
 READERS: dict[str, Callable[[Path, Limits], Contents]] = {
-    "word": office.read_word,
-    "sheets": office.read_sheets,
+    "word": word.read,
+    "sheets": sheets.read,
     "slides": slides.read,
     "web": web.read,
     "markup": markup.read,

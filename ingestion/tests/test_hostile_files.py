@@ -116,14 +116,31 @@ class HostileFilesTests(SimpleTestCase):
         parts["ppt/slides/slide1.xml"] = bomb + "]>" + slide
         self.assertEqual(self.reason("a.pptx", building.package(parts)), DAMAGED)
 
-    def test_a_sheet_that_claims_to_be_endless(self):
-        data = building.xlsx({"S": [["a", "b"]]})
+    def endless_sheet(self, rows):
+        """A workbook whose rows each claim to reach the last column there is."""
+        data = building.xlsx({"S": [["a", "b"], ["x", "y"]]})
         with zipfile.ZipFile(BytesIO(data)) as archive:
             parts = {name: archive.read(name) for name in archive.namelist()}
         sheet = parts["xl/worksheets/sheet1.xml"].decode()
-        far = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
-        parts["xl/worksheets/sheet1.xml"] = sheet.replace("</sheetData>", far)
-        self.reason("a.xlsx", building.package(parts))
+        far = "".join(
+            f'<row r="{row}"><c r="XFD{row}"><v>1</v></c></row>' for row in range(1_048_577 - rows, 1_048_577)
+        )
+        parts["xl/worksheets/sheet1.xml"] = sheet.replace("</sheetData>", far + "</sheetData>")
+        return building.package(parts)
+
+    def test_a_sheet_that_claims_to_be_endless_is_read_for_what_it_holds(self):
+        started = time.monotonic()
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(self.endless_sheet(1))
+            file.flush()
+            found = process.read(Path(file.name), ".xlsx", lambda done, total: None)
+        self.assertEqual(found.sections[0].text, "a: x; b: y\n1")
+        self.assertLess(time.monotonic() - started, 8)
+
+    @override_settings(READING_SECONDS=2)
+    def test_a_sheet_of_thousands_of_endless_rows(self):
+        reason = self.reason("a.xlsx", self.endless_sheet(20_000))
+        self.assertEqual(reason, "Reading took longer than is allowed (2 s).")
 
     @override_settings(READING_MEMORY_BYTES=300_000_000)
     def test_a_file_that_needs_too_much_memory(self):

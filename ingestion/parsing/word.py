@@ -1,0 +1,149 @@
+"""Word files by heading, with lists, tables and footnotes in the order of the text.
+
+A Word file has no pages of its own: where they break depends on the printer.
+"""
+
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from .numbering import Numbering
+from .outline import Outline
+from .sections import Contents, Limits, Unreadable, one_line
+from .sniffing import DAMAGED
+from .styles import Styles
+
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+DC = "{http://purl.org/dc/elements/1.1/}"
+# Elements that stand around paragraphs, rows or runs without being any; what was deleted is not among them.
+AROUND = frozenset(
+    {f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml", "hyperlink")}
+    | {f"{MC}AlternateContent", f"{MC}Choice"}
+)
+LEFT_OUT = frozenset({f"{W}del", f"{W}moveFrom", f"{MC}Fallback", f"{W}pPr", f"{W}rPr"})
+SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
+
+
+def read(path: Path, limits: Limits) -> Contents:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            reader = _Reader(archive)
+            reader.blocks(_xml(archive, _main_part(archive)).find(f"{W}body"))
+            title = _xml(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
+    except (
+        zipfile.BadZipFile,
+        KeyError,
+        ElementTree.ParseError,
+        EOFError,
+        ValueError,
+        NotImplementedError,
+    ) as error:
+        raise Unreadable(DAMAGED) from error
+    return Contents(reader.outline.close(), title or reader.outline.first_heading)
+
+
+class _Reader:
+    """Walks the text and keeps its headings, paragraphs and tables."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self.outline = Outline()
+        self._styles = Styles(_xml(archive, "word/styles.xml"))
+        self._numbering = Numbering(_xml(archive, "word/numbering.xml"))
+        self._notes = {
+            note.get(f"{W}id", ""): _text(note).strip() for note in _xml(archive, "word/footnotes.xml")
+        }
+        self._told: Counter[str] = Counter()
+
+    def blocks(self, body: ElementTree.Element | None) -> None:
+        if body is None:
+            raise Unreadable(DAMAGED)
+        for block in _inside(body):
+            if block.tag == f"{W}p":
+                self._paragraph(block)
+            elif block.tag == f"{W}tbl":
+                self.outline.table(list(_rows(block)))
+                self._footnotes(block)
+
+    def _paragraph(self, paragraph: ElementTree.Element) -> None:
+        text = _text(paragraph)
+        if not text.strip():
+            return
+        properties = paragraph.find(f"{W}pPr")
+        level = self._styles.level(properties)
+        if level is not None:
+            self.outline.heading(level, text)
+        else:
+            style = self._styles.numbered(properties)
+            self.outline.paragraph(self._numbering.mark(style) + text.strip())
+        self._footnotes(paragraph)
+
+    def _footnotes(self, block: ElementTree.Element) -> None:
+        """After the text that refers to them, each once."""
+        for reference in block.iter(f"{W}footnoteReference"):
+            identifier = reference.get(f"{W}id", "")
+            if not self._told[identifier]:
+                self._told[identifier] = 1
+                self.outline.paragraph(self._notes.get(identifier, ""))
+
+
+def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
+    """A part of the file; an element without content where the file does not have it."""
+    if name not in archive.namelist():
+        return ElementTree.Element("none")
+    return ElementTree.fromstring(archive.read(name))  # noqa: S314 - expat stops entity bombs; memory is limited
+
+
+def _main_part(archive: zipfile.ZipFile) -> str:
+    for relation in _xml(archive, "_rels/.rels"):
+        if relation.get("Type", "").endswith("/officeDocument"):
+            return relation.get("Target", "").lstrip("/")
+    return "word/document.xml"
+
+
+def _inside(element: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    """The elements in an element, past those that only stand around others."""
+    for child in element:
+        if child.tag in AROUND:
+            yield from _inside(child)
+        elif child.tag not in LEFT_OUT:
+            yield child
+
+
+def _text(element: ElementTree.Element) -> str:
+    words = []
+    for child in _inside(element):
+        if child.tag == f"{W}t":
+            words.append(child.text or "")
+        elif child.tag in SIGNS:
+            words.append(SIGNS[child.tag])
+        else:
+            words.append(_text(child))
+            if child.tag == f"{W}p":  # of a text box, a cell or a footnote
+                words.append("\n")
+    return "".join(words)
+
+
+def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
+    """Cells by row; a cell over several columns or rows stands in the first column and in every row."""
+    above: list[str] = []
+    for row in _inside(table):
+        if row.tag != f"{W}tr":
+            continue
+        cells: list[str] = []
+        for cell in _inside(row):
+            if cell.tag == f"{W}tc":
+                merged = cell.find(f"{W}tcPr/{W}vMerge")
+                goes_on = merged is not None and merged.get(f"{W}val", "continue") == "continue"
+                text = one_line(_text(cell), 20_000)
+                cells.append(above[len(cells)] if goes_on and len(cells) < len(above) else text)
+                cells += [""] * (_whole(cell.find(f"{W}tcPr/{W}gridSpan"), 1) - 1)
+        above = cells
+        yield cells
+
+
+def _whole(element: ElementTree.Element | None, default: int) -> int:
+    value = element.get(f"{W}val", "") if element is not None else ""
+    return min(int(value), 100) if value.isdecimal() else default

@@ -203,12 +203,13 @@ class Generations:
         """End what is written from a document that was deleted, or that its owner may not read any more."""
         if time.monotonic() - self._looked < RIGHTS_SECONDS:
             return
-        lives = list(self.live.values())
-        asked = [(live.accepted.principal, message_id) for live in lives for message_id in live.sources]
+        # What is found while the database is asked is looked at the next time.
+        expected = [(live, dict(live.sources)) for live in self.live.values()]
+        asked = [(live.accepted.principal, message) for live, sources in expected for message in sources]
         counts = await in_database(journal.count_readable_sources, asked)
         self._looked = time.monotonic()
-        for live in lives:
-            if any(counts.get(message_id, 0) < count for message_id, count in live.sources.items()):
+        for live, sources in expected:
+            if any(counts.get(message, 0) < count for message, count in sources.items()):
                 live.withdraw()
 
 

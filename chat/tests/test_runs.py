@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import aclosing
 from datetime import timedelta
+from unittest.mock import patch
 from uuid import uuid4
 
 from django.contrib.auth.models import Group
@@ -16,7 +17,9 @@ from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
 from chat.requests import ChatRequest, Options
-from chat.runs.generating import generations
+from chat.runs import journal
+from chat.runs.generating import Generations, Live, generations
+from chat.tests.sources import source
 from chatsite.database import in_database
 from history.models import Conversation, Message, Source
 from ingestion.acl import Audience, set_audience
@@ -234,6 +237,17 @@ class RunTests(TransactionTestCase):
                 message = await self.message(accepted)
                 self.assertEqual((message.state, message.error_code), ("interrupted", "interrupted"))
                 self.assertTrue(message.content.startswith("word0 word1"))
+
+    async def test_sources_found_while_rights_are_looked_at_are_not_taken_for_withdrawn(self):
+        live = Live(await in_database(ask, self.principal))
+        live.task = asyncio.create_task(asyncio.sleep(5))
+        running = Generations()
+        running.live[live.accepted.id] = live
+        found = ContextReady((source(),), ())
+        with patch.object(journal, "count_readable_sources", lambda asked: live.publish(found) or {}):
+            await running._check_rights()
+        self.assertEqual((live.sources, live.withdrawn), ({live.accepted.answer_id: 1}, False))
+        live.task.cancel()
 
     async def test_a_source_that_was_withdrawn_is_not_told_to_a_later_reader(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days [guide.md]."]))

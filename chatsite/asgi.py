@@ -1,6 +1,8 @@
 """The ASGI application: HTTP to Django, WebSockets to Channels."""
 
 import os
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
 
 import django
 
@@ -10,17 +12,31 @@ django.setup(set_prefix=False)  # first: the imports below need the app registry
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
-from django.urls import get_resolver  # noqa: E402
+from django.urls import get_resolver, re_path  # noqa: E402
 
+from chat.consumers import CLOSED_UNKNOWN  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chatsite.lifespan import lifespan  # noqa: E402
 from chatsite.limits import BodyLimit, LengthHandler  # noqa: E402
+
+Message = MutableMapping[str, Any]
+
+
+async def no_such_socket(
+    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+) -> None:
+    """What the router would answer with an error is refused like a conversation that does not exist."""
+    await receive()
+    await send({"type": "websocket.close", "code": CLOSED_UNKNOWN})
+
+
+sockets = URLRouter([*websocket_urlpatterns, re_path("", no_such_socket)])  # type: ignore[arg-type]
 
 application = ProtocolTypeRouter(
     {
         "http": BodyLimit(LengthHandler()),
         "lifespan": lifespan,
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(sockets)),
     }
 )
 

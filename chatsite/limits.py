@@ -1,4 +1,4 @@
-"""How large a request's body may be, decided before Django, which reads bodies before it looks at URLs."""
+"""How large and how slow a request's body may be, decided before Django, which reads it before the URL."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from chatsite import errors
 from chatsite.accounts.keys import hash_key
 from chatsite.accounts.models import ApiKey
 from chatsite.database import in_database
-from chatsite.middleware import identifier_from
+from chatsite.middleware import PORTAL_POLICY, identifier_from
 
 Scope = dict[str, Any]
 Message = Mapping[str, Any]
@@ -26,15 +26,21 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 DRAIN_SECONDS = 1.0
+IDLE_SECONDS = 30.0  # without a further piece of a body
 TOO_LARGE = "The request’s body is too large."
+TOO_SLOW = "The request’s body did not arrive in time."
 
 
 class BodyTooLarge(Exception):
     """More arrived than this URL takes."""
 
 
+class BodyTooSlow(Exception):
+    """The rest of the body does not come."""
+
+
 class BodyLimit:
-    """ASGI middleware: 413 for a body over the limit, declared or counted as it comes."""
+    """Middleware: 413 for a body over the limit, declared or counted as it comes; 408 for half of it."""
 
     def __init__(self, application: Application) -> None:
         self.application = application
@@ -53,14 +59,17 @@ class BodyLimit:
             return
         limit = await self._limit(scope)
         if _declared_length(scope) > limit:
-            await _refuse(scope, receive, send)
+            await _refuse(scope, receive, send, 413, TOO_LARGE)
             return
         counted = _CountedBody(receive, send, limit)
         try:
             await self.application(scope, counted.receive, counted.send)
         except BodyTooLarge:
             if not counted.answering:
-                await _refuse(scope, receive, send)
+                await _refuse(scope, receive, send, 413, TOO_LARGE)
+        except BodyTooSlow:
+            if not counted.answering:
+                await _refuse(scope, receive, send, 408, TOO_SLOW)
 
     async def _limit(self, scope: Scope) -> int:
         """A larger limit is for those whom the site knows: others would fill the disk and then be refused."""
@@ -78,12 +87,24 @@ class _CountedBody:
     def __init__(self, receive: Receive, send: Send, limit: int) -> None:
         self._receive, self._send, self._left = receive, send, limit
         self.answering = False
+        self._whole = False
 
     async def receive(self) -> Message:
-        message = await self._receive()
+        message = await self._next()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             raise BodyTooLarge
+        return message
+
+    async def _next(self) -> Message:
+        if self._whole:  # whoever asks now waits for the end of the connection
+            return await self._receive()
+        try:
+            async with asyncio.timeout(IDLE_SECONDS):
+                message = await self._receive()
+        except TimeoutError:
+            raise BodyTooSlow from None
+        self._whole = not message.get("more_body", False)
         return message
 
     async def send(self, message: Message) -> None:
@@ -150,9 +171,9 @@ def _is_known(session_key: str, secret: str) -> bool:
     return bool(session_key) and SESSION_KEY in SessionStore(session_key)
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    """413 at once; then read on for a moment, for clients that look at the answer when all is sent."""
-    body = json.dumps(errors.body(scope["path"], 413, TOO_LARGE)).encode()
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
+    """The refusal; then read on for a moment, for clients that look at the answer when all is sent."""
+    body = json.dumps(errors.body(scope["path"], status, words)).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
@@ -160,9 +181,11 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
             b"x-request-id",
             identifier_from((_header(scope, b"x-request-id") or b"").decode("latin-1")).encode(),
         ),
+        (b"content-security-policy", PORTAL_POLICY.encode()),
+        (b"x-content-type-options", b"nosniff"),
         (b"connection", b"close"),
     ]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})
     try:
         async with asyncio.timeout(DRAIN_SECONDS):

@@ -236,6 +236,12 @@ class Sockets(TransactionTestCase):
                         unknown = await self.knock(socket_address(row["pattern"], nothing), role)
                         self.assertEqual(answer, unknown)
 
+    async def test_an_address_without_a_socket_is_refused_like_a_conversation_that_does_not_exist(self):
+        for role in ROLES:
+            for path in ("/", "/ws/", "/ws/c/1/", "/chat"):
+                unknown = await self.knock(f"/ws/c/{NOWHERE}/", role)
+                self.assertEqual(await self.knock(path, role), unknown)
+
     async def knock(self, path, role):
         """The first thing a socket says."""
         cookies = self.clients[role].cookies.output(header="", sep=";").strip()

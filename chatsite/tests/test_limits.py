@@ -1,9 +1,12 @@
 """Bodies that are too large, without a length, or for nobody; over a raw socket to the real server."""
 
+import asyncio
 import json
 import time
 
 import pytest
+
+from chatsite import limits
 
 pytestmark = pytest.mark.server
 
@@ -47,6 +50,54 @@ def test_a_body_declared_too_large_is_refused_at_once_without_being_sent(site):
     begun = time.monotonic()
     refused(converse(site, ["POST /chat HTTP/1.1", f"Content-Length: {100 * LIMIT}"]))
     assert time.monotonic() - begun < 2
+
+
+def test_a_refusal_has_the_headers_of_every_answer(site):
+    headers = converse(site, ["POST /chat HTTP/1.1", f"Content-Length: {100 * LIMIT}"])[1]
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_half_a_body_is_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(limits, "IDLE_SECONDS", 0.05)
+    sent = []
+
+    async def application(scope, receive, send):
+        while (await receive())["more_body"]:
+            pass
+
+    async def receive():
+        pieces.append(None)
+        if len(pieces) > 1:
+            await asyncio.sleep(60)
+        return {"type": "http.request", "body": b"ab", "more_body": True}
+
+    async def send(message):
+        sent.append(message)
+
+    pieces = []
+    scope = {"type": "http", "path": "/chat", "headers": [(b"content-length", b"9")]}
+    asyncio.run(limits.BodyLimit(application)(scope, receive, send))
+    assert sent[0]["status"] == 408
+    assert json.loads(sent[1]["body"]) == {"error": "The request’s body did not arrive in time."}
+
+
+def test_a_whole_body_may_be_thought_about_for_as_long_as_it_takes(monkeypatch):
+    monkeypatch.setattr(limits, "IDLE_SECONDS", 0.05)
+    heard = []
+
+    async def application(scope, receive, send):
+        heard.extend([await receive(), await receive()])
+
+    async def receive():
+        await asyncio.sleep(0.15 if heard_body else 0)
+        heard_body.append(True)
+        return {"type": "http.request" if len(heard_body) == 1 else "http.disconnect"}
+
+    heard_body = []
+    scope = {"type": "http", "path": "/chat", "headers": [(b"content-length", b"1")]}
+    asyncio.run(limits.BodyLimit(application)(scope, receive, None))
+    assert heard[1] == {"type": "http.disconnect"}
 
 
 def test_a_client_that_sends_a_large_body_all_the_same_gets_the_answer(site):

@@ -119,7 +119,9 @@ class Message(models.Model):
         constraints = [
             models.UniqueConstraint(name="message_position", fields=["conversation", "position"]),
             models.UniqueConstraint(
-                name="message_client_id", fields=["conversation", "client_id"], condition=Q(client_id__isnull=False)
+                name="message_client_id",
+                fields=["conversation", "client_id"],
+                condition=Q(client_id__isnull=False),
             ),
         ]
         indexes = [GinIndex(fields=["search"], name="message_search")]

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from chatsite.accounts.principals import Principal
 
+from .citing import without
 from .indexing import search_vector
 from .models import Conversation, Message, Source
 
@@ -60,7 +61,7 @@ def append(conversation: Conversation, role: str, content: str = "", **values: A
         role=role,
         content=content,
         position=position,
-        search=search_vector(conversation.owner_id, content),
+        search=search_vector(conversation.owner_id, without(content, values.get("citations", ()))),
         **values,
     )
     Conversation.objects.filter(pk=conversation.pk).update(updated_at=message.created_at)
@@ -122,7 +123,7 @@ def close_answer(answer_id: UUID, closing: Closing) -> bool:
     changed = Message.objects.filter(pk=answer_id, state__in=Message.UNFINISHED).update(
         state=closing.state,
         content=closing.content,
-        search=search_vector(owner_id, closing.content),
+        search=search_vector(owner_id, without(closing.content, closing.citations)),
         finish_reason=closing.finish_reason,
         error_code=closing.error_code,
         citations=list(closing.citations),

@@ -1,4 +1,17 @@
-from django.urls import URLPattern
+"""The URLs of /chat-history; a trailing slash is accepted. An id may look like anything: 404 if unknown."""
+
+from django.urls import re_path
+
+from . import api
+
+ONE = r"^chat-history/(?P<conversation_id>[^/]+)"
 
 app_name = "history"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    re_path(r"^chat-history/?\Z", api.ConversationsView.as_view(), name="conversations"),
+    re_path(r"^chat-history/search/?\Z", api.SearchView.as_view(), name="search"),
+    re_path(rf"{ONE}/?\Z", api.ConversationView.as_view(), name="conversation"),
+    re_path(rf"{ONE}/messages/?\Z", api.MessagesView.as_view(), name="messages"),
+    re_path(rf"{ONE}/restore/?\Z", api.RestoreView.as_view(), name="restore"),
+    re_path(rf"{ONE}/export/?\Z", api.ExportView.as_view(), name="export"),
+]

@@ -5,6 +5,19 @@ import django.contrib.postgres.search
 from django.db import migrations, models
 
 
+# Words of what was written before; new messages are cut into words by history.indexing.
+FILL = """
+UPDATE history_message AS message
+SET search = (
+    SELECT array_to_tsvector(array_agg(DISTINCT left(word, 100)) || ('owner:' || conversation.owner_id))
+    FROM regexp_split_to_table(lower(left(message.content, 100000)), '[^[:alnum:]]+') AS word
+    WHERE word <> ''
+)
+FROM history_conversation AS conversation
+WHERE conversation.id = message.conversation_id AND message.content ~ '[[:alnum:]]'
+"""
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -32,6 +45,7 @@ class Migration(migrations.Migration):
             name='search',
             field=django.contrib.postgres.search.SearchVectorField(editable=False, help_text='Its words, and whose they are.', null=True),
         ),
+        migrations.RunSQL(FILL, migrations.RunSQL.noop),
         migrations.AddIndex(
             model_name='message',
             index=django.contrib.postgres.indexes.GinIndex(fields=['search'], name='message_search'),

@@ -1,0 +1,18 @@
+"""Reading the bodies of requests, with bounds."""
+
+from typing import Any
+
+import jiter
+from rest_framework import exceptions, parsers
+
+
+class StrictJSONParser(parsers.BaseParser):
+    """JSON with bounds: no NaN, no depth that exhausts the stack, no lone surrogates."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        try:
+            return jiter.from_json(stream.read(), allow_inf_nan=False)
+        except (ValueError, RecursionError):
+            raise exceptions.ParseError("The body is not valid JSON.") from None

@@ -1,0 +1,233 @@
+"""`/chat-history`: a person's own conversations, as the Chat UI's document has them."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, cast
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db import OperationalError
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.utils.text import slugify
+from rest_framework import exceptions, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from chatsite.accounts.principals import Principal
+from chatsite.parsing import StrictJSONParser
+
+from . import exporting, incoming, listing, merging, recording, search, wire
+from .incoming import Invalid
+from .models import Conversation, ConversationQuerySet, Message, Source
+
+PER_PAGE, MOST_PER_PAGE = 100, 200
+FOUND_PER_PAGE, MOST_FOUND_PER_PAGE = 20, 50
+NOT_FOUND = "There is no such conversation."
+FORMATS = ("markdown", "json")
+
+logger = logging.getLogger(__name__)
+
+
+class HistoryView(APIView):
+    """Common to all: who asks, JSON in and out whatever `Accept` says, errors in the document's form."""
+
+    parser_classes = [StrictJSONParser]
+
+    @property
+    def principal(self) -> Principal:
+        return cast(Principal, self.request.auth)
+
+    def one(self, rows: ConversationQuerySet | None = None) -> Conversation:
+        """The conversation of the URL. Raises Http404 for any id that is not the caller's."""
+        try:
+            identifier = UUID(self.kwargs["conversation_id"])
+        except ValueError:
+            raise Http404 from None
+        mine = Conversation.objects.owned_by(self.principal) if rows is None else rows
+        found = mine.filter(pk=identifier).first()
+        if found is None:
+            raise Http404
+        return found
+
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # type: ignore[override]
+        return Response(status=status.HTTP_204_NO_CONTENT, headers={"Allow": ", ".join(self.allowed_methods)})
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        return self.renderer_classes[0](), "application/json"
+
+    def handle_exception(self, exc: Exception) -> Response:
+        answer = _refusal(exc)
+        if answer is None:
+            return super().handle_exception(exc)
+        if answer.status_code == status.HTTP_401_UNAUTHORIZED:
+            answer.headers["WWW-Authenticate"] = "Bearer"
+        return answer
+
+    def finalize_response(  # type: ignore[override]
+        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        response.headers["Cache-Control"] = "private, no-store"
+        return super().finalize_response(request, response, *args, **kwargs)  # type: ignore[arg-type]
+
+
+class ConversationsView(HistoryView):
+    """The list, and new ones."""
+
+    def get(self, request: Request) -> Response:
+        limit, below = _paging(request, PER_PAGE, MOST_PER_PAGE)
+        rows = Conversation.objects.owned_by(self.principal)
+        mode = incoming.mode_of(request.query_params.get("mode"), "mode")
+        found, following = listing.page(rows.filter(mode=mode) if mode else rows, limit, below)
+        body = [wire.summary(row) for row in listing.summaries(found)]
+        return _linked(request, Response(body), following)
+
+    def post(self, request: Request) -> Response:
+        mode, title = incoming.new_conversation(request.data)
+        conversation = recording.open_conversation(self.principal, mode)
+        if title:
+            recording.rename(self.principal, conversation.pk, title)
+            conversation.title = title
+        where = {"Location": f"/chat-history/{conversation.pk}"}
+        return Response(wire.created(conversation), status=status.HTTP_201_CREATED, headers=where)
+
+
+class SearchView(HistoryView):
+    """Conversations with the words of `q`."""
+
+    def get(self, request: Request) -> Response:
+        limit, below = _paging(request, FOUND_PER_PAGE, MOST_FOUND_PER_PAGE)
+        query = search.cleaned(request.query_params.get("q", ""))
+        if not query:
+            raise Invalid("“q” must have the words to look for.")
+        found, following = listing.page(search.matching(self.principal, query), limit, below)
+        hits = search.hits(self.principal, [row.pk for row in found], query)
+        body = [wire.found(row, hits.get(row.conversation.pk, ())) for row in listing.summaries(found)]
+        return _linked(request, Response(body), following)
+
+
+class SavingView(HistoryView):
+    """What may be done to a conversation at both of its URLs."""
+
+    def put(self, request: Request, conversation_id: str) -> Response:
+        conversation = self.one()
+        merging.merge(self.principal, conversation.pk, incoming.messages(request.data))
+        return Response(_summary(self.one()))
+
+
+class ConversationView(SavingView):
+    """One conversation."""
+
+    def get(self, request: Request, conversation_id: str) -> Response:
+        return Response(_summary(self.one()))
+
+    def patch(self, request: Request, conversation_id: str) -> Response:
+        conversation = self.one()
+        recording.rename(self.principal, conversation.pk, incoming.new_title(request.data))
+        return Response(_summary(self.one()))
+
+    def delete(self, request: Request, conversation_id: str) -> Response:
+        incoming.mode_of(request.query_params.get("mode"), "mode")
+        recording.delete(self.principal, self.one().pk)
+        return Response({"success": True})
+
+
+class MessagesView(SavingView):
+    """What was said, in order."""
+
+    def get(self, request: Request, conversation_id: str) -> Response:
+        messages, sources = _said(self.principal, self.one())
+        return Response([wire.message(row, sources.get(row.pk, ())) for row in messages])
+
+
+class RestoreView(HistoryView):
+    """Takes a deletion back, while that is possible."""
+
+    def post(self, request: Request, conversation_id: str) -> Response:
+        recording.restore(self.principal, self.one(Conversation.objects.deleted_by(self.principal)).pk)
+        return Response(_summary(self.one()))
+
+
+class ExportView(HistoryView):
+    """One conversation as a file."""
+
+    def get(self, request: Request, conversation_id: str) -> HttpResponseBase:
+        conversation = self.one()
+        kind = request.query_params.get("format", FORMATS[0])
+        if kind not in FORMATS:
+            raise Invalid("“format” must be “markdown” or “json”.")
+        row = listing.summaries([conversation])[0]
+        messages, sources = _said(self.principal, conversation)
+        name = slugify(conversation.title)[:80] or "conversation"
+        if kind == "json":
+            body = exporting.as_json(row, messages, sources)
+            return Response(body, headers=_attached(f"{name}.json"))
+        text = exporting.as_markdown(row, messages, sources)
+        return HttpResponse(
+            text, content_type="text/markdown; charset=utf-8", headers=_attached(f"{name}.md")
+        )
+
+
+def _summary(conversation: Conversation) -> wire.Json:
+    return wire.summary(listing.summaries([conversation])[0])
+
+
+def _said(
+    principal: Principal, conversation: Conversation
+) -> tuple[Sequence[Message], dict[UUID, list[Source]]]:
+    """The messages, and the sources of each that the caller may open now: two queries."""
+    messages = list(conversation.messages.defer("thoughts", "search").order_by("position"))
+    rows = Source.objects.visible_to(principal).filter(message__conversation=conversation)
+    sources: dict[UUID, list[Source]] = {}
+    for row in rows.select_related("document").order_by("message_id", "rank"):
+        sources.setdefault(row.message_id, []).append(row)
+    return messages, sources
+
+
+def _paging(request: Request, usual: int, most: int) -> tuple[int, listing.Place | None]:
+    limit = request.query_params.get("limit", str(usual))
+    if not (limit.isascii() and limit.isdigit() and len(limit) < 10 and 1 <= int(limit) <= most):
+        raise Invalid(f"“limit” must be a whole number from 1 to {most}.")
+    cursor = request.query_params.get("cursor")
+    if cursor is None:
+        return int(limit), None
+    try:
+        return int(limit), listing.place_of(cursor)
+    except ValueError:
+        raise Invalid("“cursor” is not one that this site gave out.") from None
+
+
+def _linked(request: Request, response: Response, following: listing.Place | None) -> Response:
+    """With the address of the next page, if there is one."""
+    if following is not None:
+        values = request.query_params.dict() | {"cursor": listing.cursor(following)}
+        response.headers["Link"] = f'<{request.path}?{urlencode(values)}>; rel="next"'
+    return response
+
+
+def _attached(name: str) -> dict[str, str]:
+    return {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+
+
+def _refusal(exc: Exception) -> Response | None:
+    """None for what is a fault of ours."""
+    match exc:
+        case Http404() | Conversation.DoesNotExist():
+            return Response(wire.error(NOT_FOUND, "not_found"), status=404)
+        case Invalid():
+            return Response(wire.error(str(exc), "invalid_request"), status=400)
+        case merging.TooMany():
+            words = f"A conversation keeps at most {merging.MOST_KEPT:,} messages."
+            return Response(wire.error(words, "too_many_messages"), status=400)
+        case exceptions.APIException():
+            codes = exc.get_codes()
+            code = codes if isinstance(codes, str) else "invalid_request"
+            return Response(wire.error(str(exc.detail), code), status=exc.status_code)
+        case OperationalError():
+            logger.exception("The database did not answer in time.")
+            busy = wire.error("Many people are asking right now.", "busy")
+            return Response(busy, status=503, headers={"Retry-After": "1"})
+    return None

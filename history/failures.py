@@ -1,0 +1,30 @@
+"""What is said about an answer that did not end well, by its error code."""
+
+from .models import Message
+
+WORDS = {
+    "rate_limited": "The language model takes no more questions at the moment.",
+    "upstream_unavailable": "The language model does not answer at the moment.",
+    "upstream_timeout": "The language model took too long to answer.",
+    "upstream_protocol": "The language model sent something that cannot be read.",
+    "upstream_misconfigured": "The language model refuses this site’s settings.",
+    "context_overflow": "The question and its sources are too long for the language model.",
+    "content_filter": "Your message contains content that was flagged by the OpenAI content filter.",
+    "empty_answer": "The language model sent an empty answer.",
+    "interrupted": "The answer was interrupted.",
+}
+OTHERWISE = "The answer could not be written."
+BY_STATE = {
+    Message.State.INTERRUPTED: "interrupted",
+    Message.State.BLOCKED: "content_filter",
+    Message.State.FAILED: "internal",
+}
+
+
+def failure_of(message: Message) -> tuple[str, str] | None:
+    """Code and words; None for an answer that runs or that ended well."""
+    state = Message.State(message.state)
+    if state not in BY_STATE:
+        return None
+    code = message.error_code or BY_STATE[state]
+    return code, WORDS.get(code, OTHERWISE)

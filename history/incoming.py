@@ -1,0 +1,187 @@
+"""Reading what programs send to /chat-history. The names on the wire stand here and in wire.py only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+
+from .failures import WORDS
+from .models import Conversation, Message
+from .recording import TITLE_LENGTH
+
+MOST_MESSAGES = 1_000  # in one request
+ID_LENGTH = 200
+AGENT_LENGTH = 100
+TIME_LENGTH = 40
+MODES = (*Conversation.Mode.values,)
+UNTITLED = "New Chat"  # what the client calls a conversation that has no title yet
+STATES = {
+    "completed": Message.State.COMPLETE,
+    "processing": Message.State.STOPPED,  # what had arrived; nobody will go on with it here
+    "failed": Message.State.FAILED,
+}
+
+
+class Invalid(ValueError):
+    """Not well formed; the message is a sentence that names the member."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One message as a program tells it; None where it says nothing."""
+
+    key: str
+    role: str
+    content: str
+    state: Message.State | None = None
+    error_code: str = ""
+    agent_name: str | None = None
+    content_type: str | None = None
+    created_at: datetime | None = None
+
+
+def new_conversation(body: Any) -> tuple[str, str]:
+    """Mode and title; the title is empty where the site is to find one. Raises Invalid."""
+    values = an_object(body, "The body")
+    title = _optional_text(values, "title", "", TITLE_LENGTH) or ""
+    title = " ".join(title.split())
+    return mode_of(values.get("mode"), "mode") or MODES[0], "" if title == UNTITLED else title
+
+
+def new_title(body: Any) -> str:
+    """Raises Invalid."""
+    values = an_object(body, "The body")
+    title = _optional_text(values, "title", "", TITLE_LENGTH)
+    if title is None or not title.strip():
+        raise Invalid("“title” must be text with at least one character.")
+    return title
+
+
+def mode_of(value: Any, member: str) -> str | None:
+    """None where nothing is said. Raises Invalid."""
+    return None if value is None else _one_of(value, member, MODES)
+
+
+def messages(body: Any) -> list[Incoming]:
+    """Raises Invalid."""
+    items = an_object(body, "The body").get("messages")
+    if not isinstance(items, list):
+        raise Invalid("“messages” must be a list.")
+    if len(items) > MOST_MESSAGES:
+        raise Invalid(f"“messages” holds more than {MOST_MESSAGES:,} messages.")
+    read = [_message(item, f"messages[{number}]") for number, item in enumerate(items)]
+    seen: set[str] = set()
+    for number, message in enumerate(read):
+        if message.key in seen:
+            raise Invalid(f"“messages[{number}].messageId” names the same message as an earlier one.")
+        seen.add(message.key)
+    return read
+
+
+def an_object(value: Any, member: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Invalid(f"{member} must be a JSON object.")
+    return value
+
+
+def _message(value: Any, at: str) -> Incoming:
+    values = an_object(value, f"“{at}”")
+    role = _one_of(values.get("role"), f"{at}.role", Message.Role.values)
+    _check_unused(values, at)
+    status = values.get("status")
+    code = _error_code(values.get("error"), f"{at}.error")
+    kind = values.get("contentType")
+    return Incoming(
+        key=_key(values, at),
+        role=role,
+        content=_content(values.get("content"), f"{at}.content", role),
+        state=None if status is None else STATES[_one_of(status, f"{at}.status", STATES)],
+        error_code=code,
+        agent_name=_either(values, ("agentName", "agentIdentifier"), at, AGENT_LENGTH),
+        content_type=None if kind is None else _one_of(kind, f"{at}.contentType", ("text", "markdown")),
+        created_at=_moment(values, at),
+    )
+
+
+def _key(values: Mapping[str, Any], at: str) -> str:
+    key = _either(values, ("messageId", "id"), at, ID_LENGTH)
+    if not key:
+        raise Invalid(f"“{at}.messageId” is missing.")
+    return key
+
+
+def _content(value: Any, member: str, role: str) -> str:
+    most = settings.MESSAGE_MAX_CHARACTERS if role == Message.Role.USER else settings.ANSWER_MAX_CHARACTERS
+    return _text(value, member, most)
+
+
+def _check_unused(values: Mapping[str, Any], at: str) -> None:
+    """Sources and conversation are the site's to know: what is said about them is not kept."""
+    _optional_text(values, "conversationId", f"{at}.", ID_LENGTH)
+    sources = values.get("sources")
+    if sources is not None and not isinstance(sources, list):
+        raise Invalid(f"“{at}.sources” must be a list.")
+    for number, source in enumerate(sources or ()):
+        an_object(source, f"“{at}.sources[{number}]”")
+
+
+def _error_code(value: Any, member: str) -> str:
+    """The code, where this site has words for it; a program's own words are not shown as the site's."""
+    if value is None:
+        return ""
+    values = an_object(value, f"“{member}”")
+    _optional_text(values, "message", f"{member}.", settings.MESSAGE_MAX_CHARACTERS)
+    code = _optional_text(values, "code", f"{member}.", ID_LENGTH)
+    return code if code in WORDS else ""
+
+
+def _moment(values: Mapping[str, Any], at: str) -> datetime | None:
+    """`createdAt`; or `timestamp`, where it is more than a clock time such as “10:15 AM”."""
+    created = _optional_text(values, "createdAt", f"{at}.", TIME_LENGTH)
+    clock = _optional_text(values, "timestamp", f"{at}.", TIME_LENGTH)
+    if created is not None:
+        moment = _parsed(created)
+        if moment is None:
+            raise Invalid(f"“{at}.createdAt” must be a time such as “2023-04-07T11:30:00.000Z”.")
+        return moment
+    return _parsed(clock) if clock else None
+
+
+def _parsed(text: str) -> datetime | None:
+    """In UTC, to the millisecond, as it is sent back."""
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
+
+
+def _either(values: Mapping[str, Any], names: tuple[str, ...], at: str, most: int) -> str | None:
+    """The first that is given; all of them are checked."""
+    found = [_optional_text(values, name, f"{at}.", most) for name in names]
+    return next((value for value in found if value), None)
+
+
+def _optional_text(values: Mapping[str, Any], name: str, prefix: str, most: int) -> str | None:
+    value = values.get(name)
+    return None if value is None else _text(value, f"{prefix}{name}", most)
+
+
+def _text(value: Any, member: str, most: int) -> str:
+    if not isinstance(value, str):
+        raise Invalid(f"“{member}” must be text.")
+    if len(value) > most:
+        raise Invalid(f"“{member}” is longer than {most:,} characters.")
+    if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        raise Invalid(f"“{member}” holds characters that are not text.")
+    return value
+
+
+def _one_of(value: Any, member: str, choices: Any) -> str:
+    if not isinstance(value, str) or value not in choices:
+        names = ", ".join(f"“{choice}”" for choice in choices)
+        raise Invalid(f"“{member}” must be one of {names}.")
+    return value

@@ -1,0 +1,95 @@
+"""Lists of conversations, newest first, in pages that stay right while new ones arrive above."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.core import signing
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce, Left
+
+from .citing import without
+from .models import Conversation, ConversationQuerySet, Message
+
+EXCERPT = 200  # characters of the last message
+READ = 2_000  # characters of it that are read for that: citations in it are left out
+SALT = "history.listing"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The last row of a page: the next one begins below it."""
+
+    updated_at: datetime
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A conversation as a row of a list."""
+
+    conversation: Conversation
+    message_count: int
+    last_message: str
+
+
+def page(
+    rows: ConversationQuerySet, limit: int, below: Place | None = None
+) -> tuple[list[Conversation], Place | None]:
+    """At most `limit` rows, and the place where the next page begins, if there is one."""
+    if below is not None:
+        older = Q(updated_at__lt=below.updated_at) | Q(id__lt=below.id)
+        rows = rows.filter(older, updated_at__lte=below.updated_at)
+    found = list(rows.order_by("-updated_at", "-id")[: limit + 1])
+    if len(found) <= limit:
+        return found, None
+    last = found[limit - 1]
+    return found[:limit], Place(last.updated_at, last.pk)
+
+
+def summaries(conversations: Sequence[Conversation]) -> list[Summary]:
+    """Two queries for any number of conversations."""
+    said = Message.objects.filter(conversation=OuterRef("pk")).order_by()
+    newest = said.exclude(content="").order_by("-position").values("pk")[:1]
+    counted = said.values("conversation").annotate(number=Count("*")).values("number")
+    figures = {
+        pk: (number, last)
+        for pk, number, last in Conversation.objects.filter(pk__in=[row.pk for row in conversations])
+        .annotate(number=Coalesce(Subquery(counted), 0), last=Subquery(newest))
+        .values_list("pk", "number", "last")
+    }
+    texts = _texts([last for _, last in figures.values() if last])
+    return [
+        Summary(row, number, texts.get(last, ""))
+        for row in conversations
+        for number, last in [figures.get(row.pk, (0, None))]
+    ]
+
+
+def cursor(place: Place) -> str:
+    """A place as a caller gets it: signed, so that nothing else comes back."""
+    return signing.dumps([place.updated_at.isoformat(), str(place.id)], salt=SALT)
+
+
+def place_of(cursor: str) -> Place:
+    """Raises ValueError for what :func:`cursor` did not write."""
+    try:
+        moment, identifier = signing.loads(cursor, salt=SALT)
+    except signing.BadSignature:
+        raise ValueError("This is no cursor.") from None
+    return Place(datetime.fromisoformat(moment), UUID(identifier))
+
+
+def _texts(messages: Sequence[UUID]) -> dict[UUID, str]:
+    rows = Message.objects.filter(pk__in=messages).annotate(beginning=Left("content", READ))
+    return {
+        pk: shortened(without(beginning, citations), EXCERPT)
+        for pk, beginning, citations in rows.values_list("pk", "beginning", "citations")
+    }
+
+
+def shortened(text: str, length: int) -> str:
+    """One line."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"

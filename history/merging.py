@@ -1,0 +1,173 @@
+"""Taking over what a program has kept of a conversation.
+
+What the site wrote or was asked stays as it is: a program may name such a message, but not change it, so
+that nobody reads as the site's answer what the site did not say. Messages that came from a program are
+replaced by the next request that names them; what is not named stays.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from chatsite.accounts.principals import Principal
+
+from . import recording
+from .incoming import Incoming
+from .indexing import search_vector
+from .listing import shortened
+from .models import Conversation, Message, Source
+
+MOST_KEPT = 5_000  # messages of one conversation
+TITLE = 60  # characters, where the first question is the title
+SAID = ("role", "content", "state", "error_code", "agent_name", "content_type", "created_at")
+KEPT = ("id", "conversation_id", "position", "client_id", "imported", "finished_at", *SAID)
+
+
+class TooMany(Exception):
+    """The conversation would have more messages than one may have."""
+
+
+@transaction.atomic
+def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incoming]) -> None:
+    """Replace the messages that are known, append the others in order; the same again changes nothing.
+
+    Raises Conversation.DoesNotExist, or TooMany.
+    """
+    conversation = recording.lock_conversation(principal, conversation_id)
+    stored = list(conversation.messages.only(*KEPT).order_by("position"))
+    known = _match(stored, incoming)
+    new = [item for item in incoming if item.key not in known]
+    if len(stored) + len(new) > MOST_KEPT:
+        raise TooMany
+    changed = [known[item.key] for item in incoming if item.key in known and _replace(known[item.key], item)]
+    for row in changed:
+        row.search = search_vector(conversation.owner_id, row.content)
+    Message.objects.bulk_update(changed, [*SAID, "search"])
+    first = stored[-1].position + 1 if stored else 0
+    added = [_new(conversation, first + number, item) for number, item in enumerate(new)]
+    Message.objects.bulk_create(added)
+    _take_answers(principal, added)
+    if changed or added:
+        _date(conversation, [*stored, *added])
+
+
+def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str, Message]:
+    """Which stored message each one names.
+
+    A question that was asked of the site with this conversation has a name of the program's own, which
+    the site has never heard: it is the next stored message with these words.
+    """
+    by_key = {str(row.pk): row for row in stored} | {row.client_id: row for row in stored if row.client_id}
+    places = {row.pk: place for place, row in enumerate(stored)}
+    named = {by_key[item.key].pk for item in incoming if item.key in by_key}
+    known: dict[str, Message] = {}
+    last = -1
+    for item in incoming:
+        row = by_key.get(item.key) or _nameless(stored[last + 1 :], item, named)
+        if row is not None:
+            known[item.key] = row
+            last = max(last, places[row.pk])
+            if item.key != str(row.pk) and row.client_id is None:
+                Message.objects.filter(pk=row.pk).update(client_id=item.key)
+                row.client_id = item.key
+    return known
+
+
+def _nameless(stored: Sequence[Message], item: Incoming, named: set[UUID]) -> Message | None:
+    for row in stored:
+        unnamed = not row.imported and row.client_id is None and row.pk not in named
+        if unnamed and (row.role, row.content) == (item.role, item.content):
+            return row
+    return None
+
+
+def _replace(row: Message, item: Incoming) -> bool:
+    """Take over what is said about a message that a program wrote; whether that changed anything."""
+    if not row.imported:
+        return False
+    given: dict[str, Any] = {
+        "role": item.role,
+        "content": item.content,
+        "state": item.state,
+        "error_code": None if item.state is None else item.error_code,
+        "agent_name": item.agent_name,
+        "content_type": item.content_type,
+        "created_at": item.created_at,
+    }
+    before = {name: getattr(row, name) for name in given}
+    for name, value in given.items():
+        if value is not None:
+            setattr(row, name, value)
+    return before != {name: getattr(row, name) for name in given}
+
+
+def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
+    now = timezone.now()
+    return Message(
+        conversation=conversation,
+        position=position,
+        role=item.role,
+        content=item.content,
+        state=item.state or Message.State.COMPLETE,
+        error_code=item.error_code if item.state == Message.State.FAILED else "",
+        agent_name=item.agent_name or "",
+        content_type=item.content_type or "",
+        client_id=item.key,
+        imported=True,
+        search=search_vector(conversation.owner_id, item.content),
+        created_at=item.created_at or now.replace(microsecond=now.microsecond // 1_000 * 1_000),
+    )
+
+
+def _take_answers(principal: Principal, added: Sequence[Message]) -> None:
+    """Answers that the site gave without keeping the conversation bring their sources along.
+
+    Only where nothing of the text was changed, and only for who was answered.
+    """
+    named = {key: row for row in added if row.client_id and (key := _uuid(row.client_id))}
+    originals = Message.objects.filter(
+        pk__in=named,
+        role=Message.Role.ASSISTANT,
+        imported=False,
+        conversation__owner_id=principal.user_id,
+        conversation__listed=False,
+        conversation__deleted_at=None,
+    )
+    taken = {row.pk: named[row.pk] for row in originals if row.content == named[row.pk].content}
+    for original in originals:
+        if original.pk in taken and original.state not in Message.UNFINISHED:
+            _take(original, taken[original.pk])
+
+
+def _take(original: Message, row: Message) -> None:
+    names = (
+        "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "followups",
+        "thoughts", "usage", "searched_count", "created_at", "finished_at",
+    )  # fmt: skip
+    values = {name: getattr(original, name) for name in names} | {"imported": False, "content_type": ""}
+    Message.objects.filter(pk=row.pk).update(**values)
+    row.created_at, row.finished_at = original.created_at, original.finished_at
+    sources = list(Source.objects.filter(message=original))
+    for source in sources:
+        source.pk, source.message = None, row
+    Source.objects.bulk_create(sources)
+
+
+def _date(conversation: Conversation, rows: Sequence[Message]) -> None:
+    """The time of the newest message; and a title, where nobody has given one."""
+    newest = max(max(row.created_at, row.finished_at or row.created_at) for row in rows)
+    Conversation.objects.filter(pk=conversation.pk).update(updated_at=min(newest, datetime.now(UTC)))
+    first = next((row.content for row in rows if row.role == Message.Role.USER and row.content.strip()), "")
+    if not conversation.title and first:
+        recording.set_title(conversation.pk, shortened(first, TITLE))
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,136 @@
+"""Finding one's own conversations by their titles and by what was said in them.
+
+A message is found when it has all the words; three and more characters are enough of a word's beginning.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.contrib.postgres.search import SearchQueryField
+from django.db.models import BooleanField, F, Func, Q, TextField, Value, Window
+from django.db.models.functions import RowNumber
+
+from chatsite.accounts.principals import Principal
+from ingestion.words import has_unspaced_script, plain_words
+
+from .citing import without
+from .indexing import owner_word, words_of
+from .models import Conversation, ConversationQuerySet, Message, MessageQuerySet
+
+QUERY_LENGTH = 200
+MOST_WORDS = 20
+BEGINNING = 3  # characters from which on a word stands for all that begin with it
+AROUND = 90  # characters shown on either side of a hit
+HITS = 3  # messages shown of one conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Text around hits; `marks` are [start, end) of them in it, in characters."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message that has the words."""
+
+    message: Message
+    excerpt: Excerpt
+
+
+def cleaned(query: str) -> str:
+    return " ".join(query.replace("\x00", " ").split())[:QUERY_LENGTH]
+
+
+def matching(principal: Principal, query: str) -> ConversationQuerySet:
+    """The caller's conversations whose title, or one of whose messages, has all words of `query`."""
+    rows = Conversation.objects.owned_by(principal)
+    words = _words(query)
+    if not words:
+        return rows.none()
+    titled = Q()
+    for word in words:
+        titled &= Q(title__iregex=_pattern(word))
+    # The messages are found once, by the index, and not anew for each conversation.
+    return rows.filter(titled | Q(pk__in=_said(principal, words).values("conversation")))
+
+
+def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dict[UUID, list[Hit]]:
+    """The first messages with the words in each of these conversations of the caller: one query."""
+    words = _words(query)
+    if not words or not conversations:
+        return {}
+    number = Window(RowNumber(), partition_by=F("conversation"), order_by=F("position").asc())
+    rows = _said(principal, words).filter(conversation__in=conversations).annotate(number=number)
+    shown = rows.filter(number__lte=HITS).order_by("conversation_id", "position")
+    found: dict[UUID, list[Hit]] = {}
+    for row in shown.only("conversation_id", "role", "client_id", "content", "citations", "created_at"):
+        text = without(row.content, row.citations)
+        found.setdefault(row.conversation_id, []).append(Hit(row, excerpt(text, query)))
+    return found
+
+
+def excerpt(text: str, query: str, *, whole: bool = False) -> Excerpt:
+    """The text around the first hit, or its beginning where the words cannot be shown in it."""
+    text = " ".join(text.split())
+    marks = _marks(text, query)
+    if whole:
+        return Excerpt(text, tuple(marks))
+    first = marks[0] if marks else (0, 0)
+    start, end = max(0, first[0] - AROUND), max(first[1], first[0]) + AROUND
+    before, after = "… " if start else "", " …" if end < len(text) else ""
+    shift = len(before) - start
+    inside = tuple((left + shift, right + shift) for left, right in marks if right <= end)
+    return Excerpt(before + text[start:end] + after, inside)
+
+
+def _words(query: str) -> list[str]:
+    return words_of(cleaned(query), stored=False)[:MOST_WORDS]
+
+
+def _said(principal: Principal, words: Sequence[str]) -> MessageQuerySet:
+    parts = [f"'{owner_word(principal.user_id)}'"]
+    parts += [f"'{word}':*" if _is_beginning(word) else f"'{word}'" for word in words]
+    wanted = Func(
+        Value(" & ".join(parts), output_field=TextField()),
+        template="CAST(%(expressions)s AS tsquery)",
+        output_field=SearchQueryField(),
+    )
+    found = Func(
+        F("search"), wanted, arg_joiner=" @@ ", template="(%(expressions)s)", output_field=BooleanField()
+    )
+    return Message.objects.owned_by(principal).filter(found)
+
+
+def _is_beginning(word: str) -> bool:
+    return len(word) >= BEGINNING and not has_unspaced_script(word)
+
+
+def _pattern(word: str) -> str:
+    """For PostgreSQL; words hold no signs that mean something there."""
+    if has_unspaced_script(word):
+        return word
+    return rf"\m{word}" if _is_beginning(word) else rf"\m{word}\M"
+
+
+def _marks(text: str, query: str) -> list[tuple[int, int]]:
+    """Where the words stand; those with nothing but a space between them are one."""
+    patterns = []
+    for word in plain_words(cleaned(query)).split()[:MOST_WORDS]:
+        if has_unspaced_script(word):
+            patterns.append(re.escape(word))
+        else:
+            end = "" if len(word) >= BEGINNING else r"(?![^\W_])"
+            patterns.append(rf"(?<![^\W_]){re.escape(word)}{end}")
+    patterns.sort(key=len, reverse=True)
+    marks: list[tuple[int, int]] = []
+    for match in re.finditer("|".join(patterns), text, re.IGNORECASE) if patterns else ():
+        if marks and text[marks[-1][1] : match.start()] in ("", " "):
+            marks[-1] = (marks[-1][0], match.end())
+        else:
+            marks.append(match.span())
+    return marks

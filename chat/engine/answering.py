@@ -9,6 +9,7 @@ from uuid import UUID
 from chat.events import (
     Event,
     FollowUps,
+    MessageDone,
     MessageStarted,
     Searching,
     TextDelta,
@@ -19,6 +20,7 @@ from chat.quotations import quotes
 from chatsite.database import in_database
 from history import recording
 from history.models import Conversation, Message
+from history.recording import Closing
 from ingestion import retrieval
 
 from .exchange import Exchange, Speaker
@@ -32,7 +34,9 @@ class _Told:
     """What an exchange has come to so far."""
 
     prompt: Prompt
-    text: str = ""
+    text: str = ""  # of the last message
+    message_id: UUID | None = None
+    done: MessageDone | None = None
 
 
 async def answer(exchange: Exchange) -> AsyncGenerator[Event, None]:
@@ -72,13 +76,13 @@ async def _team(
     """Each agent in turn, as a message of its own, which sees what the others have said."""
     said: list[Said] = []
     question = exchange.request.question
-    query = await model.search_query(exchange.request.question, exchange.earlier)
+    query = await model.search_query(question, exchange.earlier)
     found = await search(exchange, query)
     while speaker := await next_speaker(exchange, model, said):
         agent_model = configured_model(speaker.model)
         if speaker.may_search and said and (more := await agent_model.further_query(question, said)):
             query, found = more, await search(exchange, more)
-        message = await in_database(_open_message, exchange, speaker, first=not said)
+        message = await in_database(_open_message, exchange, speaker, told, first=not said)
         yield MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at))
         context = await keep_context(exchange, message.pk, agent_model, query, found, readable)
         yield context
@@ -98,6 +102,8 @@ async def _message(model: ChatModel, told: _Told, message_id: UUID) -> AsyncGene
         async for event in events:
             if isinstance(event, TextDelta):
                 text.append(event.text)
+            elif isinstance(event, MessageDone):
+                told.message_id, told.done = message_id, event
             yield event
     told.text = "".join(text)
     await in_database(recording.record_quotes, message_id, quotes(told.text, told.prompt.sources))
@@ -131,9 +137,15 @@ def _untitled(conversation_id: UUID) -> bool:
     return Conversation.objects.filter(pk=conversation_id, title="").exists()
 
 
-def _open_message(exchange: Exchange, speaker: Speaker, *, first: bool) -> Message:
+def _open_message(exchange: Exchange, speaker: Speaker, told: _Told, *, first: bool) -> Message:
+    """The agent's message; the one before it is complete now, whatever becomes of the rest."""
     if first:
         return recording.name_speaker(exchange.answer_id, speaker.name)
+    if told.message_id and told.done:
+        closing = Closing(
+            Message.State.COMPLETE, told.text, told.done.finish_reason, citations=told.done.citations
+        )
+        recording.close_answer(told.message_id, closing)
     return recording.append_answer(
         exchange.conversation_id, exchange.run_id, speaker.name, request_id=exchange.request_id
     )

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from chat.errors import Refused
-from chat.models import Run
+from chat.models import Agent, Run
 from chat.requests import ChatRequest, Turn
 from chatsite.accounts.principals import Principal
 from history import recording
@@ -170,6 +170,7 @@ def _store(
         Message.Role.ASSISTANT,
         state=Message.State.QUEUED,
         exchange=run_id,
+        agent_name=_first_speaker(question.conversation),
         request_id=request_id,
     )
     run = Run.objects.create(
@@ -184,6 +185,13 @@ def _store(
         lease_until=timezone.now() + timedelta(seconds=settings.LEASE_SECONDS),
     )
     return _accepted(principal, request, run, new=True)
+
+
+def _first_speaker(conversation: Conversation) -> str:
+    """Known before it speaks, so that the page shows whose answer is awaited."""
+    if conversation.mode != Conversation.Mode.MULTI_AGENT:
+        return ""
+    return Agent.objects.team().values_list("name", flat=True).first() or ""
 
 
 def _accepted(principal: Principal, request: ChatRequest, run: Run, *, new: bool) -> Accepted:

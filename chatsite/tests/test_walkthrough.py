@@ -111,6 +111,47 @@ def test_two_tabs_see_the_same_answer(browser, slow_site):
         assert one.text(PROSE) == two.text(PROSE)
 
 
+def test_a_question_of_another_tab_is_shown_and_what_was_typed_here_is_kept(browser, slow_site):
+    with signed_in(browser, slow_site, "employee") as one, signed_in(browser, slow_site, "employee") as two:
+        one.go("/")
+        ask(one, QUESTION)
+        wait_for_state(one, "complete")
+        two.go(one.path)
+        one.type("#question", "And from which year?")
+        one.press("Enter")
+        wait_for_state(one, "streaming")
+        two.type("#question", "And sick leave?")
+        two.press("Enter")
+        two.wait_for(".question", "And from which year?")
+        assert two.run("document.querySelector('#question').value") == "And sick leave?"
+
+
+def test_the_focus_stays_in_the_question_box_after_a_first_question(browser, slow_site):
+    with signed_in(browser, slow_site, "employee") as page:
+        page.go("/")
+        ask(page, QUESTION)
+        page.wait_until("document.activeElement.id === 'question'")
+        wait_for_state(page, "complete")
+        assert page.run("document.activeElement.id") == "question"
+
+
+def test_a_link_to_a_source_shows_the_answer_that_cites_it(browser, slow_site):
+    with signed_in(browser, slow_site, "employee", width=1440, height=500) as page:
+        page.go("/")
+        ask(page, QUESTION)
+        wait_for_state(page, "complete")
+        page.click(".next button")
+        page.wait_until("document.querySelectorAll('.question').length === 2")
+        wait_for_state(page, "complete")
+        page.click(".answer:last-of-type .cite, article:last-of-type .cite")
+        page.wait_for("#source mark")
+        link = page.path
+        page.go("/")
+        page.go(link)
+        chip = "document.querySelector('.cite[aria-current]').getBoundingClientRect()"
+        page.wait_until(f"{chip}.top > 0 && {chip}.bottom < innerHeight")
+
+
 def test_without_scripts_the_same_page_works(browser, slow_site):
     with signed_in(browser, slow_site, "employee") as page:
         page.scripts(False)
@@ -158,4 +199,18 @@ def test_no_page_breaks_a_rule_of_accessibility(browser, slow_site, width, mobil
         for path in ("/documents/", "/documents/add/", "/settings/", "/help/"):
             page.go(path)
             assert page.accessibility_problems() == [], path
+        assert page.problems == []
+
+
+def test_a_team_of_agents_answers_each_under_its_name(browser, slow_site):
+    with signed_in(browser, slow_site, "employee") as page:
+        page.go("/")
+        page.run("document.querySelector('#mode').value = 'team'")
+        ask(page, QUESTION)
+        page.wait_until("document.querySelectorAll('.answer').length === 3", 60)
+        wait_for_state(page, "complete", 60)
+        assert page.texts(".agent") == ["Researcher", "Reviewer", "Editor"]
+        shown = page.texts(".answer .prose")
+        page.reload()
+        assert page.texts(".answer .prose") == shown
         assert page.problems == []

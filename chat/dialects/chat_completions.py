@@ -21,7 +21,7 @@ from chat.events import (
 from chat.requests import ChatRequest
 
 from . import reading
-from .asking import ask
+from .asking import an_exchange, ask
 from .completions import envelope, usage
 from .context import context, delta, followups, message
 
@@ -36,7 +36,7 @@ class ChatCompletions:
         return ask(body, "session_state", flat_overrides=True)
 
     def streams(self, body: Any) -> bool:
-        return reading.a_flag(body.get("stream", False), "stream")
+        return reading.a_flag(an_exchange(body).get("stream", False), "stream")
 
     def encoder(self) -> "ChatCompletionsEncoder":
         return ChatCompletionsEncoder()

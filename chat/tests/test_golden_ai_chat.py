@@ -1,0 +1,197 @@
+"""Every example of the three AI-chat documents, as an exchange with this site."""
+
+import json
+
+from django.test import SimpleTestCase
+
+from chat.llm import ModelError
+from chat.llm.scripted import ScriptedModel
+from chat.tests.golden_exchange import FILE, QUESTIONS, WORDS, GoldenTestCase, differences, golden
+from history.models import Message
+
+FAILURES = {"internal": RuntimeError("a secret detail"), "content_filter": ModelError("content_filter")}
+STATUS = {"internal": 500, "content_filter": 400}
+
+
+def failing(name, words=()):
+    return ScriptedModel(words=words, error=FAILURES[name])
+
+
+class ComparisonTests(SimpleTestCase):
+    def test_missing_and_foreign_members_and_other_types_are_seen(self):
+        example = {"a": 1, "b": [{"c": None}], "d": {"e": ""}}
+        self.assertEqual(differences(example, {"a": 2, "b": [{"c": None}] * 2, "d": {"e": "x"}}), [])
+        for unlike in (
+            {"b": [{"c": None}], "d": {"e": ""}},
+            example | {"z": 1},
+            example | {"a": "1"},
+            example | {"a": True},
+            example | {"b": []},
+            example | {"b": [{"c": 1}]},
+            example | {"d": {}},
+        ):
+            self.assertEqual(len(differences(example, unlike)), 1, unlike)
+
+
+class SimpleForm:
+    """What RAG chat and the AI Chat Protocol share: the session's name and the media type differ."""
+
+    name = session = media_type = ""
+
+    def setUp(self):
+        super().setUp()
+        self.golden = golden(self.name)
+
+    async def test_the_documents_request_is_answered_whole_as_shown(self):
+        response = await self.post("/chat", self.golden["request"])
+        self.assertEqual((response.status_code, response.headers["Content-Type"]), (200, "application/json"))
+        self.like(self.golden["answer"], response.json())
+        self.assertEqual(set(response.json()), set(self.golden["answer"]))
+
+    async def test_what_is_cited_stands_before_the_first_colon_of_a_data_point(self):
+        answer = (await self.post("/chat", self.golden["request"])).json()
+        labels = [text.partition(": ")[0] for text in answer["context"]["data_points"]["text"]]
+        self.assertIn(f"{FILE}#page=91", labels)
+        self.assertIn(f"[{FILE}#page=91]", answer["message"]["content"])
+
+    async def test_the_documents_request_is_streamed_as_shown(self):
+        first, second, third, *rest = await self.lines(
+            "/chat/stream", self.golden["request"], self.media_type
+        )
+        for example, actual in zip(self.golden["chunks"], (first, second, third), strict=True):
+            self.like(example, actual)
+            self.assertEqual(set(actual), set(example))
+        self.assertEqual(second, self.golden["chunks"][1])
+        self.assertEqual(third, self.golden["chunks"][2])
+        self.assertEqual([chunk["delta"]["content"] for chunk in rest], list(WORDS[1:]))
+
+    async def test_the_documents_overrides_are_taken(self):
+        body = self.golden["request"] | {"context": {"overrides": self.golden["overrides"]}}
+        answer = (await self.post("/chat", body)).json()
+        self.like(self.golden["answer"], answer)
+        self.assertFalse(answer["context"]["thoughts"][1]["props"]["has_vector"])
+        self.assertNotIn("followup_questions", answer["context"])
+
+    async def test_follow_up_questions_come_in_the_context(self):
+        body = self.golden["request"] | {"context": {"overrides": {"suggest_followup_questions": True}}}
+        answer = (await self.post("/chat", body)).json()
+        example = self.golden["response_context"]["followups"]
+        self.like(example, {"followup_questions": answer["context"]["followup_questions"]})
+        chunks = await self.lines("/chat/stream", body, self.media_type)
+        self.assertEqual(chunks[-1]["context"], {"followup_questions": list(QUESTIONS)})
+        self.assertIn(self.session, chunks[-1])
+
+    async def test_errors_before_the_first_byte_are_those_of_the_document(self):
+        for name, body in self.golden["errors"].items():
+            with self.subTest(name), self.assertLogs(level="WARNING"):
+                response = await self.post("/chat", self.golden["request"], model=failing(name))
+                self.assertEqual((response.status_code, response.json()), (STATUS[name], body))
+
+    async def test_an_error_after_the_first_byte_is_the_last_chunk(self):
+        for name, body in self.golden["errors"].items():
+            with self.subTest(name), self.assertLogs(level="WARNING"):
+                chunks = await self.lines(
+                    "/chat/stream", self.golden["request"], self.media_type, model=failing(name, ["Half"])
+                )
+                self.assertEqual((chunks[-2]["delta"]["content"], chunks[-1]), ("Half", body))
+
+    async def test_the_session_goes_on(self):
+        session = (await self.post("/chat", self.golden["request"])).json()[self.session]
+        body = self.golden["request"] | {self.session: session}
+        answer = (await self.post("/chat", body)).json()
+        self.assertEqual(answer[self.session], session)
+        chunks = await self.lines("/chat/stream", body, self.media_type)
+        self.assertEqual(chunks[0][self.session], session)
+        self.assertEqual(await Message.objects.acount(), 6)
+
+
+class RagChatTests(SimpleForm, GoldenTestCase):
+    name, session, media_type = "rag_chat", "session_state", "application/json-lines"
+
+
+class AiChatProtocolTests(SimpleForm, GoldenTestCase):
+    name, session, media_type = "ai_chat_protocol", "sessionState", "application/jsonl"
+
+    async def test_the_accept_header_alone_decides_too(self):
+        body = {"messages": self.golden["request"]["messages"]}
+        response = await self.post("/chat/stream", body, Accept="application/jsonl")
+        self.assertEqual(response.headers["Content-Type"], "application/jsonl")
+        self.assertEqual(set(json.loads(response.body[0])), {"delta", "context", "sessionState"})
+
+    async def test_an_undecided_request_is_told_its_session_both_ways(self):
+        body = {"messages": self.golden["request"]["messages"]}
+        answer = (await self.post("/chat", body)).json()
+        self.assertEqual(answer["session_state"], answer["sessionState"])
+        first, *_ = await self.lines("/chat/stream", body, "application/json-lines")
+        self.assertEqual(first["session_state"], first["sessionState"])
+
+
+class AskTests(GoldenTestCase):
+    async def test_single_turns_are_answered_alone(self):
+        body = golden("rag_chat")["request"]
+        said = [{"role": "user", "content": "Before?"}, {"role": "assistant", "content": "Yes."}]
+        body["messages"] = said + body["messages"]
+        model = ScriptedModel(words=WORDS)
+        answer = (await self.post("/ask", body, model=model)).json()
+        self.like(golden("rag_chat")["answer"], answer)
+        await self.lines("/ask/stream", body, "application/json-lines", model=model)
+        self.assertEqual([list(prompt.earlier) for prompt in model.prompts], [[], []])
+
+
+class ChatCompletionsTests(GoldenTestCase):
+    def setUp(self):
+        super().setUp()
+        self.golden = golden("chat_completions")
+        self.streaming = self.golden["request"] | {"stream": True}
+
+    async def test_the_documents_request_is_answered_whole_as_shown(self):
+        answer = (await self.post("/chat", self.golden["request"])).json()
+        choice = answer["choices"][0]
+        told = {name: choice["message"].pop(name) for name in ("context", "session_state")}
+        self.like(self.golden["answer"], answer)
+        self.assertEqual(told, {name: choice[name] for name in told})
+        self.assertEqual((answer["object"], choice["finish_reason"]), ("chat.completion", "stop"))
+
+    async def test_the_documents_request_is_streamed_as_shown(self):
+        chunks = await self.lines("/chat", self.streaming, "application/json-lines")
+        delta = chunks[0]["choices"][0]["delta"]
+        told = {name: delta.pop(name) for name in ("context", "session_state")}
+        self.assertEqual(told, {name: chunks[0]["choices"][0][name] for name in told})
+        # The example’s first chunk leaves out members that the document asks of every chunk.
+        first = self.golden["chunks"][1] | self.golden["chunks"][0]
+        first["choices"][0]["content_filter_results"] = {}
+        for example, actual in zip([first, *self.golden["chunks"][1:]], chunks, strict=False):
+            self.like(example, actual)
+        contents = [chunk["choices"][0]["delta"]["content"] for chunk in chunks[2:]]
+        self.assertEqual(contents, [*WORDS, None])
+        self.assertEqual(chunks[-1]["choices"][0]["finish_reason"], "stop")
+
+    async def test_overrides_are_taken_nested_and_flat(self):
+        for context in (
+            {"overrides": self.golden["overrides"]},
+            self.golden["overrides"] | {"approach": "rrr"},
+        ):
+            answer = (await self.post("/chat", self.golden["request"] | {"context": context})).json()
+            query = answer["choices"][0]["context"]["thoughts"][1]
+            self.assertEqual((query["props"]["top"], query["props"]["has_vector"]), (3, False))
+        response = await self.post("/chat", self.golden["request"] | {"context": {"top": 0}})
+        self.assertEqual(response.status_code, 400)
+        self.assertIn("“context.top”", response.json()["error"])
+
+    async def test_errors_are_those_of_the_document(self):
+        for name, body in self.golden["errors"].items():
+            with self.subTest(name), self.assertLogs(level="WARNING"):
+                response = await self.post("/chat", self.golden["request"], model=failing(name))
+                self.assertEqual((response.status_code, response.json()), (STATUS[name], body))
+                chunks = await self.lines(
+                    "/chat", self.streaming, "application/json-lines", model=failing(name, ["Half"])
+                )
+                more = {"message": body["error"], "statusCode": STATUS[name]}
+                self.assertEqual(chunks[-1], body | more)
+
+    async def test_follow_up_questions_and_the_single_turn(self):
+        body = self.streaming | {"context": {"overrides": {"suggest_followup_questions": True}}}
+        chunks = await self.lines("/ask", body, "application/json-lines")
+        last = chunks[-1]["choices"][0]
+        self.assertEqual(last["context"], {"followup_questions": list(QUESTIONS)})
+        self.assertEqual(last["delta"]["context"], last["context"])

@@ -1,0 +1,284 @@
+"""What is refused before the first byte: in each protocol's form, with the member named, nothing stored."""
+
+import json
+from copy import deepcopy
+from unittest import mock
+from uuid import uuid4
+
+from django.test import SimpleTestCase, override_settings
+
+from chat.dialects import AiChatProtocol, ChatCompletions, ChatUi, ChatUiMinimal, OpenAI, RagChat
+from chat.errors import Refused
+from chat.llm import ModelError
+from chat.llm.scripted import ScriptedModel
+from chat.requests import InvalidRequest
+from chat.tests.golden_exchange import GoldenTestCase
+from chatsite.database import in_database
+from history.models import Conversation, Message
+from ingestion.tests.factories import make_user
+
+ASKED = {"messages": [{"role": "user", "content": "What is included?"}]}
+OVERRIDES = {
+    "top": 3,
+    "temperature": 0.5,
+    "retrieval_mode": "text",
+    "suggest_followup_questions": False,
+    "vector_fields": ["embedding"],
+    "minimum_search_score": 0.1,
+    "include_category": "hr",
+}
+CONTEXT = {"context": {"overrides": OVERRIDES}}
+# Path, dialect, a request in which every position is filled.
+DOORS = {
+    "rag_chat": ("/chat", RagChat(), ASKED | CONTEXT | {"session_state": None}),
+    "rag_chat streamed": ("/chat/stream", RagChat(), ASKED | CONTEXT | {"session_state": None}),
+    "ai_chat_protocol": ("/chat", AiChatProtocol(), ASKED | CONTEXT | {"sessionState": None}),
+    "chat_completions": ("/chat", ChatCompletions(), ASKED | CONTEXT | {"stream": False}),
+    "single turn": ("/ask", RagChat(), ASKED | CONTEXT | {"session_state": None}),
+    "chat_ui": ("/api/chat", ChatUi(), ASKED | {"conversationId": None}),
+    "chat_ui_minimal": ("/api/minimal/chat", ChatUiMinimal(), ASKED | {"conversationId": None}),
+    "openai": (
+        "/v1/chat/completions",
+        OpenAI(),
+        ASKED | {"model": "m", "stream": False, "temperature": 1, "n": 1},
+    ),
+}
+VALUES = (None, True, 0, -1, 1.5, 10**400, "", "x", "a\x00b", [], [None], ["x"], {}, {"x": 1})
+
+
+def positions(value, path=()):
+    """Every place in a value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in items:
+        yield from positions(item, (*path, name))
+
+
+def changed(value, path, new):
+    if not path:
+        return new
+    value = deepcopy(value)
+    inner = value
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = new
+    return value
+
+
+def spelled(path):
+    """messages[0].content, as an error names it."""
+    return "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in path).removeprefix(".")
+
+
+def read(dialect, body):
+    if isinstance(dialect, OpenAI):
+        OpenAI.of(body)
+    if isinstance(dialect, ChatCompletions | OpenAI):
+        dialect.streams(body)
+    return dialect.parse(body)
+
+
+def without_overrides(body):
+    return {name: value for name, value in body.items() if name != "context"}
+
+
+def words(body):
+    """The sentence in any form of an error."""
+    error = body["error"]
+    return error if isinstance(error, str) else error["message"]
+
+
+class EveryPositionTests(SimpleTestCase):
+    def test_any_value_anywhere_is_taken_or_refused_with_its_member_named(self):
+        refused = 0
+        for name, (_, dialect, body) in DOORS.items():
+            for path in positions(body):
+                for value in VALUES:
+                    told = changed(body, path, value)
+                    with self.subTest(name, path=path, value=str(value)[:20]):
+                        try:
+                            read(dialect, told)
+                        except InvalidRequest as error:
+                            refused += 1
+                            self.assertIn(error.status, (400, 404))
+                            if path and error.status == 400:
+                                self.assertTrue(error.member, error.message)
+                                start = spelled(path).split("[")[0].split(".")[0]
+                                self.assertTrue(error.member.startswith(start), error.member)
+                                self.assertIn(error.member, error.message)
+                            json.dumps(dialect.error(error.message, status=error.status, member=error.member))
+        self.assertGreater(refused, 500)
+
+
+class RefusalTests(GoldenTestCase):
+    def check_form(self, dialect, response, status):
+        body = response.json()
+        self.assertEqual(response.status_code, status, body)
+        self.assertEqual(set(body), {"error"})
+        if isinstance(dialect, OpenAI):
+            self.assertEqual(set(body["error"]), {"message", "type", "param", "code"})
+        elif isinstance(dialect, ChatUi):
+            self.assertEqual(set(body["error"]), {"message", "code"})
+            self.assertIsInstance(body["error"]["code"], str)
+        self.assertIsInstance(words(body), str)
+
+    async def every_door(self, status, change=dict, member="", **options):
+        for name, (path, dialect, body) in DOORS.items():
+            with self.subTest(name):
+                response = await self.post(path, change(body), **options)
+                self.check_form(dialect, response, status)
+                self.assertIn(member, words(response.json()))
+                if isinstance(dialect, OpenAI) and member:
+                    self.assertEqual(response.json()["error"]["param"], member)
+        self.assertEqual(await Message.objects.acount(), 0)
+
+    async def test_unknown_roles_and_system_are_refused(self):
+        for role in ("system", "developer", "tool", "User", 5):
+            messages = [{"role": role, "content": "x"}, *ASKED["messages"]]
+            await self.every_door(
+                400, lambda body, told=messages: body | {"messages": told}, "messages[0].role"
+            )
+
+    async def test_an_empty_list_and_a_last_message_that_is_not_the_users_are_refused(self):
+        await self.every_door(400, lambda body: body | {"messages": []}, "messages")
+        messages = [*ASKED["messages"], {"role": "assistant", "content": "x"}]
+        await self.every_door(400, lambda body: body | {"messages": messages}, "messages[1].role")
+
+    async def test_too_long_a_message_is_refused(self):
+        messages = [{"role": "user", "content": "x" * 32_001}]
+        await self.every_door(400, lambda body: body | {"messages": messages})
+
+    async def test_broken_json_is_refused(self):
+        for body in (b"{broken", b"\xff\xfe", b'{"messages": NaN}', b"[" * 50_000):
+            await self.every_door(400, lambda _, body=body: body)
+
+    async def test_callers_without_a_valid_key_are_refused(self):
+        for header in ("", "Basic YTpi", "Bearer wrong"):
+            await self.every_door(401, Authorization=header)
+
+    async def test_other_media_types_and_methods_are_refused(self):
+        await self.every_door(415, lambda _: b"a=b", content_type="text/plain")
+        response = await self.post("/chat", b"a=b", content_type="text/plain")
+        self.assertIn("application/json", response.json()["error"])
+        await self.every_door(406, Accept="application/xml")
+        await self.every_door(406, Accept="application/json;q=0")
+        for name, (path, dialect, _) in DOORS.items():
+            with self.subTest(name):
+                response = await self.async_client.get(path)
+                self.check_form(dialect, response, 405)
+                self.assertEqual(response.headers["Allow"], "POST")
+
+    async def test_common_accept_headers_are_taken(self):
+        for accept in (
+            "*/*",
+            "application/json, text/plain;q=0.5",
+            "application/json;q=0.9",
+            "text/event-stream",
+        ):
+            response = await self.post("/api/chat/batch", ASKED, Accept=accept)
+            self.assertEqual(response.status_code, 200, accept)
+
+    async def test_a_session_that_is_not_the_callers_is_not_found_in_every_form(self):
+        theirs = await Conversation.objects.acreate(owner=await in_database(make_user, "other"))
+        for name, member in (
+            ("rag_chat", "session_state"),
+            ("ai_chat_protocol", "sessionState"),
+            ("chat_completions", "session_state"),
+            ("chat_ui", "conversationId"),
+            ("chat_ui_minimal", "conversationId"),
+        ):
+            path, dialect, body = DOORS[name]
+            told = []
+            for session in (str(theirs.pk), str(uuid4()), "x", ""):
+                response = await self.post(path, body | {member: session})
+                self.check_form(dialect, response, 404)
+                told.append(response.content)
+            self.assertEqual(len(set(told)), 1, name)
+        self.assertEqual(await Message.objects.acount(), 0)
+
+    async def test_overrides_out_of_range_are_refused_by_name(self):
+        for name, value in (
+            ("top", 0), ("top", 51), ("top", 2.5), ("top", True), ("temperature", -0.1), ("temperature", 2.1),
+            ("temperature", "hot"), ("retrieval_mode", "best"), ("suggest_followup_questions", "yes"),
+            ("semantic_ranker", 1), ("semantic_captions", None), ("vector_fields", "embedding"),
+            ("vector_fields", ["x"]), ("use_gpt4v", "no"), ("gpt4v_input", "video"),
+            ("use_oid_security_filter", 0), ("use_groups_security_filter", []), ("minimum_search_score", 2),
+            ("include_category", 1), ("exclude_category", []),
+        ):  # fmt: skip
+            body = ASKED | {"context": {"overrides": {name: value}}}
+            response = await self.post("/chat", body)
+            self.assertEqual(response.status_code, 400, (name, value))
+            self.assertIn(f"“context.overrides.{name}”", response.json()["error"])
+        self.assertEqual(await Message.objects.acount(), 0)
+
+    async def test_files_in_json_are_refused(self):
+        for name in ("rag_chat", "ai_chat_protocol", "chat_completions", "chat_ui"):
+            path, dialect, body = DOORS[name]
+            messages = [ASKED["messages"][0] | {"files": [{"contentType": "image/png", "data": {}}]}]
+            response = await self.post(path, body | {"messages": messages})
+            self.check_form(dialect, response, 400)
+            self.assertIn("messages[0].files", words(response.json()))
+        messages = [ASKED["messages"][0] | {"files": []}]
+        self.assertEqual((await self.post("/chat", {"messages": messages})).status_code, 200)
+
+    async def test_too_many_questions_say_when_to_come_back(self):
+        limited = ScriptedModel(words=[], error=ModelError("rate_limited"))
+        for name, (path, dialect, body) in DOORS.items():
+            if "stream" in path:
+                continue
+            with self.subTest(name):
+                with self.assertLogs(level="WARNING"):
+                    response = await self.post(path, without_overrides(body), model=limited)
+                self.check_form(dialect, response, 429)
+                self.assertGreater(int(response.headers["Retry-After"]), 0)
+                with mock.patch("chat.runs.begin", side_effect=Refused("rate_limited", retry_after=7)):
+                    response = await self.post(path, body)
+                self.check_form(dialect, response, 429)
+                self.assertEqual(response.headers["Retry-After"], "7")
+
+    async def test_every_failure_of_the_model_has_its_status_and_our_words(self):
+        for code, status in (
+            ("upstream_unavailable", 502),
+            ("upstream_timeout", 504),
+            ("context_overflow", 400),
+            ("content_filter", 400),
+            ("empty_answer", 502),
+        ):
+            for name in ("rag_chat", "ai_chat_protocol", "chat_completions", "chat_ui", "openai"):
+                path, dialect, body = DOORS[name]
+                with self.assertLogs(level="WARNING"):
+                    model = ScriptedModel(words=[], error=ModelError(code))
+                    response = await self.post(path, without_overrides(body), model=model)
+                self.check_form(dialect, response, status)
+
+    async def test_conflicts_are_told_in_every_form(self):
+        for code, status in (("generation_in_progress", 409), ("idempotency_mismatch", 422), ("busy", 503)):
+            with mock.patch("chat.runs.begin", side_effect=Refused(code)):
+                await self.every_door(status)
+
+    async def test_a_fault_of_ours_is_told_in_every_form_without_details(self):
+        with mock.patch("chat.runs.begin", side_effect=RuntimeError("a secret detail")):
+            for name, (path, dialect, body) in DOORS.items():
+                with self.subTest(name), self.assertLogs("django"):
+                    self.async_client.raise_request_exception = False
+                    response = await self.async_client.post(
+                        path,
+                        body,
+                        content_type="application/json",
+                        headers={"Authorization": f"Bearer {self.secret}"},
+                    )
+                    self.check_form(dialect, response, 500)
+                    self.assertNotIn("secret", response.text)
+
+    @override_settings(MESSAGE_MAX_CHARACTERS=10)
+    async def test_what_is_refused_while_following_ends_the_stream_in_its_form(self):
+        for path, form in (
+            ("/chat/stream", {"error": mock.ANY}),
+            ("/api/chat/stream", {"error": {"message": mock.ANY, "code": "not_found"}}),
+            ("/v1/chat/completions", {"error": mock.ANY}),
+        ):
+            with mock.patch("chat.runs.follow", side_effect=Refused("not_found")):
+                body = {"messages": [{"role": "user", "content": "Leave?"}], "stream": True}
+                response = await self.post(path, body)
+            last = response.body[-1].removeprefix(b"data: ")
+            self.assertEqual(json.loads(last), form)

@@ -49,6 +49,9 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     tabs(); enliven(aside); marks(place);
     aside.hidden = false;
     main.inert = COVERS.matches;
+    // Cited words far down a long section; under a page's image the image comes first.
+    const word = $('mark', aside), view = word && !$('img', aside) && word.getBoundingClientRect();
+    if (view && view.bottom > innerHeight) aside.scrollTop += view.top - innerHeight / 3;
   }
   function waiting() {
     const lines = parsed('<section class="view" id="view"><div class="skeleton"></div><div class="skeleton"></div><div class="skeleton short"></div></section>');
@@ -103,7 +106,11 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     if (query.has('source')) fill(query, true); else if (!aside.hidden) close(false);
   });
   COVERS.addEventListener('change', () => { main.inert = !aside.hidden && COVERS.matches; });
-  if (!aside.hidden) dress(placeOf(location.href).get('source'));
+  if (!aside.hidden) {
+    dress(placeOf(location.href).get('source'));
+    // A link from elsewhere: the answer whose source is open comes into view.
+    if (!scrollY && !location.hash) $('.cite[aria-current]', main)?.scrollIntoView({ block: 'center' });
+  }
 
   return {
     show(link) {

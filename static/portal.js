@@ -219,7 +219,7 @@ function composer() {
       body.set('key', state.keyOf(text));
       const answer = await fetch(form.action, { method: 'POST', body, headers: { Accept: 'application/json' }, redirect: 'manual' });
       const told = answer.headers.get('Content-Type')?.startsWith('application/json') ? await answer.json() : {};
-      if (told.url) { state.accepted(text); location.assign(told.url); return; }
+      if (told.url) { state.accepted(text); store.set('asked', 'yes'); location.assign(told.url); return; }
       if (answer.type === 'opaqueredirect') { tell('You were signed out. Sign in to go on; what you typed is kept.'); return; }
       if (told.message) state.refused(told.message); else state.lost();
     } catch { state.lost(); } finally { state.busy(false); }
@@ -242,5 +242,8 @@ function composer() {
   addEventListener('online', () => { tell(); hinted(); });
   addEventListener('offline', () => { tell('You are offline. What you type is kept, and the answer goes on without you.'); hinted(); });
   hinted();
+  // A first question has led to a page of its own: the focus stays in the box there, too. On touch it would raise the keyboard.
+  if (store.get('asked') && !matchMedia('(pointer: coarse)').matches) box.focus({ preventScroll: true });
+  store.set('asked', null);
 }
 if (form) composer();

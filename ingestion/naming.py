@@ -19,6 +19,11 @@ class UploadRefused(Exception):
         self.message = message
 
 
+def sent_name(name: str) -> str:
+    """A file's name as it was before a browser sent it: forms carry a quotation mark as %22."""
+    return name.replace("%22", '"')
+
+
 def file_name(name: str) -> str:
     """A given file name without path and control characters, of bearable length. Raises UploadRefused."""
     name = clean(name).replace("\n", " ").replace("\\", "/").rpartition("/")[2].strip()

@@ -30,8 +30,8 @@ def read(document: Document, stored: files.Stored | None) -> None:
     ending = ending_of(document.name)
     if ending not in FORMATS:
         known = ", ".join(sorted({kind.name for kind in FORMATS.values()}))
-        what = f"files ending in {ending}" if ending else "files without an ending"
-        raise Unreadable(f"Documents are not made of {what[:60]}. What can be read: {known}.")
+        what = f"Files ending in {ending}" if ending else "Files without an ending"
+        raise Unreadable(f"{what[:60]} cannot be read. What can be: {known}.")
     progress = _Progress(document.pk)
     progress(Document.Status.READING, 0, 0)
     path = files.path_of(stored.name if stored else str(document.file.name))

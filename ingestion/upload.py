@@ -22,6 +22,7 @@ from .changing import any_group
 from .descriptions import Row, as_json, row
 from .forms import UploadForm
 from .models import Document
+from .naming import sent_name
 from .parsing.formats import FORMATS
 
 RECENT = timedelta(hours=1)
@@ -77,14 +78,14 @@ def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Document], 
         try:
             document = pipeline.add_document(
                 file,
-                file.name,
+                sent_name(file.name),
                 owner=owner,
                 audience=audience,
                 folder=form.cleaned_data["folder"],
                 category=form.cleaned_data["category"],
             )
         except pipeline.UploadRefused as refusal:
-            refused.append({"name": file.name, "message": refusal.message})
+            refused.append({"name": sent_name(file.name), "message": refusal.message})
         else:
             added.append(document)
     return added, refused

@@ -56,6 +56,10 @@ class UploadTests(TestCase):
         self.assertContains(page, "Up to 100 MB each.")
         self.assertContains(page, f'<input type="checkbox" name="groups" value="{self.hr.pk}"')
 
+    def test_a_quotation_mark_in_a_name_survives_the_form(self):
+        self.upload(SimpleUploadedFile("The %22plan%22.txt", b"Text."))
+        self.assertEqual(Document.objects.get().name, 'The "plan".txt')
+
     def test_for_me(self):
         self.assertRedirects(self.upload(), "/documents/add/")
         self.assertEqual(self.readers(), ["ada"])

@@ -59,7 +59,7 @@ class IngestTests(MediaMixin, TestCase):
         output = self.ingest(self.folder, self.folder / "nothing.md", "--everyone")
         self.assertIn("1 document ready, 1 passage; 3 failed.", output)
         self.assertIn("a.pdf: The file is empty.", output)
-        self.assertIn("b.xyz: Documents are not made of files ending in .xyz.", output)
+        self.assertIn("b.xyz: Files ending in .xyz cannot be read.", output)
         self.assertIn("nothing.md: There is no such file.", output)
 
     def test_where_nothing_succeeds_the_command_fails(self):

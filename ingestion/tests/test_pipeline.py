@@ -126,7 +126,7 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertEqual((document.status, document.reason), ("failed", "The file is empty."))
         unknown = self.add("movie.xyz", b"data")
         self.assertEqual(unknown.status, "failed")
-        self.assertTrue(unknown.reason.startswith("Documents are not made of files ending in .xyz."))
+        self.assertTrue(unknown.reason.startswith("Files ending in .xyz cannot be read."))
         self.assertEqual(Passage.objects.count(), 0)
 
     def test_a_fault_around_the_document_is_tried_again(self):

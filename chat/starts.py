@@ -30,10 +30,11 @@ def starts(principal: Principal) -> list[Start]:
             chosen[origin] = document
     documents = [*chosen.values(), *rest][:STARTS]
     headings = _headings([document.pk for document in documents])
-    return [
-        Start(_question(document, headings.get(document.pk, "")), document.category or document.folder)
+    found = {
+        _question(document, headings.get(document.pk, "")): document.category or document.folder
         for document in documents
-    ]
+    }
+    return [Start(question, origin) for question, origin in found.items()]
 
 
 def _headings(documents: list[int]) -> dict[int, str]:

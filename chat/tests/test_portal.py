@@ -37,6 +37,11 @@ class PageTests(PortalCase):
         self.assertIn("No language model is connected, so answers quote the documents word for word.", page)
         self.assertIn("Leave guide", page)
 
+    def test_documents_of_the_same_title_suggest_a_question_once(self):
+        make_document("again.md", title="Leave guide", everyone=True)
+        page = text_of(self.client.get("/"))
+        self.assertEqual(page.count("What are the main points of “Leave guide”?</"), 1)
+
     def test_somebody_who_may_read_nothing_is_told_so(self):
         set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))
         page = text_of(self.client.get("/"))

@@ -1,5 +1,6 @@
 """What the portal's forms do: ask, stop, answer again, rename, delete and bring back."""
 
+from contextlib import suppress
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
@@ -63,8 +64,7 @@ def again(request: HttpRequest, principal: Principal, conversation_id: UUID, pos
 def stop(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """End the answer that is being written, if there is one; what has arrived is kept."""
     row = own_conversation(principal, conversation_id)
-    for run in Run.objects.owned_by(principal).unfinished().filter(conversation=row):
-        runs.request_stop(principal, run.pk)
+    _stop_answers(principal, row)
     return _latest(row.pk)
 
 
@@ -90,8 +90,7 @@ def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     row = own_conversation(principal, conversation_id)
     if request.method != "POST":
         return render(request, "chat/delete.html", {"conversation": row})
-    for run in Run.objects.owned_by(principal).unfinished().filter(conversation=row):
-        runs.request_stop(principal, run.pk)
+    _stop_answers(principal, row)
     try:
         recording.delete(principal, row.pk)
     except Conversation.DoesNotExist:
@@ -135,6 +134,12 @@ def _begin(request: HttpRequest, principal: Principal, asked: ChatRequest, key: 
         if refused.code != "idempotency_mismatch":
             raise
         return runs.begin(principal, asked, request_id=_request_id(request))
+
+
+def _stop_answers(principal: Principal, row: Conversation) -> None:
+    for run in Run.objects.owned_by(principal).unfinished().filter(conversation=row):
+        with suppress(Refused):  # deleted, or ended, this instant
+            runs.request_stop(principal, run.pk)
 
 
 def _refused(

@@ -18,6 +18,7 @@ from chat.consumers import CLOSED_UNKNOWN  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chatsite.lifespan import lifespan  # noqa: E402
 from chatsite.limits import BodyLimit, LengthHandler  # noqa: E402
+from chatsite.origins import OwnOrigin  # noqa: E402
 
 Message = MutableMapping[str, Any]
 
@@ -36,7 +37,7 @@ application = ProtocolTypeRouter(
     {
         "http": BodyLimit(LengthHandler()),
         "lifespan": lifespan,
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(sockets)),
+        "websocket": OwnOrigin(AllowedHostsOriginValidator(AuthMiddlewareStack(sockets))),
     }
 )
 

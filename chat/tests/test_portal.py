@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from django.test import TestCase
 
+from chat.errors import Refused
 from chat.models import Run
 from chat.tests.conversations import LABEL, WORDS, answered
 from history.models import Conversation, Message
@@ -178,6 +179,12 @@ class AskTests(PortalCase):
         response = self.client.post(f"{self.url}m/{run.answer.position}/again")
         self.assertEqual(response.status_code, 303)
         self.assertEqual(Run.objects.count(), 2)
+
+    def test_a_stop_while_the_conversation_is_deleted_is_no_error(self):
+        self.client.post(f"{self.url}ask", {"question": "One?"})
+        for address in ("stop", "delete"):
+            with patch("chat.changes.runs.request_stop", side_effect=Refused("not_found")):
+                self.assertEqual(self.client.post(f"{self.url}{address}").status_code, 303)
 
 
 class ChangeTests(PortalCase):

@@ -242,7 +242,25 @@ class Sockets(TransactionTestCase):
                 unknown = await self.knock(f"/ws/c/{NOWHERE}/", role)
                 self.assertEqual(await self.knock(path, role), unknown)
 
-    async def knock(self, path, role):
+    async def test_a_page_of_another_origin_opens_no_socket(self):
+        arguments = await sync_to_async(lambda: self.world.arguments)()
+        path = socket_address(next(iter(socket_routes())), arguments)
+        for origin in (
+            "http://evil.test",
+            "http://localhost:9000",
+            "null",
+            "",
+            "http://[",
+            "file://localhost",
+        ):
+            with self.subTest(origin):
+                answer = await self.knock(path, "owner", origin)
+                self.assertEqual(answer["type"], "websocket.close")
+        with self.settings(CSRF_TRUSTED_ORIGINS=["https://localhost", "http://*.localhost:9000"]):
+            for origin in ("https://localhost", "http://localhost"):
+                self.assertEqual((await self.knock(path, "owner", origin))["type"], "websocket.accept")
+
+    async def knock(self, path, role, origin="http://localhost"):
         """The first thing a socket says."""
         cookies = self.clients[role].cookies.output(header="", sep=";").strip()
         scope = {
@@ -251,7 +269,7 @@ class Sockets(TransactionTestCase):
             "query_string": b"",
             "subprotocols": [],
             "headers": [
-                (b"origin", b"http://localhost"),
+                (b"origin", origin.encode()),
                 (b"host", b"localhost"),
                 (b"cookie", cookies.encode()),
             ],

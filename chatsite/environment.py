@@ -1,9 +1,10 @@
 """Reading the process environment, with one clear error for each wrong value."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
@@ -46,6 +47,23 @@ def whole(name: str, default: int, least: int = 0) -> int:
     if result != int(result):
         raise ImproperlyConfigured(f"{name} must be a whole number, not {text(name)}.")
     return int(result)
+
+
+def one_of(name: str, default: str, known: Collection[str]) -> str:
+    value = text(name, default).upper()
+    if value not in known:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(known)}, not {text(name)!r}.")
+    return value
+
+
+def time_zone(name: str, default: str) -> str:
+    value = text(name, default)
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        message = f"{name} must be a time zone such as Europe/London, not {value!r}."
+        raise ImproperlyConfigured(message) from None
+    return value
 
 
 def words(name: str, default: str = "") -> list[str]:

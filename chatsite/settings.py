@@ -191,11 +191,12 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
-TIME_ZONE = environment.text("CHATSITE_TIME_ZONE", "UTC")
+TIME_ZONE = environment.time_zone("CHATSITE_TIME_ZONE", "UTC")
 USE_I18N = True
 USE_TZ = True
 LOCALE_PATHS = [BASE_DIR / "locale"]
 
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -204,7 +205,7 @@ LOGGING = {
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "filters": ["request_id"], "formatter": "json"},
     },
-    "root": {"handlers": ["stderr"], "level": environment.text("CHATSITE_LOG_LEVEL", "INFO").upper()},
+    "root": {"handlers": ["stderr"], "level": environment.one_of("CHATSITE_LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {
         "django": {"level": "WARNING"},
         "uvicorn.access": {"level": "WARNING"},

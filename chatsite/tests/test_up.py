@@ -205,6 +205,8 @@ class TestRefusals:
             ({"OPENAI_API_KEY": "sk-secret"}, "CHAT_MODEL is not"),
             ({"CHAT_MODEL": "small"}, "neither OPENAI_API_KEY nor OPENAI_BASE_URL"),
             ({"EMBEDDING_DIMENSIONS": "many"}, "EMBEDDING_DIMENSIONS must be a number"),
+            ({"CHATSITE_TIME_ZONE": "Mars/Base"}, "CHATSITE_TIME_ZONE must be a time zone"),
+            ({"CHATSITE_LOG_LEVEL": "loud"}, "CHATSITE_LOG_LEVEL must be one of DEBUG, INFO"),
         ],
     )
     def test_half_set_model_settings(self, folder, environment, words):

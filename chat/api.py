@@ -10,11 +10,12 @@ from rest_framework.views import APIView
 
 from chatsite.accounts.principals import Principal
 from chatsite.database import in_database
+from chatsite.parsing import StrictJSONParser
 
 from . import dialects, runs
-from .dialects import ChatUi, ChatUiMinimal, Dialect, OpenAI, RagChat
+from .dialects import ChatUi, ChatUiMinimal, Dialect, OpenAI, RagChat, TeamChatUi, TeamChatUiMinimal
 from .errors import INTERNAL, Refused
-from .parsing import AttachmentParser, StrictJSONParser
+from .parsing import AttachmentParser
 from .requests import InvalidRequest
 from .runs import Accepted
 from .streams import ClosingStream, exchange_stream
@@ -28,6 +29,7 @@ RETRY_AFTER_SECONDS = 10  # where nobody knows better
 class ExchangeView(APIView):
     """Common to all chat doors: synchronous work in a thread, the answer on the event loop."""
 
+    guests_welcome = True
     parser_classes = [StrictJSONParser]
     dialect: Dialect = RagChat()  # which also words what is refused before a body was read
     streamed = False
@@ -141,6 +143,18 @@ class MinimalChatUiView(ChatUiView):
     """`POST /api/minimal/chat`."""
 
     dialect: Dialect = ChatUiMinimal()
+
+
+class TeamChatUiView(ChatUiView):
+    """`POST /api/multi-agent-chat`."""
+
+    dialect: Dialect = TeamChatUi()
+
+
+class TeamMinimalChatUiView(ChatUiView):
+    """`POST /api/minimal/multi-agent-chat`."""
+
+    dialect: Dialect = TeamChatUiMinimal()
 
 
 class CompletionsView(ExchangeView):

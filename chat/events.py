@@ -209,6 +209,17 @@ class Whole:
         """Of all messages, one after the other."""
         return "\n\n".join(message.text for message in self.spoken if message.text)
 
+    def retold(self) -> "list[Event]":
+        """The exchange as a short stream that says the same."""
+        told: list[Event] = [self.started] if self.started else []
+        for message in self.spoken:
+            if message.agent:
+                told.append(MessageStarted(message.message_id, message.agent, message.created_at))
+            told += [event for event in (message.context, TextDelta(message.text), message.done) if event]
+        if self.end:
+            told.append(self.end)
+        return told
+
     def text_of(self, message_id: str) -> str:
         """Of one message, also while it is being told."""
         if self.spoken and self.spoken[-1].message_id == message_id and self._parts:

@@ -12,12 +12,13 @@ from chat.requests import ChatRequest
 
 from .ai_chat_protocol import AiChatProtocol
 from .chat_completions import ChatCompletions
-from .chat_ui import ChatUi, ChatUiMinimal
+from .chat_ui import ChatUi, ChatUiMinimal, TeamChatUi, TeamChatUiMinimal
 from .openai import OpenAI, models
 from .rag_chat import RagChat
 
 __all__ = [
     "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "OpenAI", "RagChat",
+    "TeamChatUi", "TeamChatUiMinimal",
     "choose", "choose_streamed", "models",
 ]  # fmt: skip
 

@@ -24,6 +24,7 @@ from . import reading
 from .asking import an_exchange, ask
 from .completions import envelope, usage
 from .context import context, delta, followups, message
+from .single import Single
 
 
 class ChatCompletions:
@@ -38,8 +39,8 @@ class ChatCompletions:
     def streams(self, body: Any) -> bool:
         return reading.a_flag(an_exchange(body).get("stream", False), "stream")
 
-    def encoder(self) -> "ChatCompletionsEncoder":
-        return ChatCompletionsEncoder()
+    def encoder(self) -> Single:
+        return Single(ChatCompletionsEncoder().encode)
 
     def whole(self, whole: Whole) -> tuple[int, Json]:
         if whole.end is None or isinstance(whole.end, Failed):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from chat.events import (
     Finished,
     Json,
     MessageDone,
+    MessageStarted,
     SourceView,
     Started,
     TextDelta,
@@ -56,12 +58,7 @@ class ChatUi:
     def whole(self, whole: Whole) -> tuple[int, Any]:
         if failed_without_text(whole):
             return _failure(whole)
-        encoder = ChatUiEncoder(clock=lambda: 0.0)
-        last: Json = {}
-        for event in (whole.started, whole.context, TextDelta(whole.text), whole.done, whole.end):
-            for chunk in encoder.encode(event) if event else ():
-                last = chunk
-        return 200, last
+        return 200, _messages(ChatUiEncoder(lambda: 0.0), whole)[-1]
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         return {"error": {"message": message, "code": code or CODES.get(status, "invalid_request")}}
@@ -76,12 +73,39 @@ def _failure(whole: Whole) -> tuple[int, Json]:
     return errors.status(code), ChatUi().error(errors.words(code), code)
 
 
-class ChatUiEncoder:
-    """One message; `clock` gives seconds."""
+class TeamChatUi(ChatUi):
+    """The multi-agent mode: each agent's answer is a message of its own; whole, they come in an array."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def parse(self, body: Any) -> ChatRequest:
+        return replace(super().parse(body), team=True)
+
+    def encoder(self) -> "ChatUiEncoder":
+        return ChatUiEncoder(team=True)
+
+    def whole(self, whole: Whole) -> tuple[int, Any]:
+        if failed_without_text(whole):
+            return _failure(whole)
+        return 200, _messages(ChatUiEncoder(lambda: 0.0, team=True), whole)
+
+
+def _messages(encoder: "ChatUiEncoder", whole: Whole) -> list[Json]:
+    """The last state of each message."""
+    latest: dict[str, Json] = {}
+    for event in whole.retold():
+        for chunk in encoder.encode(event):
+            latest[chunk["messageId"]] = chunk
+    return list(latest.values())
+
+
+class ChatUiEncoder:
+    """One message after the other; `clock` gives seconds. A team's first message begins with its agent."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, team: bool = False) -> None:
         self._clock = clock
+        self._team = team
         self._started: Started | None = None
+        self._message = MessageStarted("", "", "")
+        self._open = False
         self._sources: tuple[SourceView, ...] = ()
         self._cited: tuple[str, ...] = ()
         self._text: list[str] = []
@@ -91,36 +115,57 @@ class ChatUiEncoder:
         match event:
             case Started():
                 self._started = event
-                self._told = self._clock()
-                return [self._message("processing")]
+                return (
+                    [] if self._team else self._begin(MessageStarted(event.answer_id, "", event.created_at))
+                )
+            case MessageStarted():
+                return self._begin(event)
             case ContextReady():
                 self._sources = event.sources
             case TextDelta():
+                if self._team and not self._open and self._started:
+                    # Without active agents the site answers alone.
+                    self._begin(MessageStarted(self._started.answer_id, "", self._started.created_at))
                 self._text.append(event.text)
                 if self._clock() - self._told >= INTERVAL:
                     self._told = self._clock()
-                    return [self._message("processing")]
+                    return [self._state("processing")]
             case MessageDone():
                 self._cited = event.citations
+                return self._end("completed") if self._message.agent else []
             case Finished():
-                return [self._message("completed")]
+                return self._end("completed")
             case Failed():
                 error = ChatUi().error(errors.words(event.code), event.code)
-                return [self._message("failed", error["error"]) if self._started else error]
+                return self._end("failed", error["error"]) or [error]
         return []
 
-    def _message(self, status: str, error: Json | None = None) -> Json:
+    def _begin(self, message: MessageStarted) -> list[Json]:
+        if message.message_id != self._message.message_id:
+            self._text, self._sources, self._cited = [], (), ()
+        self._message, self._open, self._told = message, True, self._clock()
+        return [self._state("processing")]
+
+    def _end(self, status: str, error: Json | None = None) -> list[Json]:
+        if not self._open:
+            return []
+        self._open = False
+        return [self._state(status, error)]
+
+    def _state(self, status: str, error: Json | None = None) -> Json:
         assert self._started is not None
+        agent = {"agentName": self._message.agent} if self._message.agent else {}
         return {
-            "messageId": self._started.answer_id,
+            "messageId": self._message.message_id,
             "conversationId": self._started.conversation_id,
             "status": status,
             "role": "assistant",
             "content": "".join(self._text),
             "contentType": "markdown",
+            **agent,
             "sources": [_source(source) for source in self._sources if source.label in self._cited],
             "error": error,
-            "createdAt": self._started.created_at,
+            "createdAt": self._message.created_at,
         }
 
 
@@ -133,48 +178,62 @@ class ChatUiMinimal(ChatUi):
     def whole(self, whole: Whole) -> tuple[int, Any]:
         if failed_without_text(whole):
             return _failure(whole)
-        assert whole.started is not None
-        failed = whole.end if isinstance(whole.end, Failed) else None
-        return 200, [_minimal(whole.started, whole.text, failed)]
+        encoder = MinimalEncoder()
+        return 200, [chunk for event in whole.retold() for chunk in encoder.encode(event)]
+
+
+class TeamChatUiMinimal(ChatUiMinimal):
+    """The same of a team."""
+
+    def parse(self, body: Any) -> ChatRequest:
+        return replace(super().parse(body), team=True)
 
 
 class MinimalEncoder:
-    """One event for the finished message: the client shows every event as a new one."""
+    """One event for each finished message: the client shows every event as a new one."""
 
     def __init__(self) -> None:
         self._started: Started | None = None
+        self._message = MessageStarted("", "", "")
         self._text: list[str] = []
 
     def encode(self, event: Event) -> list[Json]:
         match event:
             case Started():
                 self._started = event
+                self._message = MessageStarted(event.answer_id, "", event.created_at)
+            case MessageStarted():
+                self._message, self._text = event, []
             case TextDelta():
                 self._text.append(event.text)
+            case MessageDone() if self._message.agent:
+                return self._whole()
             case Finished():
-                assert self._started is not None
-                return [_minimal(self._started, "".join(self._text))]
+                return self._whole() if self._text else []
             case Failed():
                 if self._started is None:
                     return [ChatUi().error(errors.words(event.code), event.code)]
-                return [_minimal(self._started, "".join(self._text), event)]
+                return self._whole(event)
         return []
 
-
-def _minimal(started: Started, text: str, failed: Failed | None = None) -> Json:
-    """Also a failure is a message, with its words as the last item: the client knows nothing else."""
-    texts = [text] if text or not failed else []
-    told: Json = {}
-    if failed:
-        texts.append(errors.words(failed.code))
-        told = ChatUi().error(errors.words(failed.code), failed.code)
-    return {
-        "Role": {"Label": "Assistant"},
-        "Items": [{"$type": "TextContent", "Text": item} for item in texts],
-        "ModelId": started.model,
-        "Metadata": {"Id": started.answer_id, "CreatedAt": started.created_at},
-        **told,
-    }
+    def _whole(self, failed: Failed | None = None) -> list[Json]:
+        """Also a failure is a message, with its words as the last item: the client knows nothing else."""
+        assert self._started is not None
+        text, self._text = "".join(self._text), []
+        texts = [text] if text or not failed else []
+        told: Json = {"AuthorName": self._message.agent} if self._message.agent else {}
+        if failed:
+            texts.append(errors.words(failed.code))
+            told |= ChatUi().error(errors.words(failed.code), failed.code)
+        return [
+            {
+                "Role": {"Label": "Assistant"},
+                "Items": [{"$type": "TextContent", "Text": item} for item in texts],
+                "ModelId": self._started.model,
+                "Metadata": {"Id": self._message.message_id, "CreatedAt": self._message.created_at},
+                **told,
+            }
+        ]
 
 
 def _source(source: SourceView) -> Json:

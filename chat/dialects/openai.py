@@ -63,8 +63,8 @@ class OpenAI:
     def streams(self, body: Any) -> bool:
         return reading.a_flag(an_exchange(body).get("stream") or False, "stream")
 
-    def encoder(self) -> "OpenAIEncoder":
-        return OpenAIEncoder(counts=self._counts)
+    def encoder(self) -> Single:
+        return Single(OpenAIEncoder(counts=self._counts).encode)
 
     def whole(self, whole: Whole) -> tuple[int, Json]:
         if whole.end is None or isinstance(whole.end, Failed):

@@ -8,6 +8,7 @@ from chat.requests import ChatRequest
 
 from .asking import ask
 from .context import context, delta, followups, message
+from .single import Single
 
 
 class RagChat:
@@ -22,8 +23,8 @@ class RagChat:
     def parse(self, body: Any) -> ChatRequest:
         return ask(body, "session_state")
 
-    def encoder(self) -> "RagChatEncoder":
-        return RagChatEncoder(self)
+    def encoder(self) -> Single:
+        return Single(RagChatEncoder(self).encode)
 
     def whole(self, whole: Whole) -> tuple[int, Json]:
         if whole.end is None or isinstance(whole.end, Failed):

@@ -89,7 +89,42 @@ chat-api:minimal-stream  POST   session  401       yes      yes      yes      ye
 chat-api:minimal-stream  POST   key      401       yes      yes      yes      yes      401
 chat-api:minimal-batch   POST   session  401       yes      yes      yes      yes      401
 chat-api:minimal-batch   POST   key      401       yes      yes      yes      yes      401
+chat-api:chat-ui-team         POST   session  401       yes      yes      yes      yes      401
+chat-api:chat-ui-team         POST   key      401       yes      yes      yes      yes      401
+chat-api:chat-ui-team-stream  POST   session  401       yes      yes      yes      yes      401
+chat-api:chat-ui-team-stream  POST   key      401       yes      yes      yes      yes      401
+chat-api:chat-ui-team-batch   POST   session  401       yes      yes      yes      yes      401
+chat-api:chat-ui-team-batch   POST   key      401       yes      yes      yes      yes      401
+chat-api:minimal-team         POST   session  401       yes      yes      yes      yes      401
+chat-api:minimal-team         POST   key      401       yes      yes      yes      yes      401
+chat-api:minimal-team-stream  POST   session  401       yes      yes      yes      yes      401
+chat-api:minimal-team-stream  POST   key      401       yes      yes      yes      yes      401
+chat-api:minimal-team-batch   POST   session  401       yes      yes      yes      yes      401
+chat-api:minimal-team-batch   POST   key      401       yes      yes      yes      yes      401
 chat-api:models          GET    key      401       yes      yes      yes      yes      401
+
+history:conversations    GET    session  401      yes      yes      yes      yes      401
+history:conversations    GET    key      401      yes      yes      yes      yes      401
+history:conversations    POST   session  401      yes      yes      yes      yes      401
+history:conversations    POST   key      401      yes      yes      yes      yes      401
+history:search           GET    session  401      yes      yes      yes      yes      401
+history:search           GET    key      401      yes      yes      yes      yes      401
+history:conversation     GET    session  401      absent   absent   yes      absent   401
+history:conversation     GET    key      401      absent   absent   yes      absent   401
+history:conversation     PUT    session  401      absent   absent   yes      absent   401
+history:conversation     PUT    key      401      absent   absent   yes      absent   401
+history:conversation     PATCH  session  401      absent   absent   yes      absent   401
+history:conversation     PATCH  key      401      absent   absent   yes      absent   401
+history:conversation     DELETE session  401      absent   absent   yes      absent   401
+history:conversation     DELETE key      401      absent   absent   yes      absent   401
+history:messages         GET    session  401      absent   absent   yes      absent   401
+history:messages         GET    key      401      absent   absent   yes      absent   401
+history:messages         PUT    session  401      absent   absent   yes      absent   401
+history:messages         PUT    key      401      absent   absent   yes      absent   401
+history:restore          POST   session  401      absent   absent   yes      absent   401
+history:restore          POST   key      401      absent   absent   yes      absent   401
+history:export           GET    session  401      absent   absent   yes      absent   401
+history:export           GET    key      401      absent   absent   yes      absent   401
 """
 
 # WebSocket URLs: whether the connection is taken. What travels on it is tested with the consumer.
@@ -97,7 +132,8 @@ SOCKETS = """
 pattern                        anonymous stranger member   owner    staff    disabled
 ws/c/<uuid:conversation_id>/   absent    absent   absent   yes      absent   absent
 """
-BEFORE = {"chat:undo": World.delete_conversation}  # what must have happened for a row to make sense
+# What must have happened for a row to make sense.
+BEFORE = {"chat:undo": World.delete_conversation, "history:restore": World.delete_conversation}
 ADMIN_OPEN_TO_ALL = {"admin:login", "admin:logout"}
 CHANGING = re.compile(r'(name="csrfmiddlewaretoken" value=")[^"]+|[0-9a-f]{32}|[0-9a-f-]{36}')
 

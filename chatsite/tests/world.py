@@ -92,7 +92,10 @@ class World:
             found_by="words",
         )
         # Being answered, so that no row of the matrix starts a real answer.
+        run = uuid.uuid4()
+        Message.objects.filter(pk=answer.pk).update(exchange=run)
         Run.objects.create(
+            id=run,
             owner=owner,
             conversation=conversation,
             question=conversation.messages.get(position=0),

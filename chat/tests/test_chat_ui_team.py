@@ -1,0 +1,82 @@
+"""The Chat UI's multi-agent mode, and what the other dialects make of a team."""
+
+from django.test import SimpleTestCase
+
+from chat.dialects import ChatUi, OpenAI, RagChat, TeamChatUi, TeamChatUiMinimal
+from chat.dialects.chat_ui import ChatUiEncoder
+from chat.events import ContextReady, Failed, Finished, MessageDone, MessageStarted, Started, TextDelta, Whole
+from chat.tests.sources import source
+
+CONTEXT = ContextReady((source(label="a.md#x"),), ())
+TEAM = [
+    Started("r", "c", "q", "m1", "2026-01-01T00:00:00.000Z", "model"),
+    MessageStarted("m1", "Research", "2026-01-01T00:00:00.000Z"),
+    CONTEXT,
+    TextDelta("Facts "),
+    TextDelta("[a.md#x]."),
+    MessageDone("stop", ("a.md#x",)),
+    MessageStarted("m2", "Code", "2026-01-01T00:00:05.000Z"),
+    CONTEXT,
+    TextDelta("So."),
+    MessageDone("stop", ()),
+    Finished("complete"),
+]
+
+
+def whole(events):
+    result = Whole()
+    for event in events:
+        result.add(event)
+    return result
+
+
+class TeamTests(SimpleTestCase):
+    def test_whole_is_an_array_with_a_message_of_each_agent(self):
+        status, messages = TeamChatUi().whole(whole(TEAM))
+        self.assertEqual(status, 200)
+        first, second = messages
+        self.assertEqual(
+            (first["messageId"], first["agentName"], first["content"]), ("m1", "Research", "Facts [a.md#x].")
+        )
+        self.assertEqual((second["messageId"], second["agentName"], second["content"]), ("m2", "Code", "So."))
+        self.assertEqual([message["status"] for message in messages], ["completed", "completed"])
+        self.assertEqual((len(first["sources"]), second["sources"]), (1, []))
+        self.assertEqual(second["createdAt"], "2026-01-01T00:00:05.000Z")
+
+    def test_streamed_each_message_grows_and_completes_under_its_own_id(self):
+        encoder = ChatUiEncoder(iter(range(100)).__next__, team=True)
+        chunks = [chunk for event in TEAM for chunk in encoder.encode(event)]
+        self.assertEqual([chunk["messageId"] for chunk in chunks], ["m1"] * 4 + ["m2"] * 3)
+        self.assertEqual(
+            [chunk["status"] for chunk in chunks if chunk["messageId"] == "m1"],
+            ["processing"] * 3 + ["completed"],
+        )
+        self.assertEqual(chunks[-1]["content"], "So.")
+
+    def test_a_failure_fails_the_message_that_was_being_written(self):
+        events = [*TEAM[:-2], Failed("interrupted", "upstream_timeout")]
+        first, second = TeamChatUi().whole(whole(events))[1]
+        self.assertEqual((first["status"], second["status"]), ("completed", "failed"))
+        self.assertEqual(second["error"]["code"], "upstream_timeout")
+
+    def test_minimal_names_the_author_of_each_message(self):
+        messages = TeamChatUiMinimal().whole(whole(TEAM))[1]
+        self.assertEqual([message["AuthorName"] for message in messages], ["Research", "Code"])
+        self.assertEqual([message["Items"][0]["Text"] for message in messages], ["Facts [a.md#x].", "So."])
+
+    def test_a_request_asks_for_the_team(self):
+        body = {"messages": [{"role": "user", "content": "Hello?"}]}
+        self.assertTrue(TeamChatUi().parse(body).team)
+        self.assertFalse(ChatUi().parse(body).team)
+
+    def test_dialects_with_one_message_tell_all_that_was_said(self):
+        self.assertEqual(RagChat().whole(whole(TEAM))[1]["message"]["content"], "Facts [a.md#x].\n\nSo.")
+        chunks = [
+            chunk for encoder in [RagChat().encoder()] for event in TEAM for chunk in encoder.encode(event)
+        ]
+        streamed = "".join(chunk["delta"].get("content") or "" for chunk in chunks)
+        self.assertEqual(streamed, "Facts [a.md#x].\n\nSo.")
+        self.assertEqual(sum("context" in chunk for chunk in chunks), 1)
+        self.assertEqual(
+            OpenAI().whole(whole(TEAM))[1]["choices"][0]["message"]["content"], "Facts [a.md#x].\n\nSo."
+        )

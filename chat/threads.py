@@ -51,6 +51,12 @@ class Answer:
         return self.message.position
 
     @property
+    def repeatable(self) -> bool:
+        """Whether it can be answered again: not what was, nor what a program has brought along."""
+        brought = self.message.client_id is not None and self.message.exchange is None
+        return not self.superseded and not brought
+
+    @property
     def running(self) -> bool:
         return self.message.state in Message.UNFINISHED
 

@@ -1,7 +1,7 @@
 """The events of one answer, as messages of the portal's socket. No sockets, no database.
 
-Each event becomes one frame `{"seq": …, "place": …, "messages": […]}`, so that a reader who loses the connection has
-either all of an event or nothing of it. Messages are
+Each event becomes one frame `{"seq": …, "place": …, "messages": […]}`, so that a reader who
+loses the connection has either all of an event or nothing of it. Messages are
 
 - `{"type": "status", "state", "text"}`: what is being done;
 - `{"type": "block", "html", "tail"}`: a finished block, and what stands behind it unfinished;

@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 class HistoryView(APIView):
     """Common to all: who asks, JSON in and out whatever `Accept` says, errors in the document's form."""
 
+    guests_welcome = True
     parser_classes = [StrictJSONParser]
 
     @property

@@ -56,6 +56,7 @@ def summaries(conversations: Sequence[Conversation]) -> list[Summary]:
     figures = {
         pk: (number, last)
         for pk, number, last in Conversation.objects.filter(pk__in=[row.pk for row in conversations])
+        .order_by()
         .annotate(number=Coalesce(Subquery(counted), 0), last=Subquery(newest))
         .values_list("pk", "number", "last")
     }
@@ -82,7 +83,7 @@ def place_of(cursor: str) -> Place:
 
 
 def _texts(messages: Sequence[UUID]) -> dict[UUID, str]:
-    rows = Message.objects.filter(pk__in=messages).annotate(beginning=Left("content", READ))
+    rows = Message.objects.filter(pk__in=messages).order_by().annotate(beginning=Left("content", READ))
     return {
         pk: shortened(without(beginning, citations), EXCERPT)
         for pk, beginning, citations in rows.values_list("pk", "beginning", "citations")

@@ -61,17 +61,19 @@ def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str,
     A question that was asked of the site with this conversation has a name of the program's own, which
     the site has never heard: it is the next stored message with these words.
     """
-    by_key = {str(row.pk): row for row in stored} | {row.client_id: row for row in stored if row.client_id}
+    by_key = {row.client_id: row for row in stored if row.client_id}
+    by_id: dict[UUID | None, Message] = {row.pk: row for row in stored}
     places = {row.pk: place for place, row in enumerate(stored)}
     named = {by_key[item.key].pk for item in incoming if item.key in by_key}
+    named |= {key for item in incoming if (key := _uuid(item.key)) in by_id and key is not None}
     known: dict[str, Message] = {}
     last = -1
     for item in incoming:
-        row = by_key.get(item.key) or _nameless(stored[last + 1 :], item, named)
+        row = by_key.get(item.key) or by_id.get(_uuid(item.key)) or _nameless(stored[last + 1 :], item, named)
         if row is not None:
             known[item.key] = row
             last = max(last, places[row.pk])
-            if item.key != str(row.pk) and row.client_id is None:
+            if row.client_id is None and row.pk != _uuid(item.key):
                 Message.objects.filter(pk=row.pk).update(client_id=item.key)
                 row.client_id = item.key
     return known
@@ -115,7 +117,7 @@ def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
         state=item.state or Message.State.COMPLETE,
         error_code=item.error_code if item.state == Message.State.FAILED else "",
         agent_name=item.agent_name or "",
-        content_type=item.content_type or "",
+        content_type=item.content_type or ("text" if item.role == Message.Role.USER else "markdown"),
         client_id=item.key,
         imported=True,
         search=search_vector(conversation.owner_id, item.content),

@@ -20,6 +20,7 @@ from chat.requests import ChatRequest, Options
 from . import reading
 from .asking import an_exchange, conversation
 from .completions import envelope, usage
+from .single import Single
 
 ERROR_TYPES = {
     401: "authentication_error",

@@ -212,6 +212,13 @@ class ChangeTests(PortalCase):
         self.assertIn("## May I carry leave over?\n\nFive days [1].\n\n1. Leave guide", text_of(response))
 
 
+class BroughtAlongTests(PortalCase):
+    def test_an_answer_that_a_program_wrote_cannot_be_answered_again(self):
+        self.assertIn("Answer again", text_of(self.client.get(self.url)))
+        Message.objects.filter(pk=self.answer.pk).update(client_id="a", imported=True)
+        self.assertNotIn("Answer again", text_of(self.client.get(self.url)))
+
+
 class SearchTests(PortalCase):
     def test_titles_and_text_are_found_and_marked(self):
         self.assertIn('<span class="hit">Carrying</span>', text_of(self.client.get("/search/?q=carrying")))

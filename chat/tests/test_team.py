@@ -63,7 +63,7 @@ class TeamTests(TransactionTestCase):
     async def test_each_agent_answers_in_order_and_sees_what_the_others_said(self):
         model = TeamModel()
         accepted, events = await self.ask(model)
-        question, *answers = await self.messages(accepted)
+        _, *answers = await self.messages(accepted)
         self.assertEqual([row.agent_name for row in answers], ["Ann", "Bob", "Cem"])
         self.assertEqual(
             [row.content for row in answers], [f"I am {name} [guide.md]." for name in ("ann", "bob", "cem")]

@@ -1,0 +1,43 @@
+"""One conversation as a file."""
+
+from history import recording
+from history.tests.chat_history_case import LABEL, ChatHistoryCase
+
+
+class ExportTests(ChatHistoryCase):
+    def setUp(self):
+        super().setUp()
+        self.mine = self.conversation("Carrying over leave")
+        self.answered(self.mine, text=f"Five days [{LABEL}], I said five [{LABEL}].")
+
+    def test_markdown_has_questions_answers_and_their_sources(self):
+        recording.append(self.mine, "user", "And\nthen?")
+        recording.append(
+            self.mine, "assistant", "So", state="failed", error_code="upstream_timeout", agent_name="Editor"
+        )
+        response = self.call("GET", f"/{self.mine.pk}/export")
+        self.assertEqual(response.headers["Content-Type"], "text/markdown; charset=utf-8")
+        self.assertEqual(
+            response.headers["Content-Disposition"], 'attachment; filename="carrying-over-leave.md"'
+        )
+        self.assertEqual(
+            response.content.decode(),
+            f"# Carrying over leave\n\n{self.mine.created_at:%Y-%m-%d}\n\n## May I carry leave over?\n\n"
+            "Five days [1], I said five [1].\n\n1. Leave guide, page 3\n\n## And then?\n\n**Editor**\n\n"
+            "So\n\n*The language model took too long to answer.*\n",
+        )
+
+    def test_json_has_what_the_api_sends(self):
+        response = self.call("GET", f"/{self.mine.pk}/export?format=json")
+        self.assertEqual(
+            response.headers["Content-Disposition"], 'attachment; filename="carrying-over-leave.json"'
+        )
+        body = response.json()
+        self.assertEqual(body["messages"], self.get(f"/{self.mine.pk}/messages"))
+        self.assertEqual(body | self.get()[0], body)
+        self.assertEqual((body["mode"], len(body["messages"])), ("standard", 2))
+
+    def test_a_name_without_letters(self):
+        recording.rename(self.principal, self.mine.pk, '"; \r\n 年')
+        header = self.call("GET", f"/{self.mine.pk}/export/").headers["Content-Disposition"]
+        self.assertEqual(header, 'attachment; filename="conversation.md"')

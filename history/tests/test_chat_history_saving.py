@@ -1,0 +1,249 @@
+"""PUT: what a program has kept of a conversation is taken over, and the site's own words stay."""
+
+import threading
+from datetime import UTC, datetime
+from unittest.mock import patch
+
+from django.db import connections
+from django.test import Client, TransactionTestCase
+from django.utils import timezone
+
+from chatsite.accounts.models import ApiKey
+from history import merging, recording
+from history.incoming import Incoming
+from history.models import Conversation, Message, Source
+from history.recording import Closing
+from history.tests.chat_history_case import LABEL, ChatHistoryCase
+from ingestion.tests.factories import command_principal, make_user
+
+
+def message(key, content="Hello", role="user", **values):
+    """As the real client writes it."""
+    return {"id": key, "role": role, "content": content, "timestamp": "10:15 AM"} | values
+
+
+class SavingTests(ChatHistoryCase):
+    def rows(self):
+        return list(Message.objects.order_by("pk").values()), list(Conversation.objects.values())
+
+    def test_the_real_clients_messages_are_taken_at_both_addresses(self):
+        for path in ("", "/", "/messages", "/messages/"):
+            conversation = self.conversation()
+            answer = message("a", "Hi", "assistant", agentIdentifier="Research")
+            summary = self.put(conversation, message("1712"), answer, path=path)
+            self.assertEqual((summary["messageCount"], summary["lastMessage"]), (2, "Hi"))
+            question, answer = self.get(f"/{conversation.pk}/messages")
+            self.assertEqual(
+                (question["id"], question["messageId"], question["status"]), ("1712", "1712", "completed")
+            )
+            self.assertEqual((answer["agentName"], answer["contentType"]), ("Research", "markdown"))
+            self.assertLess(abs(datetime.fromisoformat(answer["createdAt"]) - timezone.now()).seconds, 60)
+
+    def test_the_same_again_changes_nothing(self):
+        conversation = self.conversation(title="")
+        self.answered(conversation)
+        sent = [*self.get(f"/{conversation.pk}/messages"), message("x"), message("y", "Hi", "assistant")]
+        first = self.put(conversation, *sent)
+        before = self.rows()
+        self.assertEqual(self.put(conversation, *sent, path="/messages"), first)
+        self.assertEqual(self.rows(), before)
+
+    def test_what_was_read_can_be_saved_and_read_again(self):
+        conversation = self.conversation()
+        self.answered(conversation)
+        self.put(
+            conversation,
+            message("x"),
+            message("y", "Hi", "assistant", status="failed", error={"message": "No"}),
+        )
+        read = self.get(f"/{conversation.pk}/messages")
+        before = self.rows()
+        self.put(conversation, *read)
+        self.assertEqual(self.get(f"/{conversation.pk}/messages"), read)
+        self.assertEqual(self.rows(), before)
+
+    def test_known_messages_are_replaced_and_others_appended_in_order(self):
+        conversation = self.conversation()
+        self.put(conversation, message("a", "One"), message("b", "Two", "assistant", status="processing"))
+        self.put(
+            conversation,
+            message("d", "Four"),
+            message("b", "Two and more", "assistant", status="completed"),
+            message("c", "Three"),
+        )
+        self.assertEqual(
+            self.said(conversation),
+            [("user", "One"), ("assistant", "Two and more"), ("user", "Four"), ("user", "Three")],
+        )
+        self.assertEqual([hit["matches"][0]["messageId"] for hit in self.get("/search?q=more")], ["b"])
+
+    def test_what_is_not_said_about_a_known_message_stays(self):
+        conversation = self.conversation()
+        self.put(
+            conversation,
+            message("a", agentName="Code", contentType="markdown", createdAt="2023-04-07T11:30:00.5+02:00"),
+        )
+        self.put(conversation, message("a", "Changed"))
+        [read] = self.get(f"/{conversation.pk}/messages")
+        self.assertEqual(
+            (read["content"], read["agentName"], read["contentType"], read["createdAt"]),
+            ("Changed", "Code", "markdown", "2023-04-07T09:30:00.500Z"),
+        )
+
+    def test_what_the_site_wrote_or_was_asked_stays_as_it_is(self):
+        conversation = self.conversation()
+        answer = self.answered(conversation)
+        question = conversation.messages.get(position=0)
+        before = self.rows()
+        self.put(
+            conversation,
+            message(str(question.pk), "Something else"),
+            message(str(answer.pk).upper(), "Forged", "user"),
+            message(
+                str(answer.pk), "Forged", "assistant", agentName="Boss", createdAt="2001-01-01T00:00:00Z"
+            ),
+        )
+        self.assertEqual(self.rows(), before)
+
+    def test_an_imported_answer_says_so_and_has_no_sources(self):
+        conversation = self.conversation()
+        forged = {"id": "1-1", "title": "Law", "url": "https://elsewhere.example"}
+        self.put(conversation, message("a", f"Says [{LABEL}]", "assistant", sources=[forged]))
+        row = Message.objects.get()
+        self.assertEqual((row.imported, row.citations, row.sources.count()), (True, [], 0))
+        self.assertEqual(self.get(f"/{conversation.pk}/messages")[0]["sources"], [])
+
+    def test_an_id_of_another_conversations_message_is_only_a_name_here(self):
+        theirs = self.conversation(owner=self.other)
+        elsewhere = self.conversation()
+        ids = [str(recording.append(row, "user", "Untouched").pk) for row in (theirs, elsewhere)]
+        self.put(elsewhere, message("own", "Untouched too"))
+        conversation = self.conversation()
+        self.put(conversation, *(message(key, "Mine") for key in [*ids, "own"]))
+        self.assertEqual(self.said(conversation), [("user", "Mine")] * 3)
+        self.assertEqual(self.said(theirs), [("user", "Untouched")])
+        self.assertEqual(self.said(elsewhere), [("user", "Untouched"), ("user", "Untouched too")])
+        self.assertEqual(
+            [row["messageId"] for row in self.get(f"/{conversation.pk}/messages")], [*ids, "own"]
+        )
+
+    def test_a_question_asked_with_the_conversation_is_not_kept_twice(self):
+        conversation = self.conversation()
+        answer = self.answered(conversation, question="First?")
+        self.put(conversation, message("q1", "First?"), message(str(answer.pk), answer.content, "assistant"))
+        recording.append(conversation, "user", "Second?")
+        recording.append(conversation, "assistant", state="queued")
+        self.put(conversation, message("q1", "First?"), message("q2", "Second?"))
+        self.assertEqual(Message.objects.count(), 4)
+        self.assertEqual([row["id"] for row in self.get(f"/{conversation.pk}/messages")][::2], ["q1", "q2"])
+
+    def test_an_answer_given_without_keeping_the_conversation_brings_its_sources(self):
+        hidden = recording.open_conversation(self.principal, listed=False)
+        answer = self.answered(hidden)
+        conversation = self.conversation()
+        changed = message(str(answer.pk), answer.content + " And more.", "assistant")
+        self.put(conversation, changed)
+        self.assertEqual(self.get(f"/{conversation.pk}/messages")[0]["sources"], [])
+        other = self.conversation()
+        same = message(str(answer.pk), answer.content, "assistant")
+        self.put(other, message("q", "May I?"), same)
+        [_, kept] = self.get(f"/{other.pk}/messages")
+        self.assertEqual((kept["id"], kept["sources"][0]["title"]), (str(answer.pk), "Leave guide"))
+        before = self.rows()
+        self.put(other, message("q", "May I?"), same | {"content": "Forged"})
+        self.assertEqual(self.rows(), before)
+        self.assertEqual(Source.objects.filter(message=answer).count(), 1)
+
+    def test_an_answer_to_somebody_else_brings_nothing(self):
+        hidden = recording.open_conversation(command_principal(self.other), listed=False)
+        answer = self.answered(hidden)
+        conversation = self.conversation()
+        self.put(conversation, message(str(answer.pk), answer.content, "assistant"))
+        self.assertEqual(self.get(f"/{conversation.pk}/messages")[0]["sources"], [])
+
+    def test_an_untitled_conversation_is_called_by_its_first_question(self):
+        named = self.call("POST", "", {"title": "New Chat"}).json()["id"]
+        conversation = Conversation.objects.get(pk=named)
+        summary = self.put(conversation, message("a", "How do I\nuse the API? " * 9))
+        self.assertTrue(summary["title"].startswith("How do I use the API? How"), summary)
+        self.assertLessEqual(len(summary["title"]), 60)
+        renamed = self.call("PATCH", f"/{named}", {"title": "Mine"}).json()
+        self.assertEqual(renamed["title"], "Mine")
+        self.assertEqual(self.put(conversation, message("b"))["title"], "Mine")
+
+    def test_the_time_is_that_of_the_newest_message_and_never_to_come(self):
+        conversation = self.conversation()
+        old = self.put(conversation, message("a", createdAt="2023-04-07T11:31:00.000Z"))
+        self.assertEqual(old["lastUpdated"], "2023-04-07T11:31:00.000Z")
+        ahead = self.put(conversation, message("b", createdAt="2999-01-01T00:00:00Z"))
+        self.assertLessEqual(datetime.fromisoformat(ahead["lastUpdated"]), datetime.now(UTC))
+
+    def test_an_answer_that_is_being_written_is_not_disturbed(self):
+        conversation = self.conversation()
+        answer = recording.append(conversation, "assistant", state="queued")
+        self.put(conversation, message(str(answer.pk), "Guessed", "assistant"), message("x"))
+        self.assertTrue(recording.close_answer(answer.pk, Closing(Message.State.COMPLETE, "Real")))
+        self.assertEqual(self.said(conversation), [("assistant", "Real"), ("user", "Hello")])
+
+    def test_too_much_is_refused_whole(self):
+        conversation = self.conversation()
+        self.put(conversation, message("kept"))
+        before = self.rows()
+        bodies = [
+            [message(str(number), "") for number in range(1_001)],
+            [message("a", "x" * 32_001)],
+            [message("a", "x" * 200_001, "assistant")],
+            [message("a" * 201)],
+            [message("a"), message("b", agentName="x" * 101)],
+        ]
+        for messages in bodies:
+            response = self.call("PUT", f"/{conversation.pk}", {"messages": messages})
+            self.assertEqual(response.status_code, 400, response.content)
+            self.assertEqual(self.rows(), before)
+
+    def test_a_conversation_keeps_a_bounded_number_of_messages(self):
+        conversation = self.conversation()
+        self.put(conversation, message("1"), message("2"))
+        with patch.object(merging, "MOST_KEPT", 2):
+            self.put(conversation, message("2"))
+            response = self.call("PUT", f"/{conversation.pk}", {"messages": [message("one more")]})
+        self.assertEqual((response.status_code, response.json()["error"]["code"]), (400, "too_many_messages"))
+
+    def test_the_number_of_queries_does_not_grow_with_the_messages(self):
+        counts = []
+        for number in (3, 100):
+            conversation = self.conversation()
+            self.put(conversation, *(message(f"{index}", f"Text {index}") for index in range(number)))
+            changed = [Incoming(f"{index}", "user", f"Other {index}") for index in range(2 * number)]
+            with self.assertNumQueries(7) as captured:
+                merging.merge(self.principal, conversation.pk, changed)
+            counts.append(len(captured))
+        self.assertEqual(counts[0], counts[1])
+
+
+class TogetherTests(TransactionTestCase):
+    def test_the_same_request_many_times_at_once_is_kept_once(self):
+        user = make_user("asker")
+        conversation = recording.open_conversation(command_principal(user))
+        key = ApiKey.objects.issue(user, "test")[1]
+        statuses = []
+
+        def save():
+            try:
+                response = Client().put(
+                    f"/chat-history/{conversation.pk}/messages",
+                    {"messages": [message("a"), message("b", "Hi", "assistant")]},
+                    content_type="application/json",
+                    headers={"Authorization": f"Bearer {key}"},
+                )
+                statuses.append(response.status_code)
+            finally:
+                connections.close_all()
+
+        threads = [threading.Thread(target=save) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(statuses, [200] * 6)
+        self.assertEqual(Message.objects.count(), 2)

@@ -1,7 +1,6 @@
 """Bodies of `multipart/form-data` as their parts, with bounds.
 
-Django's own reader takes a part without a file name for text and recodes it; the published chat client
-sends its files without names.
+Django's own reader takes a part without a file name for text and recodes it; the protocol asks for no names.
 """
 
 from collections.abc import Iterator

@@ -1,23 +1,16 @@
-"""Reading the bodies of requests, with bounds."""
+"""Reading questions that come as forms with images."""
 
+from io import BytesIO
 from typing import Any
 
-import jiter
 from django.conf import settings
 from rest_framework import exceptions, parsers
+
+from chatsite.parsing import StrictJSONParser
 
 from .attachments import attach
 from .multipart import parts
 from .requests import InvalidRequest
-
-
-class StrictJSONParser(parsers.BaseParser):
-    """JSON with bounds: no NaN, no depth that exhausts the stack, no lone surrogates."""
-
-    media_type = "application/json"
-
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        return _json(stream.read(), "The body")
 
 
 class AttachmentParser(parsers.BaseParser):
@@ -39,19 +32,20 @@ class AttachmentParser(parsers.BaseParser):
             raise exceptions.ParseError("The body is not valid multipart/form-data.") from None
         if "json" not in files:
             raise InvalidRequest("The part “json” is missing: it holds the request.", "json")
-        body = _json(files.pop("json"), "The part “json”")
-        if not isinstance(body, dict):
-            raise InvalidRequest("The part “json” must be a JSON object.", "json")
+        body = _request(files.pop("json"))
         _without_files(body)
         attach(body, files, readable=settings.CHAT_MODEL_READS_IMAGES)
         return body
 
 
-def _json(data: bytes, what: str) -> Any:
+def _request(data: bytes) -> dict[str, Any]:
     try:
-        return jiter.from_json(data, allow_inf_nan=False)
-    except (ValueError, RecursionError):
-        raise exceptions.ParseError(f"{what} is not valid JSON.") from None
+        body = StrictJSONParser().parse(BytesIO(data))
+    except exceptions.ParseError:
+        raise InvalidRequest("The part “json” is not valid JSON.", "json") from None
+    if not isinstance(body, dict):
+        raise InvalidRequest("The part “json” must be a JSON object.", "json")
+    return body
 
 
 def _without_files(body: dict[str, Any]) -> None:

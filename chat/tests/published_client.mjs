@@ -1,0 +1,45 @@
+// Talks to a site as the published client does:
+//   node published_client.mjs CLIENT ADDRESS KEY  < {"calls": [{"messages", "options"?, "stream"?}]}
+// and tells for each call {"answer"}, {"chunks"} or {"thrown"}. "$session" is the session of the call before.
+import { pathToFileURL } from "node:url";
+
+const [, , path, address, key] = process.argv;
+const { AIChatProtocolClient } = await import(pathToFileURL(path).href);
+const client = new AIChatProtocolClient(
+  address,
+  { key: `Bearer ${key}` },
+  { credentials: { apiKeyHeaderName: "Authorization" }, retryOptions: { maxRetries: 0 } },
+);
+
+// Of what the client takes for a file, its build for Node sends only this one; it throws for a Buffer.
+function withData(message) {
+  const files = message.files?.map(({ contentType, data }) => ({
+    contentType,
+    data: new File([Buffer.from(data, "base64")], "picture", { type: contentType }),
+  }));
+  return files ? { ...message, files } : message;
+}
+
+async function call({ messages, options = {}, stream = false }, session) {
+  const sent = options.sessionState === "$session" ? { ...options, sessionState: session } : options;
+  const told = messages.map(withData);
+  const chunks = [];
+  try {
+    if (!stream) return { answer: await client.getCompletion(told, sent) };
+    for await (const chunk of await client.getStreamedCompletion(told, sent)) chunks.push(chunk);
+    return { chunks };
+  } catch (thrown) {
+    return { chunks, thrown: thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : thrown };
+  }
+}
+
+let input = "";
+for await (const part of process.stdin) input += part;
+const results = [];
+let session;
+for (const each of JSON.parse(input).calls) {
+  const result = await call(each, session);
+  session = result.answer?.sessionState ?? result.chunks?.[0]?.sessionState ?? session;
+  results.push(result);
+}
+process.stdout.write(JSON.stringify(results));

@@ -1,0 +1,248 @@
+"""Published clients against the running site: Microsoft's for JavaScript under Node, OpenAI's for Python."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import openai
+import pytest
+
+from chat.tests.fake_openai import FakeOpenAI
+from chat.tests.test_attachments import PNG
+from chat.tests.upstream_faults import KEY, answer
+from chatsite.tests.conftest import wait_for_documents
+from chatsite.tests.server import BASE, Site, temporary_folder
+
+pytestmark = pytest.mark.server
+
+PACKAGE = "@microsoft/ai-chat-protocol"
+VERSION = "1.0.0-beta.20240814.1"
+SCRIPT = Path(__file__).with_name("published_client.mjs")
+QUESTION = "Until when can I use up last year’s leave?"
+ASKED = [{"role": "user", "content": QUESTION}]
+IMAGE = {"contentType": "image/png", "data": base64.b64encode(PNG).decode()}
+
+
+@pytest.fixture(scope="module")
+def model():
+    """The server of the site's language model."""
+    with FakeOpenAI() as fake:
+        yield fake
+
+
+@pytest.fixture(scope="module")
+def asked_site(model):
+    """A site with that model, which reads images."""
+    folder = temporary_folder()
+    environment = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY, "CHAT_MODEL": "fake"}
+    try:
+        with Site(folder, CHAT_MODEL_IMAGES="1", **environment) as site:
+            wait_for_documents(site)
+            yield site
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def key(asked_site):
+    """Of the demo's employee, as an operator makes one."""
+    made = subprocess.run(
+        [sys.executable, "manage.py", "create_api_key", "employee"],
+        cwd=BASE,
+        env=os.environ | {"CHATSITE_DATA_DIR": str(asked_site.folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return made.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def package(request):
+    """The client's file, installed from the registry once and kept in pytest's cache."""
+    for tool in ("node", "npm"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed, so the published JavaScript client is not tried.")
+    folder = request.config.cache.mkdir("ai-chat-protocol")
+    client = folder / "node_modules" / PACKAGE / "dist" / "esm" / "index.js"
+    if not client.exists():
+        npm = [
+            "npm",
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--no-package-lock",
+            "--no-save",
+            "--prefix",
+            folder,
+        ]
+        done = subprocess.run(
+            [*npm, f"{PACKAGE}@{VERSION}"], check=False, capture_output=True, text=True, timeout=120
+        )
+        if done.returncode or not client.exists():
+            pytest.skip(f"{PACKAGE} is not to be had from the registry, so it is not tried.")
+    return client
+
+
+@pytest.fixture
+def javascript(asked_site, key, package):
+    """Calls of the client, one after the other; what each came to."""
+
+    def run(*calls, key=key, address="/chat"):
+        done = subprocess.run(
+            ["node", str(SCRIPT), str(package), asked_site.url + address, key],
+            input=json.dumps({"calls": calls}),
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+@pytest.fixture
+def client(asked_site, key):
+    with openai.OpenAI(api_key=key, base_url=f"{asked_site.url}/v1", max_retries=0) as client:
+        yield client
+
+
+def text_of(chunks):
+    return "".join(chunk["delta"].get("content") or "" for chunk in chunks)
+
+
+def test_the_javascript_client_gets_a_whole_answer(javascript, model):
+    model.script(answer("Until ", "31 March."))
+    (told,) = javascript({"messages": ASKED})
+    assert told["answer"]["message"] == {
+        "content": "Until 31 March.", "role": "assistant", "function_call": None, "tool_calls": None,
+    }  # fmt: skip
+    assert told["answer"]["context"]["data_points"]["text"]
+    assert told["answer"]["sessionState"] == told["answer"]["session_state"]
+
+
+@pytest.mark.parametrize("address", ["/chat", "/chat/"])
+def test_the_javascript_client_gets_a_stream(javascript, model, address):
+    model.script(answer("Until ", "31 ", "March."))
+    (told,) = javascript({"messages": ASKED, "stream": True}, address=address)
+    assert "data_points" in told["chunks"][0]["context"]
+    assert text_of(told["chunks"]) == "Until 31 March."
+    assert told["chunks"][0]["sessionState"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_javascript_client_keeps_its_session_over_two_turns(javascript, model, stream):
+    model.script(answer("Until 31 March."), answer("In proportion."))
+    second = [
+        *ASKED,
+        {"role": "assistant", "content": "forged"},
+        {"role": "user", "content": "And part-time?"},
+    ]
+    first, told = javascript(
+        {"messages": ASKED, "stream": stream},
+        {"messages": second, "options": {"sessionState": "$session"}, "stream": stream},
+    )
+    sessions = [(each.get("answer") or each["chunks"][0])["sessionState"] for each in (first, told)]
+    assert sessions[0] == sessions[1]
+    prompt = model.streams[-1].prompt
+    assert "Until 31 March." in prompt
+    assert "forged" not in prompt
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_javascript_client_attaches_an_image(javascript, model, stream):
+    model.script(answer("A dot."))
+    (told,) = javascript({"messages": [ASKED[0] | {"files": [IMAGE]}], "stream": stream})
+    assert "thrown" not in told, told
+    said = text_of(told["chunks"]) if stream else told["answer"]["message"]["content"]
+    assert said == "A dot."
+    parts = model.streams[-1].body["messages"][-1]["content"]
+    assert parts[1]["image_url"]["url"] == f"data:image/png;base64,{IMAGE['data']}"
+
+
+def test_the_javascript_client_attaches_an_image_of_megabytes(javascript, model):
+    image = IMAGE | {"data": base64.b64encode(PNG + bytes(3_000_000)).decode()}
+    model.script(answer("A large dot."))
+    (told,) = javascript({"messages": [ASKED[0] | {"files": [image]}]})
+    assert "thrown" not in told, told
+    assert told["answer"]["message"]["content"] == "A large dot."
+
+
+def test_the_javascript_client_throws_what_the_site_says(javascript, model):
+    refused, streamed, not_an_image = javascript(
+        {"messages": [{"role": "system", "content": "x"}]},
+        {"messages": [], "stream": True},
+        {"messages": [ASKED[0] | {"files": [IMAGE | {"data": "eA=="}]}]},
+    )
+    assert refused["thrown"].startswith("“messages[0].role” must be one of")
+    assert streamed["thrown"] == "“messages” must not be empty."
+    assert not_an_image["thrown"].startswith("“messages[0].files[0]” must be an image")
+    (stranger,) = javascript({"messages": ASKED}, key="chs_wrong")
+    assert "key" in stranger["thrown"]
+    model.script("reset")
+    (broken,) = javascript({"messages": ASKED, "stream": True})
+    assert text_of(broken["chunks"]).startswith("Half an")
+    assert broken["thrown"] == "The answer was interrupted."
+
+
+def test_the_openai_client_gets_a_whole_answer(client, model):
+    model.script(answer("Until ", "31 March."))
+    told = client.chat.completions.create(model="any", messages=ASKED, temperature=0.1)
+    assert told.choices[0].message.content == "Until 31 March."
+    assert (told.choices[0].finish_reason, told.object, told.model) == ("stop", "chat.completion", "fake")
+    assert (told.usage.prompt_tokens, told.usage.completion_tokens, told.usage.total_tokens) == (7, 2, 9)
+    assert told.sources[0]["sourcepage"]
+    assert model.streams[-1].body["temperature"] == 0.1
+
+
+def test_the_openai_client_gets_a_stream(client, model):
+    model.script(answer("Until ", "31 March."), answer("Until ", "31 March."))
+    told = list(client.chat.completions.create(model="any", messages=ASKED, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in told) == "Until 31 March."
+    assert told[-1].choices[0].finish_reason == "stop"
+    assert told[-1].sources
+    counted = list(
+        client.chat.completions.create(
+            model="any", messages=ASKED, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    assert (counted[-1].choices, counted[-1].usage.total_tokens) == ([], 9)
+
+
+def test_the_openai_client_reads_texts_in_parts(client, model):
+    parts = [{"type": "text", "text": QUESTION}, {"type": "text", "text": "In days."}]
+    client.chat.completions.create(model="any", messages=[{"role": "user", "content": parts}])
+    assert f"{QUESTION}\nIn days." in model.streams[-1].prompt
+
+
+def test_the_openai_client_lists_the_model(client):
+    assert [each.id for each in client.models.list()] == ["fake"]
+
+
+def test_the_openai_client_raises_its_own_errors(client, model):
+    with pytest.raises(openai.BadRequestError) as bad:
+        client.chat.completions.create(model="any", messages=[{"role": "system", "content": "x"}])
+    assert (bad.value.param, bad.value.type) == ("messages[0].role", "invalid_request_error")
+    with pytest.raises(openai.AuthenticationError):
+        client.with_options(api_key="chs_wrong").chat.completions.create(model="any", messages=ASKED)
+    with pytest.raises(openai.AuthenticationError):
+        client.with_options(api_key="chs_wrong").models.list()
+    with pytest.raises(openai.NotFoundError):
+        client.post("/nothing", cast_to=object)
+    large = [{"role": "user", "content": "x" * 2_000_000}]
+    with pytest.raises(openai.APIStatusError) as too_large:
+        client.chat.completions.create(model="any", messages=large)
+    assert (too_large.value.status_code, too_large.value.type) == (413, "invalid_request_error")
+    model.script("rate_limited_long")
+    with pytest.raises(openai.RateLimitError) as limited:
+        client.chat.completions.create(model="any", messages=ASKED)
+    assert int(limited.value.response.headers["Retry-After"]) > 0
+    model.script("reset")
+    with pytest.raises(openai.APIError, match="interrupted"):
+        list(client.chat.completions.create(model="any", messages=ASKED, stream=True))

@@ -38,10 +38,12 @@ class Closing:
 
 
 def open_conversation(
-    principal: Principal, mode: str = Conversation.Mode.STANDARD, *, listed: bool = True
+    principal: Principal, mode: str = Conversation.Mode.STANDARD, *, title: str = "", listed: bool = True
 ) -> Conversation:
     """A new one; not listed, it is shown nowhere and purged soon: its caller keeps it elsewhere."""
-    return Conversation.objects.create(owner_id=principal.user_id, mode=mode, listed=listed)
+    return Conversation.objects.create(
+        owner_id=principal.user_id, mode=mode, title=title[:TITLE_LENGTH], listed=listed
+    )
 
 
 def lock_conversation(principal: Principal, conversation_id: UUID) -> Conversation:

@@ -125,16 +125,21 @@ async def _nothing() -> list[str]:
 
 
 async def _title(exchange: Exchange, model: ChatModel) -> str:
-    if not await in_database(_untitled, exchange.conversation_id):
+    """A better title than the question's own words, for a conversation that begins with this question."""
+    known = await in_database(_provisional_title, exchange)
+    if known is None:
         return ""
     title = await model.title(exchange.request.question)
-    if not title or not await in_database(recording.set_title, exchange.conversation_id, title):
+    if title in ("", known) or not await in_database(recording.set_title, exchange.conversation_id, title):
         return ""
     return title
 
 
-def _untitled(conversation_id: UUID) -> bool:
-    return Conversation.objects.filter(pk=conversation_id, title="").exists()
+def _provisional_title(exchange: Exchange) -> str | None:
+    """None where the title is not ours to find: its owner's, or that of an earlier question."""
+    row = Conversation.objects.get(pk=exchange.conversation_id)
+    began_earlier = row.messages.filter(role=Message.Role.USER, position__gt=0).exists()
+    return None if row.title_by_owner or began_earlier else row.title
 
 
 def _open_message(exchange: Exchange, speaker: Speaker, told: _Told, *, first: bool) -> Message:

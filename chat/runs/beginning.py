@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from chat.errors import Refused
+from chat.llm.side_texts import title_of
 from chat.models import Agent, Run
 from chat.requests import ChatRequest, Turn
 from chatsite.accounts.principals import Principal
@@ -145,7 +146,8 @@ def _conversation(principal: Principal, request: ChatRequest) -> Conversation:
     """The conversation, locked and free for the next question. Raises Refused."""
     if request.conversation_id is None:
         mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
-        return recording.open_conversation(principal, mode, listed=request.listed)
+        title = title_of(request.question)
+        return recording.open_conversation(principal, mode, title=title, listed=request.listed)
     try:
         conversation = recording.lock_conversation(principal, request.conversation_id)
     except Conversation.DoesNotExist:

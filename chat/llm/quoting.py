@@ -28,7 +28,7 @@ _GOES_ON = re.compile(
     re.I,
 )
 _POINTS_BACK = re.compile(
-    r"\b(it|its|they|them|their|that|those|these|this|there|then|he|she|his|her|same|instead|davon|dafür|"
+    r"\b(it|its|they|them|their|that|those|these|this|(?<!\bis )(?<!\bare )there|then|he|she|his|her|same|instead|davon|dafür|"
     r"diese[rsmn]?|dort|dann|ceci|cela|celui|ça)\b",
     re.I,
 )
@@ -43,14 +43,18 @@ def leans_on_earlier(question: str) -> bool:
 
 
 def _leaned_on(question: str, earlier: Sequence[Turn]) -> list[str]:
-    """The last question that stood on its own, and what was added since; nothing where this one does too."""
+    """The last question that stood on its own; nothing where this one does too.
+
+    What was added between the two is left out: each follow-up asks for something else (“and for part-time
+    staff?”, “what if I was ill?”), and together they would drown what is asked now.
+    """
     asked = [turn.content for turn in earlier if turn.role == "user"]
     if not asked or not leans_on_earlier(question):
         return []
     first = len(asked) - 1
     while first > 0 and leans_on_earlier(asked[first]):
         first -= 1
-    return asked[first:]
+    return asked[first : first + 1]
 
 
 class QuotingModel:

@@ -31,6 +31,19 @@ class QuotingTests(SimpleTestCase):
             "> Annual leave is taken between 1 January and 31 December. [handbook.pdf#page=3]", answer
         )
 
+    def test_a_follow_up_leans_on_the_question_that_stood_alone_not_on_other_follow_ups(self):
+        earlier = [Turn("user", text) for text in ("How much leave is there?", "And for crews?")]
+        query = asyncio.run(QuotingModel().search_query("What if I was ill?", earlier))
+        self.assertEqual(query, "How much leave is there? What if I was ill?")
+
+    def test_asking_whether_there_is_something_leans_on_nothing(self):
+        earlier = [Turn("user", "How much leave do I get?")]
+        for question, query in (
+            ("Is there a company gym?", "Is there a company gym?"),
+            ("How do I get there by bus?", "How much leave do I get? How do I get there by bus?"),
+        ):
+            self.assertEqual(asyncio.run(QuotingModel().search_query(question, earlier)), query)
+
     def test_what_the_last_question_asks_counts_more_than_what_it_leans_on(self):
         self.assertIn("Boots", self.answer("And the boots?", "When is leave taken?").split("> ")[1])
 

@@ -28,8 +28,8 @@ _GOES_ON = re.compile(
     re.I,
 )
 _POINTS_BACK = re.compile(
-    r"\b(it|its|they|them|their|that|those|these|this|(?<!\bis )(?<!\bare )there|then|he|she|his|her|same|instead|davon|dafür|"
-    r"diese[rsmn]?|dort|dann|ceci|cela|celui|ça)\b",
+    r"\b(it|its|they|them|their|that|those|these|this|(?<!\bis )(?<!\bare )there|then|he|she|his|her|same|"
+    r"instead|davon|dafür|diese[rsmn]?|dort|dann|ceci|cela|celui|ça)\b",
     re.I,
 )
 _FEW_WORDS = 3

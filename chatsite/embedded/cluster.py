@@ -96,6 +96,32 @@ class Cluster:
                 if self._running():
                     self._control("stop", "-m", "fast")
 
+    def alive(self) -> bool:
+        """Whether the server's first process lives; cheap enough to be asked every second."""
+        process = self._process_id()
+        with contextlib.suppress(OSError):
+            status = Path(f"/proc/{process}/stat").read_text()
+            return "(postgres)" in status and ") Z " not in status
+        return False
+
+    def revive(self) -> bool:
+        """Start the server again where it has died, for want of memory for instance; whether it lives now."""
+        with self._exclusively():
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._process_id(), os.WNOHANG)  # in a container its parent may be us
+            # A failure is tried again: what is left of the old server may still be ending.
+            with contextlib.suppress(OSError, subprocess.CalledProcessError):
+                if not self._running():
+                    self._control("start", "-l", str(self.log), "-t", str(START_SECONDS))
+        return self.alive()
+
+    def _process_id(self) -> int:
+        """Of the server's first process; a number that no process has where it says none."""
+        try:
+            return int((self.directory / "postmaster.pid").read_text().partition("\n")[0])
+        except (OSError, ValueError):
+            return 2**30
+
     def _prepare_directory(self) -> None:
         try:
             self.data.mkdir(mode=0o711, parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ def data_directory() -> Path:
 
 
 @contextlib.contextmanager
-def running(data: Path) -> Iterator[None]:
+def running(data: Path) -> Iterator[Cluster]:
     """The embedded PostgreSQL of a data directory, up for as long as the block runs.
 
     Raises EmbeddedDatabaseError. However the block ends, also interrupted while the server starts, the
@@ -34,7 +34,7 @@ def running(data: Path) -> Iterator[None]:
     cluster = Cluster(data)
     try:
         cluster.start()
-        yield
+        yield cluster
     finally:
         with _undisturbed():
             cluster.stop()

@@ -5,13 +5,14 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 STOP_SECONDS = 4
 STEADY_SECONDS = 30  # a process that lived so long failed by chance: it starts again at once
 LONGEST_DELAY = 30.0
+TEND_SECONDS = 1.0
 
 
 @dataclass
@@ -72,10 +73,14 @@ class Children:
         ended = [(child, child.ended()) for child in self.children]
         return [(child, status) for child, status in ended if status is not None]
 
-    def keep_running(self) -> None:
-        """Watch until interrupted: what dies is said in one line and started again."""
+    def keep_running(self, tend: Callable[[], None]) -> None:
+        """Watch until interrupted: what dies is said in one line and started again.
+
+        `tend` is called every second, for what is not a process of ours.
+        """
         while True:
-            for child, status in self.wait(self._next_start()):
+            tend()
+            for child, status in self.wait(min(self._next_start(), TEND_SECONDS)):
                 child.plan_restart()
                 sys.stderr.write(f"The {child.title} {_describe(status)}; it starts again.\n")
                 sys.stderr.flush()

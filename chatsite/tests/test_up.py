@@ -147,6 +147,17 @@ class TestRunning:
         plain.wait_until_ready()
         assert plain.lines("The web server was ended by signal 9; it starts again.") == 1
 
+    def test_a_database_that_dies_is_started_again_and_said_in_one_line(self, plain):
+        before = plain.postgres()
+        before.kill()
+        before.wait(5)
+        deadline = time.monotonic() + 20
+        while plain.postgres() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        plain.wait_until_ready()
+        assert plain.session().get("/accounts/sign-in/").status == 200
+        assert plain.lines("The database server ended; it was started again.") == 1
+
     def test_without_its_database_it_lives_but_is_not_ready(self, plain):
         postgres = plain.postgres()
         processes = [postgres, *postgres.children()]

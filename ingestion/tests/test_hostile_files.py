@@ -1,13 +1,18 @@
 """Files that are broken, locked, empty, not what they say, or made to hurt: each ends in a sentence."""
 
 import json
+import os
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 import zipfile
 from io import BytesIO
 from pathlib import Path
 
+import psutil
+from django.conf import settings
 from django.test import SimpleTestCase, override_settings
 
 from ingestion.parsing import process
@@ -18,6 +23,13 @@ PASSWORD = "The file is password-protected. Save it without a password and add i
 DAMAGED = "The file is damaged or incomplete."
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 WORDS = ("", "Some words.")
+PARENT = """
+import subprocess, sys
+reader = [sys.executable, "-m", "ingestion.parsing.child", "read", sys.argv[1]]
+child = subprocess.Popen([*reader, "2000000000", "60", ".txt", "9", "9", "9"], start_new_session=True)
+print(child.pid, flush=True)
+child.wait()
+"""
 
 
 class HostileFilesTests(SimpleTestCase):
@@ -180,3 +192,17 @@ class HostileFilesTests(SimpleTestCase):
     def test_no_child_is_left_behind(self):
         self.reason("a.pdf", b"%PDF-1.7\n")
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 400_000)
+
+    def test_a_child_ends_with_the_process_that_waits_for_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            endless = Path(folder) / "pipe"
+            os.mkfifo(endless)
+            parent = subprocess.Popen(
+                [sys.executable, "-c", PARENT, str(endless)], cwd=settings.BASE_DIR, stdout=subprocess.PIPE
+            )
+            child = psutil.Process(int(parent.stdout.readline()))
+            with endless.open("wb"):  # opened by the child too, which now waits for what never comes
+                parent.kill()
+                parent.communicate()
+                gone, _ = psutil.wait_procs([child], timeout=5)
+            self.assertEqual(gone, [child])

@@ -22,6 +22,7 @@ from chatsite.checks import Tags
 from chatsite.demo import create_demo, demo_accounts
 from chatsite.supervision import address, schema, static
 from chatsite.supervision.children import Child, Children
+from chatsite.supervision.keeper import Keeper
 from chatsite.supervision.readiness import wait_until_ready
 from chatsite.supervision.refusal import StartRefused
 
@@ -43,14 +44,14 @@ class Command(BaseCommand):
             static.collect()
             gate, opener = os.pipe()
             children.add(_web_servers(options["web_workers"], listener.fileno(), gate))
-            with _alone(), _database(), contextlib.closing(children):
+            with _alone(), _database() as database, contextlib.closing(children):
                 _prepare()
                 os.close(opener)  # the web servers have loaded meanwhile, and serve from now on
                 wait_until_ready(children, *address.reachable(listener))
                 self._announce(listener)
                 connections.close_all()
                 children.add(_workers(options["workers"]))
-                children.keep_running()
+                children.keep_running(database.tend)
         except (StartRefused, embedded.EmbeddedDatabaseError) as error:
             sys.exit(str(error))
         finally:
@@ -81,12 +82,12 @@ def _alone() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _database() -> Iterator[None]:
+def _database() -> Iterator[Keeper]:
     if settings.EMBEDDED_DATABASE:
-        with embedded.running(settings.DATA_DIR):
-            yield
+        with embedded.running(settings.DATA_DIR) as cluster:
+            yield Keeper(cluster)
     else:
-        yield
+        yield Keeper(None)
 
 
 def _database_parameters() -> dict[str, Any]:

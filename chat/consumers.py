@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from chatsite.accounts.principals import Principal, still_valid
+from chatsite.accounts.principals import Principal, principal_of, still_valid
 from chatsite.database import in_database
 from history.models import Conversation
 
@@ -54,7 +54,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if user is None or not user.is_authenticated or session is None:
             await self.close(CLOSED_UNKNOWN)
             return
-        self.principal = Principal(user.pk, "session", session.session_key or "")
+        self.principal = principal_of(user, session.session_key)
         if not await in_database(_may_enter, self.principal, self.conversation_id):
             await self.close(CLOSED_UNKNOWN)
             return

@@ -16,6 +16,8 @@ CREATED = 1_767_225_600  # 1 January 2026; the number says nothing, but clients 
 class ModelsView(APIView):
     """Refusals in the form of OpenAI's API too."""
 
+    guests_welcome = True
+
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return Response(models(settings.CHAT_MODEL or "quotations", CREATED))
 

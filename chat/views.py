@@ -14,6 +14,7 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
 from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principals import Principal
 from history.models import Conversation
 
@@ -29,7 +30,7 @@ Page = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
 
 
 def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """A page for whoever is signed in; nothing of it stays in a cache."""
+    """A page for whoever is signed in, or a guest; nothing of it stays in a cache."""
 
     @wraps(view)
     def signed_in(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -37,7 +38,7 @@ def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespo
         add_never_cache_headers(response)
         return response
 
-    return login_required(signed_in)
+    return guests_welcome(login_required(signed_in))
 
 
 def own_conversation(principal: Principal, conversation_id: UUID) -> Conversation:

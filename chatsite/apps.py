@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 from django.core import checks
 
-from .checks import Tags, check_model_settings
+from .checks import Tags, check_identity_settings, check_model_settings
 
 
 class ChatsiteConfig(AppConfig):
@@ -10,3 +10,4 @@ class ChatsiteConfig(AppConfig):
 
     def ready(self) -> None:
         checks.register(check_model_settings, Tags.chatsite)
+        checks.register(check_identity_settings, Tags.chatsite)

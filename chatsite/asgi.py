@@ -16,6 +16,7 @@ from django.urls import get_resolver, re_path  # noqa: E402
 
 from chat.consumers import CLOSED_UNKNOWN  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
+from chatsite.cors import Cors  # noqa: E402
 from chatsite.lifespan import lifespan  # noqa: E402
 from chatsite.limits import BodyLimit, LengthHandler  # noqa: E402
 from chatsite.origins import OwnOrigin  # noqa: E402
@@ -35,7 +36,7 @@ sockets = URLRouter([*websocket_urlpatterns, re_path("", no_such_socket)])  # ty
 
 application = ProtocolTypeRouter(
     {
-        "http": BodyLimit(LengthHandler()),
+        "http": Cors(BodyLimit(LengthHandler())),
         "lifespan": lifespan,
         "websocket": OwnOrigin(AllowedHostsOriginValidator(AuthMiddlewareStack(sockets))),
     }

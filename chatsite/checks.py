@@ -1,5 +1,6 @@
 """System checks of the configuration: settings that only make sense together."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,6 +10,9 @@ from django.conf import settings
 from django.core.checks import Error
 
 from chatsite import environment
+from chatsite.accounts.oidc.provider import is_safe
+
+ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
 
 class Tags:
@@ -42,6 +46,27 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
         problems.append(("E004", f"{given} is set, but {missing} is not: set both, or neither."))
     if settings.OPENAI_BASE_URL and not _is_web_address(settings.OPENAI_BASE_URL):
         problems.append(("E005", "OPENAI_BASE_URL must be an address that starts with http:// or https://."))
+    return [Error(message, id=f"chatsite.{number}") for number, message in problems]
+
+
+def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """A sign-in provider needs its settings whole, and addresses that nobody can listen in on."""
+    problems = []
+    if settings.OIDC_ISSUER and not settings.OIDC_AUDIENCE:
+        problems.append(("E011", "OIDC_ISSUER is set, but OIDC_AUDIENCE is not: set both, or neither."))
+    if settings.OIDC_AUDIENCE and not settings.OIDC_ISSUER:
+        problems.append(("E012", "OIDC_AUDIENCE is set, but OIDC_ISSUER is not: set both, or neither."))
+    for name in ("OIDC_ISSUER", "OIDC_DISCOVERY_URL", "OIDC_JWKS_URL"):
+        if getattr(settings, name) and not is_safe(getattr(settings, name)):
+            problems.append(("E013", f"{name} must be an address that starts with https://."))
+    for origin in settings.CORS_ORIGINS:
+        if not ORIGIN.fullmatch(origin):
+            problems.append(
+                (
+                    "E014",
+                    f"CHATSITE_CORS_ORIGINS: {origin!r} is not an origin such as https://app.example.org.",
+                )
+            )
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
 
 

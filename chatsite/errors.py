@@ -45,9 +45,13 @@ def body(path: str, status: int, words: str) -> dict[str, Any]:
     return form.error(words, status=status)
 
 
+def is_for_programs(path: str) -> bool:
+    return any(path == start or path.startswith(f"{start}/") for start in PROGRAM_PATHS)
+
+
 def wants_json(request: HttpRequest) -> bool:
     """On paths for programs JSON, unless the caller names HTML; elsewhere what the caller prefers."""
-    if any(request.path == path or request.path.startswith(f"{path}/") for path in PROGRAM_PATHS):
+    if is_for_programs(request.path):
         return "text/html" not in request.headers.get("Accept", "")
     return request.get_preferred_type(["text/html", "application/json"]) == "application/json"
 

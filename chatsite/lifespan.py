@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from chat import runs
+from chatsite.accounts import guests
 
 Message = MutableMapping[str, Any]
 
@@ -13,15 +14,18 @@ async def lifespan(
     scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
 ) -> None:
     """The ASGI lifespan protocol. At the end, answers still being written are kept as interrupted."""
-    housekeeping: asyncio.Task[None] | None = None
+    housekeeping: list[asyncio.Task[None]] = []
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
-            housekeeping = asyncio.create_task(runs.housekeeping())
+            housekeeping = [
+                asyncio.create_task(runs.housekeeping()),
+                asyncio.create_task(guests.housekeeping()),
+            ]
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
-            if housekeeping:
-                housekeeping.cancel()
+            for task in housekeeping:
+                task.cancel()
             await runs.shutdown()
             await send({"type": "lifespan.shutdown.complete"})
             return

@@ -8,14 +8,14 @@ from http.cookies import CookieError, SimpleCookie
 from typing import IO, Any
 
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY
+from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http import HttpResponseBase
 
 from chatsite import errors
-from chatsite.accounts.keys import hash_key
-from chatsite.accounts.models import ApiKey
+from chatsite.accounts.authentication import is_caller
+from chatsite.accounts.guests import BACKEND as GUEST_BACKEND
 from chatsite.database import in_database
 from chatsite.middleware import PORTAL_POLICY, identifier_from
 
@@ -45,10 +45,10 @@ class BodyLimit:
     def __init__(self, application: Application) -> None:
         self.application = application
         self.large = [
-            (re.compile(pattern), limit)
-            for patterns, limit in (
-                (settings.UPLOAD_PATHS, settings.UPLOAD_BODY_LIMIT),
-                (settings.ATTACHMENT_PATHS, settings.ATTACHMENT_BODY_LIMIT),
+            (re.compile(pattern), kind, limit)
+            for patterns, kind, limit in (
+                (settings.UPLOAD_PATHS, b"", settings.UPLOAD_BODY_LIMIT),
+                (settings.ATTACHMENT_PATHS, b"multipart/form-data", settings.ATTACHMENT_BODY_LIMIT),
             )
             for pattern in patterns
         ]
@@ -74,10 +74,19 @@ class BodyLimit:
     async def _limit(self, scope: Scope) -> int:
         """A larger limit is for those whom the site knows: others would fill the disk and then be refused."""
         small: int = settings.BODY_LIMIT
-        large: int = next((limit for path, limit in self.large if path.search(scope["path"])), small)
+        kind = (_header(scope, b"content-type") or b"").lower()
+        large: int = next(
+            (
+                limit
+                for path, wanted, limit in self.large
+                if path.search(scope["path"]) and kind.startswith(wanted)
+            ),
+            small,
+        )
         if large == small or 0 <= _declared_length(scope) <= small:
             return small
-        known: bool = await in_database(_is_known, _session_key(scope), _secret(scope))
+        guests = large <= settings.ATTACHMENT_BODY_LIMIT  # they ask, but add no documents
+        known: bool = await in_database(_is_known, _session_key(scope), _secret(scope), guests)
         return large if known else small
 
 
@@ -165,10 +174,11 @@ def _secret(scope: Scope) -> str:
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
-def _is_known(session_key: str, secret: str) -> bool:
+def _is_known(session_key: str, secret: str, guests: bool) -> bool:
     if secret:
-        return ApiKey.objects.usable().filter(digest=hash_key(secret)).exists()
-    return bool(session_key) and SESSION_KEY in SessionStore(session_key)
+        return is_caller(secret)
+    session = SessionStore(session_key) if session_key else {}
+    return SESSION_KEY in session and (guests or session[BACKEND_SESSION_KEY] != GUEST_BACKEND)
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:

@@ -13,6 +13,7 @@ DEBUG = environment.flag("CHATSITE_DEBUG", False)
 HTTPS = environment.flag("CHATSITE_HTTPS", False)
 SECRET_KEY = environment.text("CHATSITE_SECRET_KEY") or embedded.secret_key(DATA_DIR)
 ALLOWED_HOSTS = environment.words("CHATSITE_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+CORS_ORIGINS = environment.words("CHATSITE_CORS_ORIGINS")
 CSRF_TRUSTED_ORIGINS = environment.words("CHATSITE_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
@@ -44,6 +45,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "chatsite.accounts.guests.GuestMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -96,6 +98,20 @@ AUTH_USER_MODEL = "accounts.User"
 LOGIN_URL = "accounts:sign-in"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "accounts:sign-in"
+LOGIN_REQUIRED = environment.flag("CHATSITE_LOGIN_REQUIRED", True)
+GUEST_HOURS = environment.number("CHATSITE_GUEST_HOURS", 24, least=1)
+OIDC_ISSUER = environment.text("OIDC_ISSUER")
+OIDC_AUDIENCE = environment.text("OIDC_AUDIENCE")  # the client's id at the provider
+OIDC_CLIENT_SECRET = environment.text("OIDC_CLIENT_SECRET")
+OIDC_NAME = environment.text("OIDC_NAME", "your organisation")
+OIDC_DISCOVERY_URL = environment.text("OIDC_DISCOVERY_URL")
+OIDC_JWKS_URL = environment.text("OIDC_JWKS_URL")
+OIDC_GROUPS_CLAIM = environment.text("OIDC_GROUPS_CLAIM", "groups")
+OIDC_SCOPES = environment.text("OIDC_SCOPES", "openid profile")
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "chatsite.accounts.guests.GuestBackend",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
@@ -116,7 +132,7 @@ X_FRAME_OPTIONS = "DENY"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "chatsite.accounts.authentication.ApiKeyAuthentication",
+        "chatsite.accounts.authentication.BearerAuthentication",
         "chatsite.accounts.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],

@@ -15,11 +15,16 @@ from .models import AccessEntry, AccessList, Document
 
 @dataclass(frozen=True)
 class Audience:
-    """The readers of a document besides its owner."""
+    """The readers of a document besides its owner. What guests may read, everyone who signs in may read too."""
 
     everyone: bool = False
     user_ids: frozenset[int] = frozenset()
     group_ids: frozenset[int] = frozenset()
+    guests: bool = False
+
+
+# One entry of a list: user, group, and whether guests are among everyone.
+Entry = tuple[int | None, int | None, bool]
 
 
 def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
@@ -40,7 +45,10 @@ def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
         access_list = AccessList(pk=cursor.fetchone()[0], digest=digest)
         # Until this transaction ends the row is ours: who makes the same list waits, then finds it complete.
         AccessEntry.objects.bulk_create(
-            [AccessEntry(access_list=access_list, user_id=user, group_id=group) for user, group in entries],
+            [
+                AccessEntry(access_list=access_list, user_id=user, group_id=group, guests=guests)
+                for user, group, guests in entries
+            ],
             ignore_conflicts=True,
         )
     return access_list
@@ -55,6 +63,7 @@ def audience_of(document: Document) -> Audience:
             entry.user_id for entry in entries if entry.user_id and entry.user_id != document.owner_id
         ),
         group_ids=frozenset(entry.group_id for entry in entries if entry.group_id),
+        guests=any(entry.guests for entry in entries),
     )
 
 
@@ -78,27 +87,33 @@ def why_readable(principal: Principal, document: Document) -> list[str]:
     )
     for name in groups.order_by("name").values_list("name", flat=True):
         reasons.append(f"You are in {name}, and {name} may read it.")
-    if any(entry.user_id is None and entry.group_id is None for entry in entries):
+    if any(entry.guests for entry in entries):
+        reasons.append("Everyone may read it, also without signing in.")
+    elif any(entry.user_id is None and entry.group_id is None for entry in entries):
         reasons.append("Everyone who signs in may read it.")
     return reasons
 
 
 def people_count(audience: Audience) -> int:
     """How many active accounts are in the audience."""
-    people = User.objects.filter(is_active=True)
-    if not audience.everyone:
+    people = User.objects.filter(is_active=True, guest_until=None)
+    if not (audience.everyone or audience.guests):
         people = people.filter(Q(pk__in=audience.user_ids) | Q(groups__in=audience.group_ids)).distinct()
     return people.count()
 
 
-def _entries(audience: Audience, owner_id: int | None) -> list[tuple[int | None, int | None]]:
+def _entries(audience: Audience, owner_id: int | None) -> list[Entry]:
     users = set(audience.user_ids) | ({owner_id} if owner_id else set())
-    entries: list[tuple[int | None, int | None]] = [(None, None)] if audience.everyone else []
-    entries += [(user, None) for user in sorted(users)]
-    entries += [(None, group) for group in sorted(audience.group_ids)]
+    everyone = audience.everyone or audience.guests
+    entries: list[Entry] = [(None, None, audience.guests)] if everyone else []
+    entries += [(user, None, False) for user in sorted(users)]
+    entries += [(None, group, False) for group in sorted(audience.group_ids)]
     return entries
 
 
-def _digest(entries: list[tuple[int | None, int | None]]) -> str:
-    text = ",".join(f"u{user}" if user else f"g{group}" if group else "everyone" for user, group in entries)
-    return hashlib.sha256(text.encode()).hexdigest()
+def _digest(entries: list[Entry]) -> str:
+    everyone = {False: "everyone", True: "guests"}
+    names = (
+        f"u{user}" if user else f"g{group}" if group else everyone[guests] for user, group, guests in entries
+    )
+    return hashlib.sha256(",".join(names).encode()).hexdigest()

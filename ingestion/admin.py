@@ -28,8 +28,15 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
     """Who may read a document, and where it is listed."""
 
     everyone = forms.BooleanField(required=False, label="Everyone who signs in may read it")
+    guests = forms.BooleanField(
+        required=False,
+        label="Guests may read it too",
+        help_text="They are let in where CHATSITE_LOGIN_REQUIRED is 0.",
+    )
     users = forms.ModelMultipleChoiceField(
-        User.objects.order_by("username"), required=False, label="People who may read it"
+        User.objects.filter(guest_until=None).order_by("username"),
+        required=False,
+        label="People who may read it",
     )
     groups = forms.ModelMultipleChoiceField(
         Group.objects.order_by("name"), required=False, label="Groups that may read it"
@@ -44,6 +51,7 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
         if self.instance.pk:
             current = audience_of(self.instance)
             self.initial["everyone"] = current.everyone
+            self.initial["guests"] = current.guests
             self.initial["users"] = list(current.user_ids)
             self.initial["groups"] = list(current.group_ids)
 
@@ -56,7 +64,8 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
     def audience(self) -> Audience:
         """What was chosen; call it when the form is valid."""
         return Audience(
-            everyone=self.cleaned_data["everyone"],
+            everyone=self.cleaned_data["everyone"] or self.cleaned_data["guests"],
+            guests=self.cleaned_data["guests"],
             user_ids=frozenset(user.pk for user in self.cleaned_data["users"]),
             group_ids=frozenset(group.pk for group in self.cleaned_data["groups"]),
         )
@@ -111,7 +120,7 @@ class DocumentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return super().get_form(request, obj, change, **kwargs)
 
     def get_fields(self, request: HttpRequest, obj: Document | None = None) -> list[Any]:
-        rights = ["everyone", "users", "groups", "folder", "category"]
+        rights = ["everyone", "guests", "users", "groups", "folder", "category"]
         return [*rights, *self.shown] if obj else ["upload", *rights]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Document | None = None) -> list[str]:
@@ -170,6 +179,8 @@ class DocumentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description="Readers")
     def readers(self, document: Document) -> str:
         entries = list(document.access_list.entries.all())
+        if any(entry.guests for entry in entries):
+            return "Everyone, also guests"
         if any(entry.user_id is None and entry.group_id is None for entry in entries):
             return "Everyone who signs in"
         names = sorted(str(entry) for entry in entries)

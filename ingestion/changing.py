@@ -1,5 +1,6 @@
 """Changing a document: who may read it, reading it again, deleting it. Only a POST changes anything."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -64,6 +65,8 @@ def rights_form(request: HttpRequest, document: Document) -> AudienceForm:
 
 def widens(before: Audience, after: Audience) -> bool:
     """Whether somebody is named in `after` whom `before` did not cover."""
+    if after.guests and not before.guests:
+        return True
     if before.everyone:
         return False
     return after.everyone or not (after.user_ids <= before.user_ids and after.group_ids <= before.group_ids)
@@ -81,7 +84,7 @@ def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
     audience = form.audience()
     if widens(audience_of(document), audience) and request.POST.get("confirmed") != "yes":
         owner = frozenset() if document.owner_id is None else frozenset({document.owner_id})
-        readers = Audience(audience.everyone, audience.user_ids | owner, audience.group_ids)
+        readers = replace(audience, user_ids=audience.user_ids | owner)
         return render(request, "ingestion/widen.html", context | {"count": people_count(readers)})
     set_audience(document, audience)
     messages.success(request, "Who may read it is changed. It counts from the next question on.")

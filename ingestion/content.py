@@ -58,6 +58,7 @@ class AnyAccept(BaseContentNegotiation):
 class Content(APIView):
     """Base of what is served here, to sessions and API keys; a browser without either is led to sign-in."""
 
+    guests_welcome = True
     content_negotiation_class = AnyAccept
     http_method_names = ["get", "head", "options"]
 

@@ -80,6 +80,8 @@ def state(document: Document) -> State:
 def readers(document: Document, principal: Principal) -> Readers:
     """Names of people are for the owner; others see how many they are."""
     entries = list(document.access_list.entries.all())
+    if any(entry.guests for entry in entries):
+        return Readers("people", "Everyone, also guests")
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
         return Readers("people", "Everyone")
     groups = [entry.group.name for entry in entries if entry.group is not None]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
@@ -17,14 +18,19 @@ from .models import Document
 
 SEPARATORS = re.compile(r"[,;\s]+")
 PEOPLE_AT_MOST = 200
-ONLY_ME, SOME, EVERYONE = "me", "some", "everyone"
+ONLY_ME, SOME, EVERYONE, GUESTS = "me", "some", "everyone", "guests"
 
 
 class AudienceForm(forms.Form):
-    """Only me, some groups and people, or everyone."""
+    """Only me, some groups and people, everyone, or (where the site lets them in) also guests."""
 
     who = forms.ChoiceField(
-        choices=[(ONLY_ME, "Only me"), (SOME, "Some groups or people"), (EVERYONE, "Everyone")],
+        choices=[
+            (ONLY_ME, "Only me"),
+            (SOME, "Some groups or people"),
+            (EVERYONE, "Everyone"),
+            (GUESTS, "Everyone, also guests"),
+        ],
         error_messages={"required": "Choose who may read it."},
     )
     groups = forms.ModelMultipleChoiceField(
@@ -50,6 +56,7 @@ class AudienceForm(forms.Form):
         kwargs["initial"] = self._initial(current)
         super().__init__(*args, **kwargs)
         self._current = current
+        self.offers_guests = current.guests or not settings.LOGIN_REQUIRED
         offered = Q() if any_group else Q(user=principal.user_id) | Q(pk__in=current.group_ids)
         field = self.fields["groups"]
         assert isinstance(field, forms.ModelMultipleChoiceField)
@@ -60,10 +67,16 @@ class AudienceForm(forms.Form):
         names = User.objects.filter(pk__in=current.user_ids).order_by("username")
         some = current.user_ids or current.group_ids
         return {
-            "who": EVERYONE if current.everyone else SOME if some else ONLY_ME,
+            "who": GUESTS if current.guests else EVERYONE if current.everyone else SOME if some else ONLY_ME,
             "groups": list(current.group_ids),
             "people": ", ".join(names.values_list("username", flat=True)) if current.user_ids else "",
         }
+
+    def clean_who(self) -> str:
+        who: str = self.cleaned_data["who"]
+        if who == GUESTS and not self.offers_guests:
+            raise forms.ValidationError("This site lets nobody in without an account.")
+        return who
 
     def clean_people(self) -> frozenset[int]:
         names = {name for name in SEPARATORS.split(self.cleaned_data["people"]) if name}
@@ -72,7 +85,7 @@ class AudienceForm(forms.Form):
         if len(names) > PEOPLE_AT_MOST:
             raise forms.ValidationError(f"Name at most {PEOPLE_AT_MOST} people, or choose a group.")
         # Whoever may read it already may stay, also while their account is disabled.
-        active = User.objects.filter(Q(is_active=True) | Q(pk__in=self._current.user_ids))
+        active = User.objects.filter(Q(is_active=True) | Q(pk__in=self._current.user_ids), guest_until=None)
         found = dict(active.filter(username__in=names).values_list("username", "pk"))
         missing = sorted(names - found.keys())
         if missing:
@@ -90,7 +103,7 @@ class AudienceForm(forms.Form):
         """What was chosen; call it when the form is valid."""
         who = self.cleaned_data["who"]
         if who != SOME:
-            return Audience(everyone=who == EVERYONE)
+            return Audience(everyone=who in {EVERYONE, GUESTS}, guests=who == GUESTS)
         groups = frozenset(group.pk for group in self.cleaned_data["groups"])
         return Audience(user_ids=self.cleaned_data["people"], group_ids=groups)
 

@@ -14,6 +14,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from pgvector.django import HalfVectorField
 
+from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
 
 
@@ -27,15 +28,20 @@ class AccessList(models.Model):
 
 
 class AccessEntry(models.Model):
-    """One line of an access list: a user, a group, or (both empty) everyone who signs in."""
+    """One line of an access list: a user, a group, or (both empty) everyone who signs in, or also guests."""
 
     access_list = models.ForeignKey(AccessList, on_delete=models.CASCADE, related_name="entries")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     group = models.ForeignKey(Group, null=True, on_delete=models.CASCADE, related_name="+")
+    guests = models.BooleanField(default=False, help_text="Everyone, and those who have not signed in.")
 
     class Meta:
         verbose_name_plural = "access entries"
         constraints = [
+            models.CheckConstraint(
+                name="access_entry_guests_are_of_everyone",
+                condition=Q(guests=False) | Q(user=None, group=None),
+            ),
             models.CheckConstraint(name="access_entry_user_or_group", condition=Q(user=None) | Q(group=None)),
             models.UniqueConstraint(
                 name="access_entry_unique", fields=["access_list", "user", "group"], nulls_distinct=False
@@ -43,15 +49,19 @@ class AccessEntry(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user or self.group or 'everyone'}"
+        return f"{self.user or self.group or ('everyone, also guests' if self.guests else 'everyone')}"
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def visible_to(self, principal: Principal) -> "DocumentQuerySet":
         """What the caller may read, by entries for everyone, for them, or for a group they are in now."""
         groups = Group.objects.filter(user=principal.user_id).values("pk")
+        has_account = Exists(User.objects.filter(pk=principal.user_id, guest_until=None))
         mine = AccessEntry.objects.filter(access_list=OuterRef("access_list")).filter(
-            Q(user=None, group=None) | Q(user=principal.user_id) | Q(group__in=groups)
+            Q(guests=True)
+            | (Q(user=None, group=None) & has_account)
+            | Q(user=principal.user_id)
+            | Q(group__in=groups)
         )
         return self.filter(Exists(mine))
 

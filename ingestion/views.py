@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.guests import guests_welcome
 
 from . import listing
 from .acl import why_readable
@@ -36,6 +37,7 @@ class Pill:
     current: bool
 
 
+@guests_welcome
 @login_required
 @never_cache
 @require_safe
@@ -62,6 +64,7 @@ def documents(request: HttpRequest) -> HttpResponse:
     return render(request, "ingestion/documents.html", context)
 
 
+@guests_welcome
 @login_required
 @never_cache
 @require_safe
@@ -105,6 +108,7 @@ def _passages(found: Document, start: str) -> dict[str, Any]:
     }
 
 
+@guests_welcome
 @login_required
 @never_cache
 @require_safe

@@ -3,6 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.db.models import QuerySet
@@ -10,7 +11,7 @@ from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 
 from .forms import AdminSignInForm
-from .models import ApiKey, User
+from .models import ApiKey, ExternalIdentity, GroupMapping, User
 from .sessions import end_sessions
 
 admin.site.site_header = "chatsite administration"
@@ -25,6 +26,9 @@ class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
 
     list_display = ["username", "first_name", "last_name", "is_active", "is_staff", "last_login"]
     list_filter = ["is_active", "is_staff", "groups"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        return User.objects.filter(guest_until=None)  # guests come and go by themselves
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """With a new password, whoever is signed in as that person is out at once, open sockets included."""
@@ -65,3 +69,30 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
         count = ApiKey.objects.filter(pk__in=queryset.values("pk")).revoke()
         messages.success(request, f"Revoked: {count}. Programs that use them are refused from now on.")
+
+
+@admin.register(GroupMapping)
+class GroupMappingAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Which group here a group of the sign-in provider is."""
+
+    list_display = ["value", "group", "issuer"]
+    list_select_related = ["group"]
+    search_fields = ["value", "group__name"]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"issuer": settings.OIDC_ISSUER}
+
+
+@admin.register(ExternalIdentity)
+class ExternalIdentityAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Who came by the sign-in provider; to be looked at, and to be deleted."""
+
+    list_display = ["user", "subject", "issuer", "created_at"]
+    list_select_related = ["user"]
+    search_fields = ["user__username", "subject"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: ExternalIdentity | None = None) -> bool:
+        return False

@@ -1,22 +1,36 @@
 """How the API recognises its callers. A presented header decides alone: it never falls back to the cookie."""
 
+import logging
 from datetime import timedelta
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils import timezone
-from rest_framework import authentication, exceptions
+from rest_framework import authentication, exceptions, status
 from rest_framework.request import Request
 
 from .keys import hash_key
 from .models import ApiKey, User
-from .principals import Principal
+from .oidc.identities import AccountDisabled, user_for
+from .oidc.provider import Provider, ProviderUnavailable, provider
+from .oidc.tokens import InvalidToken, looks_like_token, verify
+from .principals import Principal, principal_of
+
+logger = logging.getLogger(__name__)
 
 LAST_USED_PRECISION = timedelta(minutes=1)
 
 
-class ApiKeyAuthentication(authentication.BaseAuthentication):
-    """`Authorization: Bearer <key>`; any other Authorization header is refused."""
+class ProviderAway(exceptions.APIException):
+    """Nobody can say now whether an ID token is good."""
+
+    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+    default_detail = "The sign-in provider cannot be reached. Try again in a moment."
+    default_code = "provider_unavailable"
+
+
+class BearerAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Bearer` with an API key or an ID token; any other Authorization header is refused."""
 
     def authenticate(self, request: Request) -> tuple[User, Principal] | None:
         header = request.headers.get("Authorization")
@@ -25,16 +39,54 @@ class ApiKeyAuthentication(authentication.BaseAuthentication):
         scheme, _, secret = header.partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise exceptions.AuthenticationFailed("The Authorization header must be “Bearer” and a key.")
-        key = ApiKey.objects.usable().select_related("user").filter(digest=hash_key(secret.strip())).first()
-        if key is None:
+        known = caller(secret.strip())
+        if known is None:
             raise exceptions.AuthenticationFailed("The key in the Authorization header is not valid.")
-        now = timezone.now()
-        if key.last_used_at is None or key.last_used_at < now - LAST_USED_PRECISION:
-            ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
-        return key.user, Principal(key.user_id, "api_key", str(key.pk))
+        return known
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+
+def caller(secret: str) -> tuple[User, Principal] | None:
+    """Who presents that API key or ID token; None for one that is not valid. Raises ProviderAway."""
+    source = provider()
+    if source and looks_like_token(secret):
+        return _by_token(secret, source)
+    return _by_key(secret)
+
+
+def is_caller(secret: str) -> bool:
+    """Whether it is somebody's key or token."""
+    try:
+        return caller(secret) is not None
+    except ProviderAway:
+        return False
+
+
+def _by_key(secret: str) -> tuple[User, Principal] | None:
+    key = ApiKey.objects.usable().select_related("user").filter(digest=hash_key(secret)).first()
+    if key is None:
+        return None
+    now = timezone.now()
+    if key.last_used_at is None or key.last_used_at < now - LAST_USED_PRECISION:
+        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+    return key.user, Principal(key.user_id, "api_key", str(key.pk))
+
+
+def _by_token(token: str, source: Provider) -> tuple[User, Principal] | None:
+    try:
+        claims = verify(token, source)
+        user = user_for(claims)
+    except ProviderUnavailable as error:
+        logger.warning("An ID token cannot be checked: %s", error)
+        raise ProviderAway from error
+    except InvalidToken as error:
+        logger.info("An ID token was refused: %s", error)
+        return None
+    except AccountDisabled:
+        return None
+    return user, Principal(user.pk, "token", str(claims.expires_at))
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
@@ -45,13 +97,18 @@ class SessionAuthentication(authentication.SessionAuthentication):
         if found is None:
             return None
         user = found[0]
-        return user, Principal(user.pk, "session", request._request.session.session_key or "")
+        return user, principal_of(user, request._request.session.session_key)
+
+    def enforce_csrf(self, request: Request) -> None:
+        # A guest of this very request has presented no cookie that somebody else could have made use of.
+        if not getattr(request._request, "new_guest", False):
+            super().enforce_csrf(request)
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
 
 
 def session_principal(request: HttpRequest) -> Principal:
-    """The principal of a portal page; the view has made sure that someone is signed in."""
-    assert request.user.pk is not None
-    return Principal(request.user.pk, "session", request.session.session_key or "")
+    """The principal of a portal page; the view has made sure that there is someone."""
+    assert isinstance(request.user, User)
+    return principal_of(request.user, request.session.session_key)

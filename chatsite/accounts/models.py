@@ -1,6 +1,6 @@
 """People and programs that may ask: users, and the keys their programs present."""
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, Group
 from django.db import models
 from django.utils import timezone
 
@@ -8,10 +8,18 @@ from .keys import KEY_PREFIX_LENGTH, hash_key, new_key
 
 
 class User(AbstractUser):
-    """A person who signs in. Its own model from the first migration, so that it can grow."""
+    """A person who signs in, or (with `guest_until`) a guest: a session that has not signed in."""
+
+    guest_until = models.DateTimeField(
+        null=True, blank=True, editable=False, db_index=True, help_text="When a guest's row is removed."
+    )
+
+    @property
+    def is_guest(self) -> bool:
+        return self.guest_until is not None
 
     def display_name(self) -> str:
-        return self.get_full_name() or self.username
+        return "Guest" if self.is_guest else self.get_full_name() or self.username
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
@@ -64,3 +72,46 @@ class SignInAttempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.created_at:%Y-%m-%d %H:%M}"
+
+
+class ExternalIdentity(models.Model):
+    """Somebody as the sign-in provider knows them; never by e-mail, which others may get one day."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=500)
+    subject = models.CharField(max_length=255, help_text="The provider's `oid` or `sub`.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "external identities"
+        constraints = [models.UniqueConstraint(name="identity_unique", fields=["issuer", "subject"])]
+
+    def __str__(self) -> str:
+        return f"{self.subject} of {self.issuer}"
+
+
+class ManagedMembership(models.Model):
+    """A membership that a token gave and a later token takes away; those given by hand have no row."""
+
+    identity = models.ForeignKey(ExternalIdentity, on_delete=models.CASCADE, related_name="memberships")
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="membership_unique", fields=["identity", "group"])]
+
+    def __str__(self) -> str:
+        return f"{self.identity}: {self.group}"
+
+
+class GroupMapping(models.Model):
+    """What the provider calls a group, and the group that it is here."""
+
+    issuer = models.CharField(max_length=500, help_text="As in OIDC_ISSUER.")
+    value = models.CharField(max_length=255, help_text="One value of the claim that lists groups.")
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="mapping_unique", fields=["issuer", "value", "group"])]
+
+    def __str__(self) -> str:
+        return f"{self.value} → {self.group}"

@@ -4,10 +4,13 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from . import views
+from .oidc import views as oidc
 
 app_name = "accounts"
 urlpatterns = [
     path("accounts/sign-in/", views.SignIn.as_view(), name="sign-in"),
+    path("accounts/provider/", oidc.start, name="provider"),
+    path("accounts/provider/callback/", oidc.callback, name="provider-callback"),
     path("accounts/sign-out/", LogoutView.as_view(), name="sign-out"),
     path("settings/", views.settings_page, name="settings"),
     path("settings/password/", views.PasswordChange.as_view(), name="password"),

@@ -32,6 +32,7 @@ class SignIn(auth_views.LoginView):
 
     def get_context_data(self, **values: Any) -> dict[str, Any]:
         context = super().get_context_data(**values)
+        context["provider_name"] = settings.OIDC_NAME if settings.OIDC_ISSUER else ""
         del context["site_name"]  # Django's is the host's name; the portal has a name of its own
         return context
 

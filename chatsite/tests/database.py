@@ -16,6 +16,10 @@ for name in (
     "EMBEDDING_MODEL",
     "EMBEDDING_DIMENSIONS",
     "REDIS_URL",
+    "OIDC_ISSUER",
+    "OIDC_AUDIENCE",
+    "CHATSITE_CORS_ORIGINS",
+    "CHATSITE_LOGIN_REQUIRED",
 ):
     os.environ.pop(name, None)
 

@@ -27,6 +27,8 @@ healthz                  GET    session  yes       yes      yes      yes      ye
 readyz                   GET    session  yes       yes      yes      yes      yes      yes
 
 accounts:sign-in         GET    session  yes       yes      yes      yes      yes      yes
+accounts:provider        GET    session  absent    absent   absent   absent   absent   absent
+accounts:provider-callback GET  session  absent    absent   absent   absent   absent   absent
 accounts:sign-out        POST   session  sign-in   sign-in  sign-in  sign-in  sign-in  sign-in
 accounts:settings        GET    session  sign-in   yes      yes      yes      yes      sign-in
 accounts:settings        POST   session  sign-in   yes      yes      yes      yes      sign-in

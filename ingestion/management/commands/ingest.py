@@ -50,6 +50,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="A file or a folder.")
         parser.add_argument("--everyone", action="store_true", help="Everyone who signs in may read them.")
+        parser.add_argument("--guests", action="store_true", help="Everyone may, and guests too.")
         parser.add_argument(
             "--user", nargs="+", action="extend", default=[], metavar="NAME", help="These people may."
         )
@@ -124,12 +125,14 @@ def _options(options: dict[str, Any]) -> Options:
     users = _named(User.objects.all(), "username", options["user"], "user")
     groups = _named(Group.objects.all(), "name", options["group"], "group")
     owners = _named(User.objects.all(), "username", [options["owner"]] if options["owner"] else [], "user")
-    if options["everyone"] and (users or groups):
+    everyone = options["everyone"] or options["guests"]
+    if everyone and (users or groups):
         raise CommandError("--everyone already includes all users and groups: leave out --user and --group.")
-    if not (options["everyone"] or users or groups or owners):
+    if not (everyone or users or groups or owners):
         raise CommandError("Say who may read the documents: --everyone, or --user and --group, or --owner.")
     audience = acl.Audience(
-        everyone=options["everyone"],
+        everyone=everyone,
+        guests=options["guests"],
         user_ids=frozenset(user.pk for user in users),
         group_ids=frozenset(group.pk for group in groups),
     )

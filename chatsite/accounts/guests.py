@@ -1,0 +1,121 @@
+"""Guests: people without an account, where the operator lets them in (CHATSITE_LOGIN_REQUIRED=0).
+
+Each guest's session has a user row of its own that nobody can sign in as, so that conversations, limits and
+rights work as for anyone. Views that welcome guests are marked; on all others a guest is nobody.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from asgiref.sync import markcoroutinefunction
+from django.conf import settings
+from django.contrib.auth import login
+from django.contrib.auth.backends import BaseBackend
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.models import Session
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+
+from chatsite.database import in_database
+
+from .models import User
+
+logger = logging.getLogger(__name__)
+
+BACKEND = "chatsite.accounts.guests.GuestBackend"
+PURGE_SECONDS = 600
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+def guests_welcome(view: View) -> View:
+    """Mark a view that serves guests. On a class-based view set `guests_welcome = True` instead."""
+    view.guests_welcome = True  # type: ignore[attr-defined]
+    return view
+
+
+class GuestBackend(BaseBackend):
+    """Finds the guest of a session; nobody, once the operator requires accounts again."""
+
+    def get_user(self, user_id: int) -> User | None:
+        if settings.LOGIN_REQUIRED:
+            return None
+        now = timezone.now()
+        return User.objects.filter(pk=user_id, is_active=True, guest_until__gt=now).first()
+
+
+class GuestMiddleware:
+    """Makes a guest of whoever comes without an account to a view that welcomes guests."""
+
+    async_capable = True
+    sync_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]]) -> None:
+        self.get_response = get_response
+        markcoroutinefunction(self)
+
+    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return await self.get_response(request)
+
+    async def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
+    ) -> HttpResponseBase | None:
+        if settings.LOGIN_REQUIRED:
+            return None
+        user = await request.auser()
+        if not _welcomes(view):
+            if isinstance(user, User) and user.is_guest:
+                _become(request, AnonymousUser())
+        elif not user.is_authenticated and "Authorization" not in request.headers:
+            await in_database(enter, request)
+        return None
+
+
+def enter(request: HttpRequest) -> User:
+    """A new guest with a session and a CSRF token of their own, which both travel in cookies."""
+    lifetime = timedelta(hours=settings.GUEST_HOURS)
+    guest = User(username=f"guest-{secrets.token_hex(8)}", guest_until=timezone.now() + lifetime)
+    guest.set_unusable_password()
+    guest.save()
+    login(request, guest, backend=BACKEND)
+    request.session.set_expiry(lifetime)
+    request.session.save()
+    request.new_guest = True  # type: ignore[attr-defined]
+    _become(request, guest)
+    return guest
+
+
+def purge() -> int:
+    """Remove guests whose time is over, with their conversations, and the sessions that nobody can use."""
+    now = timezone.now()
+    Session.objects.filter(expire_date__lt=now).delete()
+    gone = User.objects.filter(guest_until__lt=now)
+    count = gone.count()
+    gone.delete()
+    return count
+
+
+async def housekeeping() -> None:
+    """Purge every few minutes, until cancelled."""
+    while True:
+        try:
+            await in_database(purge)
+        except DatabaseError:
+            logger.exception("Guests could not be purged")
+        await asyncio.sleep(PURGE_SECONDS)
+
+
+def _welcomes(view: Callable[..., Any]) -> bool:
+    return bool(getattr(view, "guests_welcome", getattr(getattr(view, "cls", None), "guests_welcome", False)))
+
+
+def _become(request: HttpRequest, user: User | AnonymousUser) -> None:
+    async def known() -> User | AnonymousUser:
+        return user
+
+    request.user = user
+    request.auser = known

@@ -1,0 +1,213 @@
+"""The sign-in provider: its discovery document and its keys, read over HTTPS and kept for an hour."""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, Generic, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import jwt
+from django.conf import settings
+
+KEPT_SECONDS = 3_600.0
+LEAST_SECONDS = 30.0  # between two looks at the provider, whatever tokens come
+RETRY_SECONDS = 5.0  # the same while nothing at all is known of it
+WAITING_SECONDS = 6.0  # for another thread that is looking
+TIMEOUT = httpx2.Timeout(5.0)
+MOST_BYTES = 1_000_000
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class ProviderUnavailable(Exception):
+    """The provider cannot be reached, or says nothing that can be used."""
+
+
+def is_safe(url: str) -> bool:
+    """HTTPS, or a server on this machine; what else comes over the network could be anyone's."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    if parts.scheme == "https":
+        return bool(host)
+    return parts.scheme == "http" and _is_loopback(host)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
+    """A bounded exchange: no redirects, five seconds, one megabyte. Raises ProviderUnavailable."""
+    if not is_safe(url):
+        raise ProviderUnavailable("An address of the provider is neither HTTPS nor on this machine.")
+    local = _is_loopback(urlsplit(url).hostname or "")
+    try:
+        with (
+            httpx2.Client(timeout=TIMEOUT, follow_redirects=False, trust_env=not local) as client,
+            client.stream(method, url, headers={"Accept": "application/json"}, **arguments) as response,
+        ):
+            body = b""
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > MOST_BYTES:
+                    raise ProviderUnavailable("The provider sends more than is read.")
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        raise ProviderUnavailable("The provider cannot be reached.") from error
+    return httpx2.Response(response.status_code, content=body)
+
+
+def json_of(response: httpx2.Response) -> Json:
+    """The object in a response. Raises ProviderUnavailable."""
+    try:
+        value = json.loads(response.content)
+    except (ValueError, RecursionError) as error:
+        raise ProviderUnavailable("The provider answered with something that is not JSON.") from error
+    if not isinstance(value, dict):
+        raise ProviderUnavailable("The provider answered with something that is not an object.")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A public key that signs; `algorithm` is empty where the provider does not say which."""
+
+    identifier: str
+    algorithm: str
+    kind: str
+    key: Json
+
+
+class Cached(Generic[T]):
+    """What the provider said, for all threads: kept for an hour, and longer while it is away."""
+
+    def __init__(self, read: Callable[[], T]) -> None:
+        self._read = read
+        self._value: T | None = None
+        self._read_at = self._tried_at = float("-inf")
+        self._reading = threading.Lock()
+
+    def get(self, *, again: bool = False) -> T:
+        """The value; with `again` a fresh one, unless that was tried in the last 30 seconds.
+
+        Who can go on with an old value waits for nobody. Raises ProviderUnavailable.
+        """
+        value = self._value
+        if value is not None and not again and time.monotonic() - self._read_at < KEPT_SECONDS:
+            return value
+        if not self._reading.acquire(timeout=0 if value is not None else WAITING_SECONDS):
+            return self._or_unavailable()
+        try:
+            return self._refreshed()
+        finally:
+            self._reading.release()
+
+    def _refreshed(self) -> T:
+        pause = RETRY_SECONDS if self._value is None else LEAST_SECONDS
+        if time.monotonic() - self._tried_at < pause:
+            return self._or_unavailable()
+        self._tried_at = time.monotonic()
+        try:
+            self._value = self._read()
+            self._read_at = self._tried_at
+        except ProviderUnavailable:
+            if self._value is None:
+                raise
+            logger.warning("The sign-in provider cannot be reached; what it said before is used")
+        return self._or_unavailable()
+
+    def _or_unavailable(self) -> T:
+        if self._value is None:
+            raise ProviderUnavailable("The provider could not be reached a moment ago.")
+        return self._value
+
+
+class Provider:
+    """One provider, as the settings describe it."""
+
+    def __init__(self, issuer: str, discovery_url: str, keys_url: str) -> None:
+        self.issuer = issuer
+        self._discovery_url = discovery_url or issuer.rstrip("/") + "/.well-known/openid-configuration"
+        self._keys_url = keys_url
+        self._document = Cached(self._read_document)
+        self._keys = Cached(self._read_keys)
+
+    def endpoint(self, name: str) -> str:
+        """An address from the discovery document. Raises ProviderUnavailable."""
+        address = self._document.get().get(name)
+        if not isinstance(address, str) or not is_safe(address):
+            raise ProviderUnavailable(f"The provider names no usable {name}.")
+        return address
+
+    def supported(self, name: str) -> list[Any]:
+        """A list from the discovery document, empty where it has none. Raises ProviderUnavailable."""
+        value = self._document.get().get(name)
+        return value if isinstance(value, list) else []
+
+    def keys_for(self, identifier: str | None) -> list[Key]:
+        """Keys of that name, or all where a token names none. Raises ProviderUnavailable."""
+        found = _named(self._keys.get(), identifier)
+        return found or _named(self._keys.get(again=True), identifier)
+
+    def _read_document(self) -> Json:
+        document = json_of(_good(request("GET", self._discovery_url)))
+        if document.get("issuer") != self.issuer:
+            raise ProviderUnavailable("The discovery document is of another issuer.")
+        return document
+
+    def _read_keys(self) -> list[Key]:
+        listed = json_of(_good(request("GET", self._keys_url or self.endpoint("jwks_uri")))).get("keys")
+        keys = [key for item in listed if (key := _key(item))] if isinstance(listed, list) else []
+        if not keys:
+            raise ProviderUnavailable("The provider has no key that can be used.")
+        return keys
+
+
+def _named(keys: list[Key], identifier: str | None) -> list[Key]:
+    return [key for key in keys if identifier is None or key.identifier == identifier]
+
+
+def _good(response: httpx2.Response) -> httpx2.Response:
+    if response.status_code != httpx2.codes.OK:
+        raise ProviderUnavailable(f"The provider answered with {response.status_code}.")
+    return response
+
+
+def _key(item: Any) -> Key | None:
+    """A key for signatures, or None for one that is not (or no key at all)."""
+    if not isinstance(item, dict) or item.get("use", "sig") != "sig":
+        return None
+    kind, name, algorithm = (item.get(member, "") for member in ("kty", "kid", "alg"))
+    if kind not in {"RSA", "EC", "OKP"} or not isinstance(name, str) or not isinstance(algorithm, str):
+        return None
+    public = {member: value for member, value in item.items() if member not in {"d", "p", "q", "k"}}
+    return Key(name, algorithm, kind, public)
+
+
+_providers: dict[tuple[str, str, str], Provider] = {}
+
+
+def provider() -> Provider | None:
+    """The provider of the settings, or None where there is none."""
+    if not settings.OIDC_ISSUER:
+        return None
+    names = (settings.OIDC_ISSUER, settings.OIDC_DISCOVERY_URL, settings.OIDC_JWKS_URL)
+    return _providers.setdefault(names, Provider(*names))
+
+
+def public_key(key: Key, algorithm: str) -> jwt.PyJWK:
+    """The key for that algorithm. Raises PyJWTError where it is of another kind."""
+    return jwt.PyJWK(key.key, algorithm=algorithm)

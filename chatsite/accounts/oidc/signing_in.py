@@ -1,0 +1,113 @@
+"""Signing in to the portal by the provider: the authorization code flow with PKCE, state and nonce.
+
+What belongs to one attempt stands in the session, so that an answer that somebody else began is refused.
+"""
+
+import base64
+import hashlib
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import quote_plus, urlencode, urlsplit, urlunsplit
+
+import httpx2
+from django.conf import settings
+from django.contrib.sessions.backends.base import SessionBase
+
+from .provider import Provider, ProviderUnavailable, json_of, request
+from .tokens import Claims, InvalidToken, verify
+
+IN_SESSION = "oidc_attempts"
+MOST_ATTEMPTS = 5  # at once in one session: open tabs
+ATTEMPT_SECONDS = 600
+
+
+class SignInFailed(Exception):
+    """The provider's answer does not sign anybody in; the words are for the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try: what only this browser and we know of it."""
+
+    nonce: str
+    verifier: str
+    next: str
+    begun_at: int
+
+
+def begin(source: Provider, session: SessionBase, callback: str, destination: str) -> str:
+    """The provider's address to send the browser to. Raises ProviderUnavailable."""
+    parts = urlsplit(source.endpoint("authorization_endpoint"))
+    state = secrets.token_urlsafe(32)
+    attempt = Attempt(secrets.token_urlsafe(32), secrets.token_urlsafe(48), destination, int(time.time()))
+    kept = list(_attempts(session).items())[1 - MOST_ATTEMPTS :]
+    session[IN_SESSION] = {**dict(kept), state: asdict(attempt)}
+    challenge = hashlib.sha256(attempt.verifier.encode()).digest()
+    parameters = {
+        "response_type": "code",
+        "client_id": settings.OIDC_AUDIENCE,
+        "redirect_uri": callback,
+        "scope": settings.OIDC_SCOPES,
+        "state": state,
+        "nonce": attempt.nonce,
+        "code_challenge": base64.urlsafe_b64encode(challenge).rstrip(b"=").decode(),
+        "code_challenge_method": "S256",
+    }
+    query = "&".join(filter(None, [parts.query, urlencode(parameters)]))
+    return urlunsplit(parts._replace(query=query, fragment=""))
+
+
+def finish(
+    source: Provider, session: SessionBase, callback: str, answer: dict[str, str]
+) -> tuple[Claims, str]:
+    """Who has signed in, and where they wanted to go. Raises SignInFailed or ProviderUnavailable."""
+    attempts = _attempts(session)
+    found = attempts.pop(answer.get("state", ""), None)
+    session[IN_SESSION] = attempts
+    if found is None:
+        raise SignInFailed("The state is not one of this session.")
+    attempt = Attempt(**found)
+    if time.time() - attempt.begun_at > ATTEMPT_SECONDS:
+        raise SignInFailed("The attempt is too old.")
+    if answer.get("iss", source.issuer) != source.issuer:
+        raise SignInFailed("Another provider has answered.")
+    if not answer.get("code"):
+        raise SignInFailed("The provider sent no code.")
+    token = _exchanged(source, answer["code"], attempt.verifier, callback)
+    try:
+        return verify(token, source, attempt.nonce), attempt.next
+    except InvalidToken as error:
+        raise SignInFailed(f"The ID token is refused: {error}") from error
+
+
+def _exchanged(source: Provider, code: str, verifier: str, callback: str) -> str:
+    """The ID token for the code, straight from the provider."""
+    fields = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": callback,
+        "client_id": settings.OIDC_AUDIENCE,
+        "code_verifier": verifier,
+    }
+    arguments: dict[str, Any] = {"data": fields}
+    secret: str = settings.OIDC_CLIENT_SECRET
+    methods = source.supported("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+    if secret and "client_secret_basic" in methods:
+        # Quoted first, as RFC 6749 (2.3.1) wants: either may hold a colon.
+        arguments["auth"] = httpx2.BasicAuth(quote_plus(settings.OIDC_AUDIENCE), quote_plus(secret))
+    elif secret:
+        fields["client_secret"] = secret
+    response = request("POST", source.endpoint("token_endpoint"), **arguments)
+    if response.status_code >= httpx2.codes.INTERNAL_SERVER_ERROR:
+        raise ProviderUnavailable(f"The token endpoint answered with {response.status_code}.")
+    token = json_of(response).get("id_token")
+    if response.status_code != httpx2.codes.OK or not isinstance(token, str):
+        raise SignInFailed(f"The token endpoint gave no ID token ({response.status_code}).")
+    return token
+
+
+def _attempts(session: SessionBase) -> dict[str, dict[str, Any]]:
+    found = session.get(IN_SESSION)
+    return dict(found) if isinstance(found, dict) else {}

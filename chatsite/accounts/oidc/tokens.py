@@ -1,0 +1,133 @@
+"""Is this an ID token of our provider, for us, now? Whatever is not exactly so is refused."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from django.conf import settings
+
+from .provider import Key, Provider, ProviderUnavailable, public_key
+
+__all__ = ["Claims", "InvalidToken", "ProviderUnavailable", "looks_like_token", "verify"]
+
+MOST_CHARACTERS = 16_384
+LEEWAY = 30  # seconds by which clocks may differ
+RSA_BITS = 2_048
+# By kind of key. Only asymmetric ones: with HS256 everyone who knows the public key could sign.
+ALGORITHMS = {
+    "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
+    "EC": frozenset({"ES256", "ES384", "ES512"}),
+    "OKP": frozenset({"EdDSA"}),
+}
+KNOWN_ALGORITHMS = frozenset().union(*ALGORITHMS.values())
+# Members of the header by which a token would choose its own key, or change how it is to be read.
+REFUSED_MEMBERS = frozenset({"jku", "x5u", "jwk", "x5c", "crit", "b64", "zip", "enc"})
+REQUIRED = ["exp", "iat", "iss", "sub", "aud"]
+BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, OverflowError, RecursionError)
+
+
+class InvalidToken(Exception):
+    """Not an ID token that this site accepts. The words are for the log, not for the caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a token says of a person. `groups` is empty where the token has none, or too many to name them."""
+
+    issuer: str
+    subject: str
+    expires_at: int
+    groups: frozenset[str]
+    username: str
+    first_name: str
+    last_name: str
+
+
+def looks_like_token(secret: str) -> bool:
+    """Three parts between dots, which no API key has."""
+    return secret.count(".") == 2
+
+
+def verify(token: str, provider: Provider, nonce: str | None = None) -> Claims:
+    """The claims of a good token. Raises InvalidToken, or ProviderUnavailable where no keys can be had."""
+    header = _header(token)
+    algorithm = header["alg"]
+    for key in provider.keys_for(header.get("kid")):
+        if algorithm in ALGORITHMS[key.kind] and key.algorithm in {"", algorithm}:
+            claims = _decoded(token, key, algorithm, provider.issuer)
+            if claims is not None:
+                return _checked(claims, nonce)
+    raise InvalidToken("No key of the provider has signed it.")
+
+
+def _header(token: str) -> dict[str, Any]:
+    if len(token) > MOST_CHARACTERS:
+        raise InvalidToken("It is too long.")
+    try:
+        header = jwt.get_unverified_header(token)
+    except BROKEN as error:
+        raise InvalidToken("Its header cannot be read.") from error
+    kind, algorithm, identifier = header.get("typ", "JWT"), header.get("alg"), header.get("kid")
+    if not isinstance(kind, str) or kind.upper() != "JWT":
+        raise InvalidToken("It is a token of another type.")
+    if not isinstance(algorithm, str) or algorithm not in KNOWN_ALGORITHMS:
+        raise InvalidToken("Its algorithm is not accepted.")
+    if REFUSED_MEMBERS & header.keys() or not isinstance(identifier, str | None):
+        raise InvalidToken("Its header has members that are not accepted.")
+    return header
+
+
+def _decoded(token: str, key: Key, algorithm: str, issuer: str) -> dict[str, Any] | None:
+    """The claims, or None where another key has signed. Raises InvalidToken."""
+    try:
+        public = public_key(key, algorithm)
+        if isinstance(public.key, RSAPublicKey) and public.key.key_size < RSA_BITS:
+            raise InvalidToken("The provider's key is too short.")
+        return jwt.decode(
+            token,
+            public,
+            algorithms=[algorithm],
+            audience=settings.OIDC_AUDIENCE,
+            issuer=issuer,
+            leeway=LEEWAY,
+            options={"require": REQUIRED},
+        )
+    except jwt.InvalidSignatureError:
+        return None
+    except BROKEN as error:
+        raise InvalidToken(f"It is not valid: {type(error).__name__}.") from error
+
+
+def _checked(claims: dict[str, Any], nonce: str | None) -> Claims:
+    """What PyJWT leaves to its caller. Raises InvalidToken."""
+    audience, party = claims["aud"], claims.get("azp")
+    several = isinstance(audience, list) and len(audience) > 1
+    if (party is not None or several) and party != settings.OIDC_AUDIENCE:
+        raise InvalidToken("It was issued to another client.")
+    if nonce is not None and claims.get("nonce") != nonce:
+        raise InvalidToken("It does not belong to this sign-in.")
+    subject = claims.get("oid") or claims["sub"]
+    if not isinstance(subject, str) or not subject.strip() or len(subject) > 255 or "\x00" in subject:
+        raise InvalidToken("It names nobody.")
+    return Claims(
+        issuer=claims["iss"],
+        subject=subject,
+        expires_at=int(claims["exp"]) + LEEWAY,
+        groups=_groups(claims),
+        username=_text(claims, "preferred_username"),
+        first_name=_text(claims, "given_name") or _text(claims, "name"),
+        last_name=_text(claims, "family_name") if _text(claims, "given_name") else "",
+    )
+
+
+def _groups(claims: dict[str, Any]) -> frozenset[str]:
+    """Of somebody in too many groups, providers send only where to ask for them: those are no groups."""
+    found = claims.get(settings.OIDC_GROUPS_CLAIM)
+    names = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+    return frozenset(name for name in names if isinstance(name, str) and 0 < len(name) <= 255)
+
+
+def _text(claims: dict[str, Any], name: str) -> str:
+    value = claims.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,319 @@
+"""ID tokens at the API: each that is not exactly ours is refused, and the right one brings its groups."""
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from unittest import mock
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from django.contrib.auth.models import Group
+from django.test import Client, TestCase, override_settings
+
+from chatsite.accounts.models import ApiKey, ExternalIdentity, GroupMapping, User
+from chatsite.accounts.oidc import provider as provider_module
+from chatsite.accounts.principals import Principal, still_valid
+from chatsite.accounts.tests.fake_provider import CLIENT, KEY, OTHER_KEY, FakeProvider, public_jwk, public_pem
+
+PATH = "/v1/models"
+
+
+def encoded(value):
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+class WithProvider(TestCase):
+    def setUp(self):
+        self.provider = FakeProvider()
+        self.enterContext(self.provider)
+        self.enterContext(override_settings(**self.provider.settings))
+
+    def ask(self, token):
+        return Client().get(PATH, headers={"Authorization": f"Bearer {token}"})
+
+    def assert_refused(self, token, why=""):
+        answer = self.ask(token)
+        self.assertEqual(answer.status_code, 401, why)
+        self.assertFalse(User.objects.exists(), why)
+
+    def assert_taken(self, token):
+        answer = self.ask(token)
+        self.assertEqual(answer.status_code, 200, answer.content)
+        return ExternalIdentity.objects.get().user
+
+
+class Matrix(WithProvider):
+    def test_the_right_one_is_taken_and_brings_its_groups(self):
+        staff, board = Group.objects.create(name="Staff"), Group.objects.create(name="The board")
+        GroupMapping.objects.create(issuer=self.provider.issuer, value="b-77", group=board)
+        GroupMapping.objects.create(issuer="https://other", value="Staff", group=board)
+        user = self.assert_taken(self.provider.token(groups=["Staff", "b-77", "unknown", 5, ""]))
+        self.assertEqual(set(user.groups.all()), {staff, board})
+
+    def test_claims(self):
+        now = int(time.time())
+        wrong = {
+            "issuer": {"iss": "http://127.0.0.1:1"},
+            "issuer with a slash": {"iss": self.provider.issuer + "/"},
+            "audience": {"aud": "another"},
+            "audiences": {"aud": ["another", "third"]},
+            "several audiences without a party": {"aud": [CLIENT, "another"]},
+            "foreign party": {"azp": "another"},
+            "foreign party among several": {"aud": [CLIENT, "another"], "azp": "another"},
+            "expired": {"exp": now - 60, "iat": now - 600},
+            "not yet valid": {"nbf": now + 120},
+            "issued in the future": {"iat": now + 120},
+            "expiry is not a number": {"exp": "soon"},
+            "expiry is infinite": {"exp": float("inf")},
+            "expiry is true": {"exp": True},
+            "subject is a number": {"sub": 5},
+            "subject is empty": {"sub": " "},
+            "subject is endless": {"sub": "s" * 300},
+            "subject cannot be stored": {"sub": "a\x00b"},
+            "too long": {"more": "x" * 20_000},
+        }
+        for name in ("exp", "iat", "iss", "sub", "aud"):
+            wrong[f"without {name}"] = {name: None}
+        for why, claims in wrong.items():
+            with self.subTest(why):
+                # PyJWT itself would not write some of these.
+                payload = self.provider.payload(**claims)
+                head = {"alg": "RS256", "typ": "JWT", "kid": "k1"}
+                token = jwt.api_jws.encode(json.dumps(payload).encode(), KEY, "RS256", headers=head)
+                self.assert_refused(token, why)
+
+    def test_types(self):
+        for kind in ("at+jwt", "logout+jwt", "application/at+jwt", "JOSE", "dpop+jwt", 5):
+            with self.subTest(kind):
+                head = {"alg": "RS256", "typ": kind, "kid": "k1"}
+                signed = f"{encoded(head)}.{encoded(self.provider.payload())}"
+                signature = jwt.algorithms.RSAAlgorithm(jwt.algorithms.RSAAlgorithm.SHA256).sign(
+                    signed.encode(), KEY
+                )
+                self.assert_refused(f"{signed}.{encoded(signature)}", str(kind))
+
+    def test_algorithms_that_everyone_could_sign_with(self):
+        unsigned = jwt.encode(self.provider.payload(), None, algorithm="none", headers={"kid": "k1"})
+        self.assert_refused(unsigned, "none")
+        for name in ("HS256", "hs256", "none", "None", "NONE", "RS1", "", None):
+            head = encoded({"alg": name, "typ": "JWT", "kid": "k1"})
+            signed = f"{head}.{encoded(self.provider.payload())}"
+            for secret in (public_pem(KEY), json.dumps(self.provider.keys[0]).encode()):
+                signature = hmac.new(secret, signed.encode(), hashlib.sha256).digest()
+                self.assert_refused(f"{signed}.{encoded(signature)}", str(name))
+            self.assert_refused(f"{signed}.", str(name))
+
+    def test_a_key_that_is_not_the_providers(self):
+        self.assert_refused(self.provider.token(key=OTHER_KEY), "the name of a key of theirs")
+        self.assert_refused(self.provider.token(key=OTHER_KEY, headers={"kid": "own"}), "another name")
+        self.assert_refused(self.provider.token(headers={"kid": ""}), "an empty name")
+
+    def test_headers_that_bring_a_key_along(self):
+        jwk = public_jwk(OTHER_KEY, "k1")
+        for more in (
+            {"jku": "http://127.0.0.1:1/keys"},
+            {"jku": f"{self.provider.issuer}/keys"},
+            {"x5u": "http://127.0.0.1:1/keys"},
+            {"jwk": jwk},
+            {"x5c": ["AAAA"]},
+            {"crit": ["exp"]},
+        ):
+            with self.subTest(more):
+                self.assert_refused(self.provider.token(key=OTHER_KEY, headers=more))
+                self.assert_refused(self.provider.token(headers=more), "signed well, but not to be believed")
+
+    def test_things_that_are_no_token(self):
+        deep = encoded(b"[" * 5_000)
+        for text in (
+            "..",
+            "a.b.c",
+            "€.€.€",
+            f"{deep}.{deep}.{deep}",
+            "x" * 20_000 + "..",
+            ". .",
+            "chs_a.b.c",
+        ):
+            with self.subTest(text[:20]):
+                self.assertEqual(self.ask(text.encode().decode("latin-1")).status_code, 401)
+
+    def test_a_key_that_is_too_short_or_for_another_purpose(self):
+        short = rsa.generate_private_key(public_exponent=65537, key_size=1024)
+        self.provider.keys.append(public_jwk(short, "short"))
+        self.provider.keys.append(public_jwk(OTHER_KEY, "enc") | {"use": "enc"})
+        self.provider.keys.append(public_jwk(OTHER_KEY, "ps") | {"alg": "PS256"})
+        with mock.patch("jwt.algorithms.RSAAlgorithm.check_key_length", return_value=None, create=True):
+            self.assert_refused(self.provider.token(key=short, headers={"kid": "short"}))
+        self.assert_refused(self.provider.token(key=OTHER_KEY, headers={"kid": "enc"}))
+        self.assert_refused(self.provider.token(key=OTHER_KEY, headers={"kid": "ps"}))
+
+    def test_other_asymmetric_algorithms_are_taken(self):
+        curve, edwards = ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey.generate()
+        self.provider.keys += [
+            json.loads(jwt.algorithms.ECAlgorithm.to_jwk(curve.public_key())) | {"kid": "ec"},
+            json.loads(jwt.algorithms.OKPAlgorithm.to_jwk(edwards.public_key())) | {"kid": "ed"},
+            public_jwk(OTHER_KEY, "ps", "PS256"),
+        ]
+        for key, algorithm, name in (
+            (curve, "ES256", "ec"),
+            (edwards, "EdDSA", "ed"),
+            (OTHER_KEY, "PS256", "ps"),
+        ):
+            token = self.provider.token(key=key, algorithm=algorithm, headers={"kid": name})
+            self.assertEqual(self.ask(token).status_code, 200, algorithm)
+
+    def test_clocks_may_differ_a_little(self):
+        now = int(time.time())
+        self.assert_taken(self.provider.token(exp=now - 10, iat=now + 10, nbf=now + 10))
+
+    def test_the_party_may_be_us_and_a_single_key_need_not_be_named(self):
+        self.assert_taken(self.provider.token(aud=[CLIENT, "another"], azp=CLIENT))
+        head = {"alg": "RS256"}
+        token = jwt.api_jws.encode(json.dumps(self.provider.payload()).encode(), KEY, "RS256", headers=head)
+        self.assertNotIn("kid", jwt.get_unverified_header(token))
+        self.assert_taken(token)
+
+    def test_api_keys_work_beside_tokens(self):
+        secret = ApiKey.objects.issue(User.objects.create(username="program"), "x")[1]
+        self.assertEqual(self.ask(secret).status_code, 200)
+
+    def test_without_a_provider_every_token_is_refused(self):
+        token = self.provider.token()
+        with override_settings(OIDC_ISSUER=""):
+            self.assert_refused(token)
+
+
+class People(WithProvider):
+    def test_a_person_is_their_subject_whatever_they_are_called(self):
+        existing = User.objects.create_user("ann", email="ann@example.org")
+        claims = {"preferred_username": "ann", "email": "ann@example.org", "email_verified": True}
+        user = self.assert_taken(self.provider.token(**claims))
+        self.assertNotEqual(user, existing)
+        self.assertTrue(user.username.startswith("ann-"))
+        self.assertFalse(user.has_usable_password())
+        self.assertEqual(user.email, "")
+        claims["preferred_username"] = "bob"
+        self.assertEqual(self.assert_taken(self.provider.token(**claims)), user)
+        self.assertEqual(User.objects.count(), 2)
+
+    def test_an_object_id_comes_before_the_subject(self):
+        self.ask(self.provider.token(oid="o-1", sub="pairwise-1"))
+        self.ask(self.provider.token(oid="o-1", sub="pairwise-2"))
+        self.assertEqual(ExternalIdentity.objects.get().subject, "o-1")
+
+    def test_names_are_made_safe(self):
+        user = self.assert_taken(
+            self.provider.token(
+                preferred_username="<b>Ann O'Neil</b>\n", given_name="Ann\u202e", family_name="O'Neil"
+            )
+        )
+        self.assertEqual(user.username, "b-Ann-O-Neil-b")
+        self.assertEqual(user.get_full_name(), "Ann O'Neil")
+
+    def test_a_disabled_account_is_refused(self):
+        user = self.assert_taken(self.provider.token())
+        User.objects.filter(pk=user.pk).update(is_active=False)
+        self.assertEqual(self.ask(self.provider.token()).status_code, 401)
+
+    def test_memberships_by_token_go_with_the_claim_and_those_by_hand_stay(self):
+        groups = [Group.objects.create(name=name) for name in ("A", "B", "C")]
+        user = self.assert_taken(self.provider.token(groups=["A", "B"]))
+        user.groups.add(groups[2])
+        self.ask(self.provider.token(groups=["B", "C"]))
+        self.assertEqual(set(user.groups.all()), {groups[1], groups[2]})
+        self.ask(self.provider.token())
+        self.assertEqual(set(user.groups.all()), {groups[2]})
+
+    def test_too_many_groups_to_name_are_no_groups(self):
+        Group.objects.create(name="A")
+        user = self.assert_taken(self.provider.token(groups=["A"]))
+        self.assertTrue(user.groups.exists())
+        overage = {"_claim_names": {"groups": "src1"}, "_claim_sources": {"src1": {"endpoint": "http://x"}}}
+        self.ask(self.provider.token(**overage))
+        self.assertFalse(user.groups.exists())
+
+    def test_groups_come_from_the_claim_of_the_settings(self):
+        group = Group.objects.create(name="A")
+        with override_settings(OIDC_GROUPS_CLAIM="roles"):
+            user = self.assert_taken(self.provider.token(roles="A", groups=["B"]))
+        self.assertEqual(list(user.groups.all()), [group])
+
+    def test_a_stream_ends_with_its_token(self):
+        user = User.objects.create(username="ann")
+        self.assertTrue(still_valid(Principal(user.pk, "token", str(int(time.time()) + 5))))
+        self.assertFalse(still_valid(Principal(user.pk, "token", str(int(time.time()) - 1))))
+        User.objects.update(is_active=False)
+        self.assertFalse(still_valid(Principal(user.pk, "token", str(int(time.time()) + 5))))
+
+
+class Fetching(WithProvider):
+    def test_discovery_and_keys_are_read_once(self):
+        for _ in range(5):
+            self.ask(self.provider.token())
+        self.assertEqual(self.provider.count("/keys"), 1)
+        self.assertEqual(self.provider.count("/.well-known/openid-configuration"), 1)
+
+    def test_an_unknown_key_is_looked_for_once_in_thirty_seconds(self):
+        clock = mock.patch.object(provider_module.time, "monotonic", return_value=1_000.0)
+        with clock as now:
+            self.ask(self.provider.token())
+            self.provider.keys.append(public_jwk(OTHER_KEY, "k2"))
+            new = self.provider.token(key=OTHER_KEY, headers={"kid": "k2"})
+            now.return_value += 10
+            for _ in range(5):
+                self.assertEqual(self.ask(new).status_code, 401)
+            self.assertEqual(self.provider.count("/keys"), 1)
+            now.return_value += 21
+            self.assertEqual(self.ask(new).status_code, 200)
+            self.assertEqual(self.provider.count("/keys"), 2)
+            for _ in range(5):
+                self.ask(self.provider.token(headers={"kid": "nobody"}))
+            self.assertEqual(self.provider.count("/keys"), 2)
+
+    def test_a_provider_that_is_away_is_told_of_with_503(self):
+        self.provider.status = 500
+        answer = self.ask(self.provider.token())
+        self.assertEqual(answer.status_code, 503)
+        self.assertNotIn("127.0.0.1", answer.content.decode())
+
+    def test_keys_that_are_known_stay_good_while_it_is_away(self):
+        with mock.patch.object(provider_module.time, "monotonic", return_value=1_000.0) as now:
+            self.ask(self.provider.token())
+            self.provider.status = 500
+            now.return_value += 2 * provider_module.KEPT_SECONDS
+            self.assertEqual(self.ask(self.provider.token()).status_code, 200)
+
+    def test_redirects_are_not_followed_and_strange_answers_are_no_keys(self):
+        for discovery in (
+            {"issuer": "https://other.example"},
+            {"jwks_uri": "http://keys.example/"},
+            {"jwks_uri": 5},
+            {"jwks_uri": "file:///etc/passwd"},
+        ):
+            with self.subTest(discovery), mock.patch.dict(provider_module._providers, clear=True):
+                self.provider.discovery = discovery
+                self.assertEqual(self.ask(self.provider.token()).status_code, 503)
+        self.provider.discovery = {}
+        for keys in ([], "x", [5, {"kty": "oct", "k": "AAAA", "kid": "k1"}]):
+            with self.subTest(keys), mock.patch.dict(provider_module._providers, clear=True):
+                self.provider.keys = keys
+                self.assertEqual(self.ask(self.provider.token()).status_code, 503)
+        self.provider.status = 302
+        with mock.patch.dict(provider_module._providers, clear=True):
+            self.assertEqual(self.ask(self.provider.token()).status_code, 503)
+
+    def test_only_https_or_this_machine_is_safe(self):
+        for url in ("https://a.example/x", "http://127.0.0.1:5", "http://localhost/x", "http://[::1]:80/"):
+            self.assertTrue(provider_module.is_safe(url), url)
+        for url in (
+            "http://a.example",
+            "ftp://127.0.0.1",
+            "http://127.0.0.1.example/",
+            "//x",
+            "",
+            "http://[",
+            "https://",
+        ):
+            self.assertFalse(provider_module.is_safe(url), url)

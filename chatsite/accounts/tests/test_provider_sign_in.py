@@ -1,0 +1,152 @@
+"""Signing in to the portal by the provider: the whole way, and each way in which it must not succeed."""
+
+from unittest import mock
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from django.contrib.auth.models import Group
+from django.test import Client, TestCase, override_settings
+
+from chatsite.accounts.models import ExternalIdentity, User
+from chatsite.accounts.oidc import signing_in
+from chatsite.accounts.tests.fake_provider import OTHER_KEY, FakeProvider, flat
+
+START, CALLBACK = "/accounts/provider/", "/accounts/provider/callback/"
+
+
+class SigningIn(TestCase):
+    def setUp(self):
+        self.provider = FakeProvider()
+        self.enterContext(self.provider)
+        self.enterContext(override_settings(**self.provider.settings))
+        self.client = Client()
+
+    def begin(self, **fields):
+        """What the provider is asked."""
+        answer = self.client.get(START, fields)
+        self.assertEqual(answer.status_code, 302)
+        self.assertTrue(
+            answer["Location"].startswith(f"{self.provider.issuer}/authorize?"), answer["Location"]
+        )
+        return answer["Location"]
+
+    def back(self, address):
+        """The provider's own answer to the browser: the path to open here."""
+        with httpx2.Client(trust_env=False) as browser:
+            location = browser.get(address).headers["Location"]
+        self.assertTrue(location.startswith(f"http://testserver{CALLBACK}?"))
+        return location.removeprefix("http://testserver")
+
+    def refused(self, path, client=None):
+        client = client or self.client
+        answer = client.get(path, follow=True)
+        self.assertEqual(answer.redirect_chain[-1][0], "/accounts/sign-in/")
+        self.assertNotIn("_auth_user_id", client.session)
+        self.assertFalse(User.objects.exists())
+        return answer.content.decode()
+
+    def test_the_whole_way(self):
+        group = Group.objects.create(name="Staff")
+        self.provider.claims = {"preferred_username": "ann", "groups": ["Staff"]}
+        self.assertContains(
+            self.client.get("/accounts/sign-in/?next=/documents/"), "Sign in with Example Works"
+        )
+        answer = self.client.get(self.back(self.begin(next="/documents/")))
+        self.assertRedirects(answer, "/documents/")
+        user = ExternalIdentity.objects.get().user
+        self.assertEqual((user.username, list(user.groups.all())), ("ann", [group]))
+        self.assertEqual(self.client.session["_auth_user_id"], str(user.pk))
+        self.client.logout()
+        self.client.get(self.back(self.begin()))
+        self.assertEqual(User.objects.get(), user)
+
+    def test_it_asks_with_state_nonce_and_a_hashed_verifier(self):
+        asked = flat(urlsplit(self.begin()).query)
+        self.assertEqual((asked["tenant"], asked["response_type"]), ("1", "code"))
+        self.assertEqual((asked["code_challenge_method"], asked["scope"]), ("S256", "openid profile"))
+        again = flat(urlsplit(self.begin()).query)
+        for name in ("state", "nonce", "code_challenge"):
+            self.assertGreaterEqual(len(asked[name]), 43)
+            self.assertNotEqual(asked[name], again[name])
+
+    def test_the_same_account_as_by_token(self):
+        self.client.get("/v1/models", headers={"Authorization": f"Bearer {self.provider.token()}"})
+        self.client.get(self.back(self.begin()))
+        self.assertEqual(User.objects.count(), 1)
+        self.assertIn("_auth_user_id", self.client.session)
+
+    def test_a_state_of_another_browser_or_used_twice_or_old(self):
+        path = self.back(self.begin())
+        self.refused(path, Client())
+        other = Client()
+        other.get(START)
+        self.refused(path, other)
+        with mock.patch.object(signing_in, "ATTEMPT_SECONDS", -1):
+            self.refused(path)
+        self.refused(path)  # gone with the first try
+
+    def test_a_code_without_its_verifier(self):
+        path = self.back(self.begin())
+        session = self.client.session
+        for attempt in (attempts := session[signing_in.IN_SESSION]).values():
+            attempt["verifier"] = "x" * 64
+        session[signing_in.IN_SESSION] = attempts
+        session.save()
+        self.refused(path)
+
+    def test_a_wrong_nonce_and_every_fault_of_the_token(self):
+        for claims in (
+            {"nonce": "another"},
+            {"nonce": None},
+            {"aud": "another"},
+            {"iss": "http://127.0.0.1:1"},
+            {"exp": 5},
+            {"key": OTHER_KEY},
+        ):
+            with self.subTest(claims):
+                self.provider.claims = claims
+                self.refused(self.back(self.begin()))
+
+    def test_errors_of_the_provider_and_answers_of_another(self):
+        state = parse_qs(urlsplit(self.begin()).query)["state"][0]
+        shown = self.refused(f"{CALLBACK}?state={state}&error=access_denied&error_description=<b>x</b>")
+        self.assertIn("Example Works did not sign you in", shown)
+        self.assertNotIn("<b>x", shown)
+        path = self.back(self.begin())
+        self.refused(path.replace("iss=http", "iss=ftp"))
+        self.refused(CALLBACK)
+        self.refused(f"{CALLBACK}?state=%00&code=%00")
+
+    def test_a_provider_that_is_away(self):
+        self.provider.status = 500
+        self.assertIn("cannot be reached", self.refused(START))
+
+    def test_a_provider_that_goes_away_on_the_way_back(self):
+        path = self.back(self.begin())
+        self.provider.status = 503
+        self.assertIn("cannot be reached", self.refused(path))
+
+    def test_a_disabled_account(self):
+        self.client.get(self.back(self.begin()))
+        self.client.logout()
+        User.objects.update(is_active=False)
+        answer = self.client.get(self.back(self.begin()), follow=True)
+        self.assertContains(answer, "Your account here is switched off")
+        self.assertNotIn("_auth_user_id", self.client.session)
+
+    def test_it_leads_to_no_other_site(self):
+        for wanted in ("https://evil.example/", "//evil.example", "javascript:alert(1)", "\\\\evil.example"):
+            self.client.logout()
+            answer = self.client.get(self.back(self.begin(next=wanted)))
+            self.assertEqual(answer["Location"], "/")
+
+    def test_many_attempts_do_not_fill_the_session(self):
+        for _ in range(12):
+            self.begin()
+        self.assertEqual(len(self.client.session[signing_in.IN_SESSION]), signing_in.MOST_ATTEMPTS)
+
+    def test_nothing_of_it_is_there_without_a_provider(self):
+        with override_settings(OIDC_ISSUER=""):
+            self.assertEqual(self.client.get(START).status_code, 404)
+            self.assertEqual(self.client.get(CALLBACK).status_code, 404)
+            self.assertNotContains(self.client.get("/accounts/sign-in/"), "Example Works")

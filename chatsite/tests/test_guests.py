@@ -1,0 +1,178 @@
+"""Guests: who comes without an account, what they see, and how they go."""
+
+import json
+from datetime import timedelta
+
+from django.contrib.auth.models import Group
+from django.test import AsyncClient, Client, TransactionTestCase, override_settings
+from django.utils import timezone
+
+from chat.models import Run
+from chatsite.accounts import guests
+from chatsite.accounts.models import User
+from chatsite.accounts.principals import Principal, still_valid
+from history.models import Conversation
+from ingestion import retrieval
+from ingestion.acl import Audience, set_audience, why_readable
+from ingestion.models import Document
+from ingestion.tests.factories import make_document, make_user
+
+QUESTION = "How many days of leave may employees carry over?"
+JSON = {"content_type": "application/json"}
+
+
+def asked(question=QUESTION):
+    return json.dumps({"messages": [{"role": "user", "content": question}]})
+
+
+class WithGuests(TransactionTestCase):
+    def setUp(self):
+        self.open = make_document("open.md", title="Leave guide")
+        set_audience(self.open, Audience(guests=True))
+        self.internal = make_document(
+            "internal.md", ("Employees may carry over nine days of leave in secret.",), everyone=True
+        )
+
+
+@override_settings(LOGIN_REQUIRED=False)
+class GuestsAreServed(WithGuests):
+    def enter(self):
+        client = Client()
+        client.get("/")
+        return client, User.objects.filter(guest_until__isnull=False).latest("pk")
+
+    def test_the_first_page_makes_a_guest_and_the_next_ones_keep_them(self):
+        client, guest = self.enter()
+        self.assertEqual(client.get("/documents/").status_code, 200)
+        self.assertEqual(User.objects.filter(guest_until__isnull=False).get(), guest)
+        self.assertFalse(guest.has_usable_password())
+
+    def test_a_guest_sees_only_what_is_marked_for_guests(self):
+        client, guest = self.enter()
+        principal = Principal(guest.pk, "guest", client.session.session_key)
+        self.assertEqual(list(Document.objects.visible_to(principal)), [self.open])
+        found = retrieval.search(principal, QUESTION, top=20)
+        self.assertEqual({passage.document_id for passage in found.passages}, {self.open.pk})
+        self.assertEqual(retrieval.count_readable(principal), 1)
+        self.assertIsNone(retrieval.resolve(principal, "internal.md"))
+        listed = client.get("/documents/").content.decode()
+        self.assertIn("open.md", listed)
+        self.assertNotIn("internal.md", listed)
+        self.assertEqual(client.get(f"/documents/{self.internal.public_id}/").status_code, 404)
+        self.assertEqual(client.get(f"/documents/{self.open.public_id}/").status_code, 200)
+        self.assertEqual(client.get("/content/internal.md").status_code, 404)
+
+    def test_who_signs_in_sees_what_is_for_guests_too(self):
+        principal = Principal(make_user().pk, "command")
+        self.assertEqual(set(Document.objects.visible_to(principal)), {self.open, self.internal})
+        self.assertEqual(retrieval.count_readable(principal), 2)
+        self.assertEqual(
+            why_readable(principal, self.open), ["Everyone may read it, also without signing in."]
+        )
+
+    def test_membership_of_a_group_is_still_needed_for_what_is_for_the_group(self):
+        document = make_document("hr.md", groups=(Group.objects.create(name="HR"),))
+        client, guest = self.enter()
+        principal = Principal(guest.pk, "guest", client.session.session_key)
+        self.assertNotIn(document, Document.objects.visible_to(principal))
+
+    def test_pages_for_accounts_lead_guests_to_sign_in(self):
+        client, _ = self.enter()
+        for path in ("/settings/", "/settings/keys/", "/documents/add/", "/help/"):
+            answer = client.get(path)
+            self.assertEqual(
+                (answer.status_code, answer["Location"].split("?")[0]), (302, "/accounts/sign-in/")
+            )
+        self.assertEqual(client.get("/admin/").status_code, 302)
+        self.assertContains(client.get("/accounts/sign-in/"), "Password")
+
+    def test_a_guest_asks_through_the_api_and_is_answered_from_documents_for_guests(self):
+        answer = Client().post("/chat", asked(), **JSON)
+        self.assertEqual(answer.status_code, 200, answer.content)
+        self.assertIn("five days", answer.json()["message"]["content"])
+        self.assertNotIn("nine days", answer.content.decode())
+
+    def test_the_second_request_of_a_guest_needs_the_csrf_token_like_any_with_a_cookie(self):
+        client = Client(enforce_csrf_checks=True)
+        self.assertEqual(client.post("/chat", asked(), **JSON).status_code, 200)
+        self.assertEqual(client.post("/chat", asked(), **JSON).status_code, 403)
+        token = client.cookies["csrftoken"].value
+        again = client.post("/chat", asked(), headers={"X-CSRFToken": token}, **JSON)
+        self.assertEqual(again.status_code, 200)
+        self.assertEqual(User.objects.filter(guest_until__isnull=False).count(), 1)
+
+    def test_a_wrong_key_is_refused_and_never_taken_for_a_guest(self):
+        answer = Client().post("/chat", asked(), headers={"Authorization": "Bearer chs_wrong"}, **JSON)
+        self.assertEqual(answer.status_code, 401)
+        self.assertFalse(User.objects.filter(guest_until__isnull=False).exists())
+
+    def test_two_guests_do_not_see_each_others_conversations(self):
+        one, first = self.enter()
+        two, second = self.enter()
+        self.assertNotEqual(first, second)
+        conversation = Conversation.objects.create(owner=first, title="Leave")
+        self.assertEqual(one.get(f"/c/{conversation.pk}/").status_code, 200)
+        self.assertEqual(two.get(f"/c/{conversation.pk}/").status_code, 404)
+        self.assertNotContains(two.get("/chat-history"), str(conversation.pk))
+
+    def test_a_guest_goes_with_all_conversations_when_the_time_is_over(self):
+        client, guest = self.enter()
+        Conversation.objects.create(owner=guest, title="x")
+        principal = Principal(guest.pk, "guest", client.session.session_key)
+        self.assertTrue(still_valid(principal))
+        self.assertEqual(guests.purge(), 0)
+        User.objects.filter(pk=guest.pk).update(guest_until=timezone.now() - timedelta(seconds=1))
+        self.assertEqual(guests.purge(), 1)
+        self.assertFalse(still_valid(principal))
+        self.assertFalse(Conversation.objects.exists())
+        self.assertFalse(User.objects.filter(pk=guest.pk).exists())
+
+    def test_who_signs_in_is_a_guest_no_longer(self):
+        client, _ = self.enter()
+        user = User.objects.create_user("ann", password="correct horse")
+        answer = client.post("/accounts/sign-in/", {"username": "ann", "password": "correct horse"})
+        self.assertEqual(answer.status_code, 302)
+        self.assertEqual(client.session["_auth_user_id"], str(user.pk))
+
+    def test_when_accounts_are_required_again_guests_are_out_at_once(self):
+        client, guest = self.enter()
+        principal = Principal(guest.pk, "guest", client.session.session_key)
+        with override_settings(LOGIN_REQUIRED=True):
+            self.assertEqual(client.get("/").status_code, 302)
+            self.assertEqual(client.post("/chat", asked(), **JSON).status_code, 401)
+            self.assertFalse(still_valid(principal))
+
+    async def test_guests_are_made_off_the_event_loop(self):
+        answer = await AsyncClient().get("/")
+        self.assertEqual(answer.status_code, 200)
+
+
+class AccountsAreRequired(WithGuests):
+    def test_nobody_becomes_a_guest(self):
+        self.assertEqual(Client().get("/").status_code, 302)
+        self.assertEqual(Client().post("/chat", asked(), **JSON).status_code, 401)
+        self.assertEqual(Client().get("/chat-history").status_code, 401)
+        self.assertFalse(User.objects.filter(guest_until__isnull=False).exists())
+        self.assertFalse(Run.objects.exists())
+
+    def test_a_document_is_not_marked_for_guests_where_there_are_none(self):
+        client = Client()
+        client.force_login(make_user("ann"))
+        owned = make_document("mine.md", owner=User.objects.get(username="ann"))
+        answer = client.post(f"/documents/{owned.public_id}/rights/", {"who": "guests", "confirmed": "yes"})
+        self.assertEqual(answer.status_code, 422)
+
+
+@override_settings(LOGIN_REQUIRED=False)
+class MarkingForGuests(WithGuests):
+    def test_it_asks_first_and_says_who_will_read_it(self):
+        user = make_user("ann")
+        client = Client()
+        client.force_login(user)
+        owned = make_document("mine.md", owner=user, everyone=True)
+        path = f"/documents/{owned.public_id}/rights/"
+        self.assertContains(client.post(path, {"who": "guests"}), "also without an account")
+        client.post(path, {"who": "guests", "confirmed": "yes"})
+        owned.refresh_from_db()
+        self.assertTrue(owned.access_list.entries.filter(guests=True).exists())
+        self.assertContains(client.get("/documents/"), "Everyone, also guests")

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from chat.llm import ModelError
 from chat.llm.scripted import ScriptedModel
+from chat.models import Agent
 from chat.tests.golden_exchange import WORDS, GoldenTestCase, golden
 from history.models import Conversation
 
@@ -86,6 +87,37 @@ class ChatUiTests(GoldenTestCase):
         answer = await self.post("/api/chat", QUESTION | {"conversationId": str(conversation.pk)})
         self.assertEqual(answer.json()["conversationId"], str(conversation.pk))
         self.assertEqual(await conversation.messages.acount(), 2)
+
+
+class TeamTests(GoldenTestCase):
+    def setUp(self):
+        super().setUp()
+        Agent.objects.all().delete()
+        for place, name in enumerate(("Research", "Code")):
+            Agent.objects.create(name=name, instructions=f"You are {name}.", order=place)
+
+    async def test_the_documents_array_of_messages_is_answered_whole(self):
+        answer = (await self.post("/api/multi-agent-chat", QUESTION)).json()
+        for example, message in zip(golden("chat_ui")["team"], answer, strict=True):
+            example["sources"] = golden("chat_ui")["team"][0]["sources"]
+            self.like(example, message)
+            self.assertEqual((message["agentName"], message["status"]), (example["agentName"], "completed"))
+
+    async def test_streamed_each_agent_has_its_own_message_and_the_whole_text_so_far(self):
+        events = [json.loads(text) for text in await self.events("/api/multi-agent-chat/stream", QUESTION)]
+        for event in events:
+            self.like(golden("chat_ui")["team"][0] | {"sources": []}, event)
+        names = list(dict.fromkeys((event["messageId"], event["agentName"]) for event in events))
+        self.assertEqual([name for _, name in names], ["Research", "Code"])
+        completed = [event["agentName"] for event in events if event["status"] == "completed"]
+        self.assertEqual(completed, ["Research", "Code"])
+
+    async def test_the_minimal_format_names_each_author(self):
+        whole = (await self.post("/api/minimal/multi-agent-chat", QUESTION)).json()
+        events = await self.events("/api/minimal/multi-agent-chat/stream", QUESTION)
+        for messages in (whole, [json.loads(text) for text in events]):
+            self.assertEqual([message["AuthorName"] for message in messages], ["Research", "Code"])
+            self.assertEqual(len({message["Metadata"]["Id"] for message in messages}), 2)
 
 
 class MinimalTests(GoldenTestCase):

@@ -1,0 +1,79 @@
+"""OpenAI's chat completions: the shapes that its reference shows, whole and streamed."""
+
+import json
+
+from chat.llm import ModelError
+from chat.llm.scripted import ScriptedModel
+from chat.tests.golden_exchange import WORDS, GoldenTestCase
+from history.models import Conversation
+
+PATH = "/v1/chat/completions"
+ASKED = {"model": "any", "messages": [{"role": "user", "content": "What is included in the Northwind plan?"}]}
+ENVELOPE = {"id": "x", "created": 1, "model": "x", "system_fingerprint": None}
+SOURCE = {"sourcepage": "x", "title": "x", "content": "x", "score": 0.5}
+WHOLE = ENVELOPE | {
+    "object": "chat.completion",
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "x", "refusal": None},
+            "finish_reason": "stop",
+            "logprobs": None,
+        }
+    ],
+    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    "sources": [SOURCE],
+}
+
+
+def chunk(delta, finish_reason=None):
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}
+    return ENVELOPE | {"object": "chat.completion.chunk", "choices": [choice]}
+
+
+class OpenAITests(GoldenTestCase):
+    async def test_a_whole_answer_has_the_shape_of_a_completion(self):
+        answer = (await self.post(PATH, ASKED)).json()
+        self.like(WHOLE, answer)
+        self.assertEqual(answer["choices"][0]["message"]["content"], "".join(WORDS))
+
+    async def test_a_stream_goes_from_the_role_to_the_end_mark(self):
+        *events, last = await self.events(PATH, ASKED | {"stream": True})
+        self.assertEqual(last, "[DONE]")
+        first, *middle, end = [json.loads(text) for text in events]
+        self.like(chunk({"role": "assistant", "content": ""}), first)
+        for event in middle:
+            self.like(chunk({"content": "x"}), event)
+        self.like(chunk({}, "stop") | {"sources": [SOURCE]}, end)
+        self.assertEqual("".join(event["choices"][0]["delta"]["content"] for event in middle), "".join(WORDS))
+        self.assertEqual(len({event["id"] for event in (first, *middle, end)}), 1)
+
+    async def test_usage_comes_in_a_last_chunk_for_those_who_ask(self):
+        body = ASKED | {"stream": True, "stream_options": {"include_usage": True}}
+        *_, counted, last = await self.events(PATH, body)
+        self.assertEqual(last, "[DONE]")
+        self.like(chunk({}) | {"choices": [], "usage": WHOLE["usage"]}, json.loads(counted))
+
+    async def test_a_failure_in_the_stream_is_an_error_event(self):
+        model = ScriptedModel(words=["Half"], error=ModelError("upstream_unavailable"))
+        with self.assertLogs(level="WARNING"):
+            *_, last = await self.events(PATH, ASKED | {"stream": True}, model=model)
+        error = json.loads(last)["error"]
+        self.assertEqual((error["type"], error["code"]), ("server_error", "upstream_unavailable"))
+        self.assertEqual(set(error), {"message", "type", "param", "code"})
+
+    async def test_nothing_of_it_is_listed(self):
+        await self.post(PATH, ASKED)
+        self.assertFalse(await Conversation.objects.filter(listed=True).aexists())
+
+    async def test_the_models_are_a_list(self):
+        response = await self.async_client.get(
+            "/v1/models", headers={"Authorization": f"Bearer {self.secret}"}
+        )
+        model = {"id": "x", "object": "model", "created": 1, "owned_by": "x"}
+        self.like({"object": "list", "data": [model]}, response.json())
+
+    async def test_a_stranger_lists_no_models(self):
+        response = await self.async_client.get("/v1/models", headers={"Authorization": "Bearer wrong"})
+        self.assertEqual(response.status_code, 401)
+        self.assertEqual(response.json()["error"]["type"], "authentication_error")

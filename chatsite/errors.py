@@ -1,7 +1,9 @@
 """A refused or failed request gets a page in a browser, JSON in a program, never a traceback."""
 
+import sys
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 
@@ -15,6 +17,7 @@ WORDS = {
     403: "This is not allowed.",
     404: "There is nothing here.",
     500: "The site could not answer. The error has been logged.",
+    503: "The site cannot reach its database at the moment. Try again in a few seconds.",
 }
 CSRF = "The page was open for too long, or cookies are off. Go back, reload the page, and try again."
 
@@ -32,7 +35,12 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return _response(request, 500)
+    """A database that is away, or has too much to do, is no fault of the site: the caller may try again."""
+    if not isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+        return _response(request, 500)
+    response = _response(request, 503)
+    response.headers["Retry-After"] = "2"
+    return response
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -3,7 +3,8 @@
 from unittest import mock
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
-from django.test import Client, TestCase, override_settings
+from django.db import OperationalError
+from django.test import AsyncClient, Client, TestCase, override_settings
 from django.urls import include, path
 
 from chatsite import errors, urls
@@ -13,6 +14,10 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 def fail(request):
     raise RuntimeError("a secret detail")
+
+
+def starve(request):
+    raise OperationalError("the address of a secret server")
 
 
 def forbid(request):
@@ -25,6 +30,10 @@ def suspect(request):
 
 urlpatterns = [
     path("fail", fail),
+    path("starve", starve),
+    path("chat/starve", starve),
+    path("api/starve", starve),
+    path("v1/starve", starve),
     path("forbid", forbid),
     path("suspect", suspect),
     path("api/fail", fail),
@@ -64,6 +73,24 @@ class Errors(TestCase):
     def test_addresses_for_programs_answer_in_json_unless_html_is_asked_for(self):
         self.assertEqual(self.get("/chat/nothing", "*/*").json(), {"error": errors.WORDS[404]})
         self.assertIn("<h1>", self.get("/api/nothing", BROWSER).text)
+
+    def test_without_the_database_one_is_asked_to_come_again(self):
+        for address, accept in (
+            ("/starve", BROWSER),
+            ("/chat/starve", "*/*"),
+            ("/api/starve", "*/*"),
+            ("/v1/starve", "*/*"),
+        ):
+            answer = self.get(address, accept)
+            self.assertEqual((answer.status_code, answer["Retry-After"]), (503, "2"))
+            self.assertIn(errors.WORDS[503], answer.text)
+            self.assertNotIn("secret", answer.text)
+
+    async def test_also_on_the_event_loop(self):
+        client = AsyncClient(raise_request_exception=False)
+        with self.assertLogs("django"):
+            answer = await client.get("/chat/starve")
+        self.assertEqual(answer.status_code, 503)
 
     def test_each_protocol_has_its_own_form(self):
         self.assertEqual(

@@ -45,10 +45,13 @@ function speak() {
 }
 
 // ---- Banner, toast, dialogs, menu. ------------------------------------------------------------------------------
-function tell(text) {
+function tell(text, signIn = false) {
   if (!banner) return;
+  const link = $('a', banner);
   banner.hidden = !text;
   $('span', banner).textContent = text ?? '';
+  link.hidden = !signIn;
+  link.href = '/accounts/sign-in/?next=' + encodeURIComponent(location.pathname);
 }
 function keepFor(toast, milliseconds) {
   let timer;
@@ -220,7 +223,7 @@ function composer() {
       const answer = await fetch(form.action, { method: 'POST', body, headers: { Accept: 'application/json' }, redirect: 'manual' });
       const told = answer.headers.get('Content-Type')?.startsWith('application/json') ? await answer.json() : {};
       if (told.url) { state.accepted(text); store.set('asked', 'yes'); location.assign(told.url); return; }
-      if (answer.type === 'opaqueredirect') { tell('You were signed out. Sign in to go on; what you typed is kept.'); return; }
+      if (answer.type === 'opaqueredirect') { tell('You were signed out. Sign in to go on; what you typed is kept.', true); return; }
       if (told.message) state.refused(told.message); else state.lost();
     } catch { state.lost(); } finally { state.busy(false); }
   }

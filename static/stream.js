@@ -199,7 +199,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     ended = true; asking = null;
     state.busy(false);
     clearTimeout(late);
-    tell('You were signed out. Sign in to go on; what you typed is kept.');
+    tell('You were signed out. Sign in to go on; what you typed is kept.', true);
   }
   // Without a socket (a proxy that allows none) the page itself is asked every two seconds.
   async function poll() {
@@ -223,7 +223,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
 
   return {
     ask(words) {
-      if (ended) return tell('You were signed out. Sign in to go on; what you typed is kept.');
+      if (ended) return tell('You were signed out. Sign in to go on; what you typed is kept.', true);
       if (run || asking) return undefined;
       asking = { key: state.keyOf(words), text: words };
       state.busy(true);

@@ -126,6 +126,29 @@ def test_a_question_of_another_tab_is_shown_and_what_was_typed_here_is_kept(brow
         assert two.run("document.querySelector('#question').value") == "And sick leave?"
 
 
+def test_who_is_signed_out_elsewhere_finds_the_way_back_and_what_was_typed(browser, slow_site):
+    with signed_in(browser, slow_site, "employee") as page:
+        page.go("/")
+        ask(page, QUESTION)
+        wait_for_state(page, "complete")
+        conversation = page.run("location.pathname")
+        page.run(
+            "fetch('/accounts/sign-out/', {method: 'POST', redirect: 'manual', body: new URLSearchParams("
+            "{csrfmiddlewaretoken: document.querySelector('[name=csrfmiddlewaretoken]').value})})"
+            ".then(() => true)"
+        )
+        page.type("#question", "And sick leave?")
+        page.press("Enter")
+        page.click("#banner a")
+        page.type("input[name=username]", "employee")
+        page.type("input[name=password]", slow_site.passwords["employee"])
+        page.press("Enter")
+        page.wait_until(
+            f"location.pathname === '{conversation}' && document.querySelector('#question')?.value"
+        )
+        assert page.run("document.querySelector('#question').value") == "And sick leave?"
+
+
 def test_the_focus_stays_in_the_question_box_after_a_first_question(browser, slow_site):
     with signed_in(browser, slow_site, "employee") as page:
         page.go("/")

@@ -34,7 +34,8 @@ class MessageInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
 
     model = Message
     fields = readonly_fields = (
-        "position", "role", "content", "state", "error_code", "request_id", "created_at",
+        "position", "role", "agent_name", "imported", "content", "state", "error_code", "request_id",
+        "created_at",
     )  # fmt: skip
     extra = 0
 

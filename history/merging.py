@@ -5,7 +5,7 @@ that nobody reads as the site's answer what the site did not say. Messages that 
 replaced by the next request that names them; what is not named stays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,7 @@ from django.utils import timezone
 from chatsite.accounts.principals import Principal
 
 from . import recording
+from .citing import without
 from .incoming import Incoming
 from .indexing import search_vector
 from .listing import shortened
@@ -24,6 +25,10 @@ from .models import Conversation, Message, Source
 MOST_KEPT = 5_000  # messages of one conversation
 TITLE = 60  # characters, where the first question is the title
 SAID = ("role", "content", "state", "error_code", "agent_name", "content_type", "created_at")
+TAKEN = (
+    "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "followups",
+    "thoughts", "usage", "searched_count", "created_at", "finished_at",
+)  # fmt: skip
 KEPT = ("id", "conversation_id", "position", "client_id", "imported", "finished_at", *SAID)
 
 
@@ -49,8 +54,11 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
     Message.objects.bulk_update(changed, [*SAID, "search"])
     first = stored[-1].position + 1 if stored else 0
     added = [_new(conversation, first + number, item) for number, item in enumerate(new)]
+    answers = _answers(principal, added)
+    for row in added:
+        row.search = search_vector(conversation.owner_id, without(row.content, row.citations))
     Message.objects.bulk_create(added)
-    _take_answers(principal, added)
+    _take_sources(answers)
     if changed or added:
         _date(conversation, [*stored, *added])
 
@@ -120,17 +128,16 @@ def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
         content_type=item.content_type or ("text" if item.role == Message.Role.USER else "markdown"),
         client_id=item.key,
         imported=True,
-        search=search_vector(conversation.owner_id, item.content),
         created_at=item.created_at or now.replace(microsecond=now.microsecond // 1_000 * 1_000),
     )
 
 
-def _take_answers(principal: Principal, added: Sequence[Message]) -> None:
-    """Answers that the site gave without keeping the conversation bring their sources along.
+def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message]:
+    """New messages that are answers of the site, given without keeping the conversation; by their old ids.
 
     Only where nothing of the text was changed, and only for who was answered.
     """
-    named = {key: row for row in added if row.client_id and (key := _uuid(row.client_id))}
+    named = {key: row for row in new if (key := _uuid(row.client_id or ""))}
     originals = Message.objects.filter(
         pk__in=named,
         role=Message.Role.ASSISTANT,
@@ -138,24 +145,22 @@ def _take_answers(principal: Principal, added: Sequence[Message]) -> None:
         conversation__owner_id=principal.user_id,
         conversation__listed=False,
         conversation__deleted_at=None,
-    )
-    taken = {row.pk: named[row.pk] for row in originals if row.content == named[row.pk].content}
+    ).exclude(state__in=Message.UNFINISHED)
+    taken = {}
     for original in originals:
-        if original.pk in taken and original.state not in Message.UNFINISHED:
-            _take(original, taken[original.pk])
+        row = named[original.pk]
+        if (row.role, row.content) == (original.role, original.content):
+            for name in TAKEN:
+                setattr(row, name, getattr(original, name))
+            row.imported, row.content_type = False, ""
+            taken[original.pk] = row
+    return taken
 
 
-def _take(original: Message, row: Message) -> None:
-    names = (
-        "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "followups",
-        "thoughts", "usage", "searched_count", "created_at", "finished_at",
-    )  # fmt: skip
-    values = {name: getattr(original, name) for name in names} | {"imported": False, "content_type": ""}
-    Message.objects.filter(pk=row.pk).update(**values)
-    row.created_at, row.finished_at = original.created_at, original.finished_at
-    sources = list(Source.objects.filter(message=original))
+def _take_sources(answers: Mapping[UUID, Message]) -> None:
+    sources = list(Source.objects.filter(message__in=answers))
     for source in sources:
-        source.pk, source.message = None, row
+        source.pk, source.message = None, answers[source.message_id]
     Source.objects.bulk_create(sources)
 
 

@@ -149,6 +149,8 @@ class SavingTests(ChatHistoryCase):
         self.put(other, message("q", "May I?"), same)
         [_, kept] = self.get(f"/{other.pk}/messages")
         self.assertEqual((kept["id"], kept["sources"][0]["title"]), (str(answer.pk), "Leave guide"))
+        self.assertEqual(len(self.get("/search?q=days")), 2)
+        self.assertEqual([row["id"] for row in self.get("/search?q=guide")], [str(conversation.pk)])
         before = self.rows()
         self.put(other, message("q", "May I?"), same | {"content": "Forged"})
         self.assertEqual(self.rows(), before)

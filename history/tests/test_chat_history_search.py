@@ -1,5 +1,9 @@
 """Search in one's own conversations: whole words, beginnings, all scripts, and where they stand."""
 
+from importlib import import_module
+
+from django.db import connection
+
 from history import recording
 from history.models import Message
 from history.recording import Closing
@@ -120,6 +124,14 @@ class SearchTests(ChatHistoryCase):
             "PUT", f"/{self.canteen.pk}", {"messages": [{"id": "a", "role": "user", "content": "after"}]}
         )
         self.assertEqual((self.found("before"), self.found("after")), ([], ["canteen"]))
+
+    def test_what_was_written_before_there_was_an_index_is_found(self):
+        Message.objects.update(search=None)
+        self.assertEqual(self.found("five"), [])
+        with connection.cursor() as cursor:
+            cursor.execute(import_module("history.migrations.0004_chat_history").FILL)
+        self.assertEqual((self.found("five days"), self.found("fri")), (["leave"], ["canteen"]))
+        self.assertEqual(self.found("five", key=self.other_key), [])
 
     def test_hostile_text_is_stored_and_found(self):
         conversation = self.conversation("Hostile")

@@ -2,12 +2,16 @@
 
 import logging
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
 
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.jobs import Status
+
+from chatsite.database import release_connection
 
 from . import files, pipeline
 from .models import Document
@@ -86,6 +90,22 @@ async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
         ABANDONED, task=pipeline.TASK, grace=grace_seconds, key=pipeline.READING_LOCK
     )
     stalled |= {row["id"] for row in rows}
-    for job_id in stalled:
+    given_up = await sync_to_async(_give_up_deadly)(stalled)
+    for job_id in given_up:
+        await app.job_manager.finish_job_by_id_async(job_id, Status.FAILED, delete_job=True)
+    for job_id in stalled - given_up:
         await app.job_manager.retry_job_by_id_async(job_id, retry_at=datetime.now(UTC))
     return len(stalled)
+
+
+def _give_up_deadly(job_ids: Collection[int]) -> set[int]:
+    """Those jobs under which one worker after the other has died: others would wait behind them for ever."""
+    deadly = ProcrastinateJob.objects.filter(
+        pk__in=job_ids, task_name=pipeline.TASK, attempts__gte=ATTEMPTS - 1
+    )
+    found = dict(deadly.values_list("pk", "args"))
+    for arguments in found.values():
+        logger.error("Reading a document was given up: its workers die.", extra={"arguments": arguments})
+        pipeline.give_up(**arguments)
+    release_connection()
+    return set(found)

@@ -105,6 +105,20 @@ class WorkerTests(MediaMixin, TransactionTestCase):
         work()
         self.assertEqual((self.status(document), Passage.objects.count()), (("ready", 1), 1))
 
+    def test_a_document_under_which_every_worker_dies_is_given_up(self):
+        document = self.add(read=False)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE procrastinate_jobs SET status = 'doing', attempts = %s", [tasks.ATTEMPTS - 2]
+            )
+            self.assertEqual(tasks.recover_stalled_jobs(), 1)
+            self.assertEqual((self.status(document), self.jobs()), (("waiting", 0), ["todo"]))
+            cursor.execute("UPDATE procrastinate_jobs SET status = 'doing'")
+        with self.assertLogs("ingestion.tasks", "ERROR"):
+            self.assertEqual(tasks.recover_stalled_jobs(), 1)
+        self.assertEqual((self.status(document), self.jobs()), (("failed", 0), []))
+        self.assertEqual(tasks.recover_stalled_jobs(), 0)
+
     def test_a_job_is_taken_up_as_soon_as_nobody_reads_its_document(self):
         document = self.add(read=False)
         with connection.cursor() as cursor:

@@ -88,10 +88,10 @@ class DocumentFile(Content):
 
 
 class PageImage(Content):
-    """`/content/<public_id>/pages/<n>.png`: page n (from 1) of a PDF."""
+    """`/content/<public_id or sourcefile>/pages/<n>.png`: page n (from 1) of a PDF."""
 
-    def get(self, request: Request, public_id: UUID, page: int) -> HttpResponseBase:
-        document = Document.objects.visible_to(_principal(request)).filter(public_id=public_id).first()
+    def get(self, request: Request, sourcefile: str, page: int) -> HttpResponseBase:
+        document = _named(_principal(request), sourcefile)
         if (
             document is None
             or document.media_type not in PAGED
@@ -107,6 +107,15 @@ class PageImage(Content):
         except (Unreadable, FileNotFoundError):
             raise Http404 from None
         return _guarded(HttpResponse(image, content_type="image/png"), etag)
+
+
+def _named(principal: Principal, name: str) -> Document | None:
+    """The readable document of this public id, or else of this name."""
+    try:
+        public_id = UUID(name)
+    except ValueError:
+        return resolve(principal, name)
+    return Document.objects.visible_to(principal).filter(public_id=public_id).first()
 
 
 def _principal(request: Request) -> Principal:

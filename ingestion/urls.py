@@ -15,6 +15,6 @@ urlpatterns = [
     path("documents/<uuid:public_id>/again/", changing.again, name="again"),
     path("documents/<uuid:public_id>/delete/", changing.delete, name="delete"),
     # Content
-    path("content/<uuid:public_id>/pages/<int:page>.png", content.PageImage.as_view(), name="page-image"),
+    path("content/<path:sourcefile>/pages/<int:page>.png", content.PageImage.as_view(), name="page-image"),
     path("content/<path:sourcefile>", content.DocumentFile.as_view(), name="content"),
 ]

@@ -48,6 +48,7 @@ class ContentTests(MediaMixin, TestCase):
         image = self.client.get(self.image(document, 2))
         self.assertEqual((image.status_code, image["Content-Type"]), (200, "image/png"))
         self.assertEqual(Image.open(BytesIO(image.content)).size, (910, 1287))
+        self.assertEqual(self.client.get("/content/plan.pdf/pages/2.png").content, image.content)
 
     def test_a_stranger_gets_what_an_unknown_name_gets(self):
         document = self.mine("plan.pdf", building.pdf(["One."]), folder="board")
@@ -59,6 +60,7 @@ class ContentTests(MediaMixin, TestCase):
                 ("/content/board/plan.pdf", "/content/board/none.pdf"),
                 ("/content/plan.pdf%23page=1", "/content/none.pdf%23page=1"),
                 (self.image(document), f"/content/{uuid4()}/pages/1.png"),
+                ("/content/board/plan.pdf/pages/1.png", "/content/board/none.pdf/pages/1.png"),
             ):
                 refused, missing = (self.client.get(each, headers=accept) for each in (path, unknown))
                 self.assertEqual(refused.status_code, 404, path)

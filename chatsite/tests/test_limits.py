@@ -110,6 +110,30 @@ def test_a_chunked_body_is_counted_as_it_comes(site):
     refused(converse(site, head, chunks(bytes(3 * LIMIT))))
 
 
+def test_each_protocol_is_refused_in_its_own_form(site):
+    def told(path):
+        status, _, body = converse(site, [f"POST {path} HTTP/1.1", f"Content-Length: {5 * LIMIT}"])
+        assert status == 413
+        return json.loads(body)["error"]
+
+    words = "The request’s body is too large."
+    assert told("/api/chat") == {"message": words, "code": "too_large"}
+    assert told("/v1/chat/completions") == {
+        "message": words, "type": "invalid_request_error", "param": None, "code": None,
+    }  # fmt: skip
+
+
+def test_a_question_may_be_larger_with_images_for_those_whom_the_site_knows(site):
+    form = ["Content-Type: multipart/form-data; boundary=b"]
+    head = ["POST /chat//stream HTTP/1.1", f"Content-Length: {2 * LIMIT}"]
+    session = site.sign_in("employee")
+    refused(converse(site, [*head, *form, "Authorization: Bearer invented"]))
+    refused(converse(site, [*head, "Content-Type: application/json"], session=session))
+    status, _, body = converse(site, [*head, *form], bytes(2 * LIMIT), session)
+    assert (status, json.loads(body)) == (400, {"error": "The body is not valid multipart/form-data."})
+    refused(converse(site, [head[0], "Content-Length: 13000000", *form], session=session))
+
+
 def test_an_upload_address_takes_no_more_than_others_from_those_who_are_not_signed_in(site):
     head = ["POST /documents/add/ HTTP/1.1", f"Content-Length: {5 * LIMIT}"]
     refused(converse(site, head))

@@ -1,12 +1,10 @@
 """`/chat-history`: a person's own conversations, as the Chat UI's document has them."""
 
-import logging
 from collections.abc import Sequence
 from typing import Any, cast
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db import OperationalError
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.utils.text import slugify
 from rest_framework import exceptions, status
@@ -25,8 +23,6 @@ PER_PAGE, MOST_PER_PAGE = 100, 200
 FOUND_PER_PAGE, MOST_FOUND_PER_PAGE = 20, 50
 NOT_FOUND = "There is no such conversation."
 FORMATS = ("markdown", "json")
-
-logger = logging.getLogger(__name__)
 
 
 class HistoryView(APIView):
@@ -227,8 +223,4 @@ def _refusal(exc: Exception) -> Response | None:
             codes = exc.get_codes()
             code = codes if isinstance(codes, str) else "invalid_request"
             return Response(wire.error(str(exc.detail), code), status=exc.status_code)
-        case OperationalError():
-            logger.exception("The database did not answer in time.")
-            busy = wire.error("Many people are asking right now.", "busy")
-            return Response(busy, status=503, headers={"Retry-After": "1"})
     return None

@@ -3,10 +3,8 @@
 import re
 from datetime import timedelta
 from itertools import chain
-from unittest.mock import patch
 
 from django.core import signing
-from django.db import OperationalError
 from django.utils import timezone
 
 from history import listing, recording
@@ -128,15 +126,6 @@ class ListingTests(ChatHistoryCase):
         conversation = self.conversation()
         self.assertEqual(self.call("DELETE", f"/{conversation.pk}?mode=both").status_code, 400)
         self.assertEqual(len(self.get()), 1)
-
-    def test_a_database_that_has_no_time_is_said_to_be_busy(self):
-        with (
-            patch("history.api.listing.page", side_effect=OperationalError("pool timeout")),
-            self.assertLogs("history.api"),
-        ):
-            response = self.call("GET", "")
-        self.assertEqual((response.status_code, response.json()["error"]["code"]), (503, "busy"))
-        self.assertIn("Retry-After", response.headers)
 
     def test_a_cursor_brings_back_its_place(self):
         place = listing.Place(timezone.now(), self.conversation().pk)

@@ -24,7 +24,8 @@ WORDS = ("The", " plan", f" [{FILE}#page=91].")
 QUESTIONS = ("What types of prescription drugs are covered?", "Which services cost less?")
 
 # Members that docs/protocols.md names beyond the documents.
-BEYOND = {"score", "retrieval_mode", "top", "model", "temperature", "sessionState", "agentName"}
+BEYOND = {"score", "reranker_score", "model", "temperature", "prompt_template", "sessionState", "agentName"}
+BEYOND |= {"use_semantic_ranker", "retrieval_mode", "top", "filter", "minimum_search_score"}
 # What may stand where an example shows null; and lists and objects that only Azure fills.
 FOR_NULL = {"session_state": str, "sessionState": str, "category": str, "props": dict, "error": dict}
 AZURE_ONLY = {"content_filter_results", "prompt_filter_results"}

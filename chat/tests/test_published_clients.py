@@ -6,15 +6,17 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import openai
+import psycopg
 import pytest
 
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.test_attachments import PNG
 from chat.tests.upstream_faults import KEY, answer
-from chatsite.tests.conftest import wait_for_documents
+from chatsite.embedded import connection_parameters
 from chatsite.tests.server import BASE, Site, temporary_folder
 
 pytestmark = pytest.mark.server
@@ -24,6 +26,7 @@ VERSION = "1.0.0-beta.20240814.1"
 SCRIPT = Path(__file__).with_name("published_client.mjs")
 QUESTION = "Until when can I use up last year’s leave?"
 ASKED = [{"role": "user", "content": QUESTION}]
+READ = "SELECT true FROM ingestion_document WHERE name = 'employee-handbook.pdf' AND status = 'ready'"
 IMAGE = {"contentType": "image/png", "data": base64.b64encode(PNG).decode()}
 
 
@@ -34,6 +37,15 @@ def model():
         yield fake
 
 
+def wait_for_handbook(site, seconds=90):
+    """Until the document that answers QUESTION was read."""
+    deadline = time.monotonic() + seconds
+    with psycopg.connect(**connection_parameters(site.folder), autocommit=True) as connection:
+        while not connection.execute(READ).fetchone():
+            assert time.monotonic() < deadline, "The handbook was not read."
+            time.sleep(0.2)
+
+
 @pytest.fixture(scope="module")
 def asked_site(model):
     """A site with that model, which reads images."""
@@ -41,7 +53,7 @@ def asked_site(model):
     environment = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY, "CHAT_MODEL": "fake"}
     try:
         with Site(folder, CHAT_MODEL_IMAGES="1", **environment) as site:
-            wait_for_documents(site)
+            wait_for_handbook(site)
             yield site
     finally:
         shutil.rmtree(folder, ignore_errors=True)

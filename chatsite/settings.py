@@ -28,6 +28,7 @@ INSTALLED_APPS = [
     "channels",
     "rest_framework",
     "procrastinate.contrib.django",
+    "drf_spectacular_sidecar",
     "chatsite",
     "chatsite.accounts",
     "ingestion",
@@ -148,6 +149,10 @@ MEDIA_ROOT = environment.path("CHATSITE_MEDIA_ROOT", DATA_DIR / "files")
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "chatsite.finders.UsedFilesFinder",
+]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
@@ -177,6 +182,12 @@ OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL")
 CHAT_MODEL = environment.text("CHAT_MODEL")
 CHAT_BACKEND = "chat.llm.remote.RemoteModel" if CHAT_MODEL else "chat.llm.quoting.QuotingModel"
 CHAT_MODEL_READS_IMAGES: bool = environment.flag("CHAT_MODEL_IMAGES", False) and bool(CHAT_MODEL)
+RERANK_MODEL = environment.text("RERANK_MODEL")
+RERANK_BASE_URL = environment.text("RERANK_BASE_URL") or OPENAI_BASE_URL
+# A key is shown to the server that it belongs to, and to no other.
+RERANK_API_KEY = environment.text("RERANK_API_KEY") or (
+    OPENAI_API_KEY if RERANK_BASE_URL == OPENAI_BASE_URL else ""
+)
 EMBEDDING_MODEL = environment.text("EMBEDDING_MODEL")
 EMBEDDING_DIMENSIONS = environment.whole("EMBEDDING_DIMENSIONS", 256, least=1)
 

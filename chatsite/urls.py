@@ -3,12 +3,14 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from chatsite import health
+from chatsite import health, schema
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("admin/", admin.site.urls),
+    path("api/schema/", schema.schema, name="schema"),
+    path("api/docs/", schema.docs, name="api-docs"),
     path("", include("chatsite.accounts.urls")),
     path("", include("ingestion.urls")),
     path("", include("history.urls")),

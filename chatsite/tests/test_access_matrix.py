@@ -26,6 +26,10 @@ route                    method door     anonymous stranger member   owner    st
 healthz                  GET    session  yes       yes      yes      yes      yes      yes
 readyz                   GET    session  yes       yes      yes      yes      yes      yes
 
+schema                   GET    session  yes       yes      yes      yes      yes      yes
+schema                   GET    key      yes       yes      yes      yes      yes      yes
+api-docs                 GET    session  yes       yes      yes      yes      yes      yes
+
 accounts:sign-in         GET    session  yes       yes      yes      yes      yes      yes
 accounts:provider        GET    session  absent    absent   absent   absent   absent   absent
 accounts:provider-callback GET  session  absent    absent   absent   absent   absent   absent

@@ -1,0 +1,158 @@
+"""The description of the API: whole, valid, true of every URL, and to be browsed without another server."""
+
+import re
+import time
+import uuid
+from collections import Counter
+
+import pytest
+import schemathesis
+from django.test import Client, SimpleTestCase
+from django.urls import Resolver404, resolve
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.strategies import one_of
+from jsonschema_rs import meta
+
+from chatsite import schema
+from chatsite.tests.routes import routes
+
+DESCRIBED = ("chat-api:", "history:")
+DESCRIBED_TOO = {"ingestion:content", "ingestion:page-image"}
+VALUES = {
+    "conversation_id": str(uuid.UUID(int=1)),
+    "public_id": str(uuid.UUID(int=1)),
+    "page": "1",
+    "sourcefile": "a.pdf",
+}
+METHODS = {"get", "put", "post", "patch", "delete"}
+SECONDS = 10
+
+
+def operations(document):
+    for path, item in document["paths"].items():
+        for method in METHODS & item.keys():
+            yield method, path, item[method]
+
+
+def filled(path):
+    return re.sub(r"\{(\w+)\}", lambda match: VALUES[match[1]], path)
+
+
+def references(value):
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for part in value.values():
+            yield from references(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from references(part)
+
+
+class Description(SimpleTestCase):
+    def test_it_is_served_to_everyone_as_openapi_3_1(self):
+        answer = Client().get("/api/schema/")
+        self.assertEqual(answer.status_code, 200)
+        self.assertEqual(answer.json()["openapi"], "3.1.0")
+
+    def test_every_url_for_programs_is_described_and_nothing_else(self):
+        wanted = {name for name, _ in routes() if name.startswith(DESCRIBED) or name in DESCRIBED_TOO}
+        found = set()
+        for path in schema.document()["paths"]:
+            try:
+                found.add(resolve(filled(path)).view_name)
+            except Resolver404:
+                self.fail(f"{path} is described, but there is no such URL")
+        self.assertEqual(found, wanted)
+
+    def test_methods_are_those_of_the_views(self):
+        for method, path, _ in operations(schema.document()):
+            view = resolve(filled(path)).func.cls
+            self.assertTrue(hasattr(view, method), f"{method} {path}")
+        for path, item in schema.document()["paths"].items():
+            view = resolve(filled(path)).func.cls
+            offered = {name for name in METHODS if hasattr(view, name)}
+            self.assertEqual(METHODS & item.keys(), offered, path)
+
+    def test_every_reference_leads_somewhere_and_every_part_is_used(self):
+        document = schema.document()
+        used = set(references(document))
+        for reference in used:
+            place = document
+            for step in reference.removeprefix("#/").split("/"):
+                self.assertIn(step, place, reference)
+                place = place[step]
+        parts = document["components"]
+        known = {
+            f"#/components/{kind}/{name}"
+            for kind in ("schemas", "responses", "parameters")
+            for name in parts[kind]
+        }
+        self.assertEqual(known - used, set())
+
+    def test_every_schema_is_valid(self):
+        for name, part in schema.document()["components"]["schemas"].items():
+            self.assertTrue(meta.is_valid(part), name)
+
+    def test_every_operation_tells_refusals_and_security(self):
+        document = schema.document()
+        self.assertEqual(document["security"], [{"key": []}, {"token": []}, {"session": []}])
+        for method, path, operation in operations(document):
+            self.assertTrue({"401", "503"} <= operation["responses"].keys(), f"{method} {path}")
+            self.assertIn(operation["tags"][0], schema.TAGS)
+            self.assertTrue(operation["summary"])
+
+
+@pytest.mark.server
+def test_no_request_made_from_the_description_ends_in_a_server_error(site):
+    """Hundreds of good, odd and wrong requests to the real site, by a signed-in person's key."""
+    session = site.sign_in("employee")
+    page = session.get("/settings/keys/").text
+    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page).group(1)
+    made = session.post("/settings/keys/", {"csrfmiddlewaretoken": token, "name": "schemathesis"}).text
+    headers = {"Authorization": f"Bearer {re.search(r'chs_[A-Za-z0-9_-]{40,}', made).group(0)}"}
+    described = schemathesis.openapi.from_dict(session.get("/api/schema/").json())
+    answered = Counter()
+    share = SECONDS / len(list(operations(schema.document())))
+
+    def probe(operation):
+        deadline = time.monotonic() + share
+        cases = one_of(*(operation.as_strategy(generation_mode=mode) for mode in schemathesis.GenerationMode))
+
+        @settings(
+            max_examples=6,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=cases)
+        def attempt(case):
+            if time.monotonic() < deadline:  # some answers are written for seconds
+                answer = case.call(base_url=site.url, headers=headers, timeout=10)
+                assert answer.status_code < 500, f"{case.as_curl_command()}\n{answer.text[:500]}"
+                answered[operation.label, answer.status_code] += 1
+
+        attempt()
+
+    for result in described.get_all_operations():
+        probe(result.ok())
+    tried = {label for label, _ in answered}
+    assert len(tried) == len(list(operations(schema.document()))), answered
+    assert any(status == 200 for _, status in answered), answered
+
+
+@pytest.mark.browser
+@pytest.mark.server
+def test_the_description_is_browsed_without_any_other_server(browser, site):
+    with browser.page(site.url) as page:
+        page.go("/api/docs/")
+        page.wait_for(".opblock-summary")
+        assert page.run("document.querySelectorAll('.opblock').length") > 25
+        assert "RAG chat" in page.text("main")
+        page.click(".opblock-summary-post button")
+        page.wait_for(".opblock-body table, .opblock-body .opblock-description")
+        assert page.problems == []
+        loaded = page.run("performance.getEntriesByType('resource').map((entry) => entry.name)")
+        assert all(address.startswith((site.url, "data:")) for address in loaded), loaded

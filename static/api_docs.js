@@ -1,0 +1,15 @@
+// Shows the API's description, with the CSRF token on requests that are tried from the page.
+const place = document.querySelector("#api");
+const token = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1];
+
+SwaggerUIBundle({
+  url: place.dataset.schema,
+  domNode: place,
+  deepLinking: true,
+  validatorUrl: null,
+  requestInterceptor: (request) => {
+    const value = token();
+    if (value && new URL(request.url, location.href).origin === location.origin) request.headers["X-CSRFToken"] = value;
+    return request;
+  },
+});

@@ -16,6 +16,7 @@ from chat.events import (
     MessageDone,
     Started,
     TextDelta,
+    Usage,
     Whole,
 )
 from chat.requests import ChatRequest
@@ -73,8 +74,18 @@ class ChatCompletionsEncoder:
 
     def __init__(self) -> None:
         self._started: Started | None = None
+        self._done: MessageDone | None = None
 
     def encode(self, event: Event) -> list[Json]:
+        if self._done is None:
+            return self._chunks(event)
+        # Held back for one event: the count of tokens, if there is one, comes next.
+        done, self._done = self._done, None
+        counted = usage(event if isinstance(event, Usage) else None)
+        last = self._chunk(delta(), finish_reason=done.finish_reason) | {"usage": counted}
+        return [last, *self._chunks(event)]
+
+    def _chunks(self, event: Event) -> list[Json]:
         match event:
             case Started():
                 self._started = event
@@ -87,7 +98,7 @@ class ChatCompletionsEncoder:
             case TextDelta():
                 return [self._chunk(delta(content=event.text))]
             case MessageDone():
-                return [self._chunk(delta(), finish_reason=event.finish_reason)]
+                self._done = event
             case FollowUps():
                 return [self._chunk(delta(role="assistant"), context=followups(event.questions))]
             case Failed():

@@ -4,6 +4,8 @@ import json
 
 from django.test import SimpleTestCase
 
+from chat.dialects import ChatCompletions
+from chat.events import Finished, MessageDone, Started, TextDelta, Usage
 from chat.llm import ModelError
 from chat.llm.scripted import ScriptedModel
 from chat.tests.golden_exchange import FILE, QUESTIONS, WORDS, GoldenTestCase, differences, golden
@@ -31,6 +33,17 @@ class ComparisonTests(SimpleTestCase):
             example | {"d": {}},
         ):
             self.assertEqual(len(differences(example, unlike)), 1, unlike)
+
+
+class UsageTests(SimpleTestCase):
+    def test_the_chunk_with_the_reason_to_end_counts_the_tokens(self):
+        started = Started("r", "c", "q", "a", "2026-01-01T00:00:00.000Z", "m")
+        for more, total in (([Usage(7, 2)], 9), ([], 0)):
+            encoder = ChatCompletions().encoder()
+            events = [started, TextDelta("x"), MessageDone("stop", ()), *more, Finished("complete")]
+            *_, last = [chunk for event in events for chunk in encoder.encode(event)]
+            self.assertEqual(last["choices"][0]["finish_reason"], "stop")
+            self.assertEqual(last["usage"]["total_tokens"], total)
 
 
 class SimpleForm:
@@ -165,13 +178,14 @@ class ChatCompletionsTests(GoldenTestCase):
         contents = [chunk["choices"][0]["delta"]["content"] for chunk in chunks[2:]]
         self.assertEqual(contents, [*WORDS, None])
         self.assertEqual(chunks[-1]["choices"][0]["finish_reason"], "stop")
+        self.like(self.golden["answer"]["usage"], chunks[-1]["usage"])
 
     async def test_overrides_are_taken_nested_and_flat(self):
-        for context in (
+        for told in (
             {"overrides": self.golden["overrides"]},
             self.golden["overrides"] | {"approach": "rrr"},
         ):
-            answer = (await self.post("/chat", self.golden["request"] | {"context": context})).json()
+            answer = (await self.post("/chat", self.golden["request"] | {"context": told})).json()
             query = answer["choices"][0]["context"]["thoughts"][1]
             self.assertEqual((query["props"]["top"], query["props"]["has_vector"]), (3, False))
         response = await self.post("/chat", self.golden["request"] | {"context": {"top": 0}})

@@ -16,10 +16,10 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principals import Principal
+from history.exporting import as_markdown
 from history.models import Conversation
 
 from . import searching
-from .exporting import markdown
 from .models import Agent
 from .panel import Panel, panel_of
 from .starts import starts
@@ -108,7 +108,7 @@ def export(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     row = own_conversation(principal, conversation_id)
     name = slugify(row.title)[:80] or "conversation"
     return HttpResponse(
-        markdown(principal, row),
+        as_markdown(principal, row),
         content_type="text/markdown; charset=utf-8",
         headers={
             "Content-Disposition": f'attachment; filename="{name}.md"',

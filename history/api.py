@@ -1,6 +1,5 @@
 """`/chat-history`: a person's own conversations, as the Chat UI's document has them."""
 
-from collections.abc import Sequence
 from typing import Any, cast
 from urllib.parse import urlencode
 from uuid import UUID
@@ -17,7 +16,7 @@ from chatsite.parsing import StrictJSONParser
 
 from . import exporting, incoming, listing, merging, recording, search, wire
 from .incoming import Invalid
-from .models import Conversation, ConversationQuerySet, Message, Source
+from .models import Conversation, ConversationQuerySet
 
 PER_PAGE, MOST_PER_PAGE = 100, 200
 FOUND_PER_PAGE, MOST_FOUND_PER_PAGE = 20, 50
@@ -133,7 +132,7 @@ class MessagesView(SavingView):
     """What was said, in order."""
 
     def get(self, request: Request, conversation_id: str) -> Response:
-        messages, sources = _said(self.principal, self.one())
+        messages, sources = listing.said(self.principal, self.one())
         return Response([wire.message(row, sources.get(row.pk, ())) for row in messages])
 
 
@@ -153,13 +152,11 @@ class ExportView(HistoryView):
         kind = request.query_params.get("format", FORMATS[0])
         if kind not in FORMATS:
             raise Invalid("“format” must be “markdown” or “json”.")
-        row = listing.summaries([conversation])[0]
-        messages, sources = _said(self.principal, conversation)
         name = slugify(conversation.title)[:80] or "conversation"
         if kind == "json":
-            body = exporting.as_json(row, messages, sources)
+            body = exporting.as_json(self.principal, conversation)
             return Response(body, headers=_attached(f"{name}.json"))
-        text = exporting.as_markdown(row, messages, sources)
+        text = exporting.as_markdown(self.principal, conversation)
         return HttpResponse(
             text, content_type="text/markdown; charset=utf-8", headers=_attached(f"{name}.md")
         )
@@ -167,18 +164,6 @@ class ExportView(HistoryView):
 
 def _summary(conversation: Conversation) -> wire.Json:
     return wire.summary(listing.summaries([conversation])[0])
-
-
-def _said(
-    principal: Principal, conversation: Conversation
-) -> tuple[Sequence[Message], dict[UUID, list[Source]]]:
-    """The messages, and the sources of each that the caller may open now: two queries."""
-    messages = list(conversation.messages.defer("thoughts", "search").order_by("position"))
-    rows = Source.objects.visible_to(principal).filter(message__conversation=conversation)
-    sources: dict[UUID, list[Source]] = {}
-    for row in rows.select_related("document").order_by("message_id", "rank"):
-        sources.setdefault(row.message_id, []).append(row)
-    return messages, sources
 
 
 def _paging(request: Request, usual: int, most: int) -> tuple[int, listing.Place | None]:

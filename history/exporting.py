@@ -1,29 +1,32 @@
 """One conversation as a file: Markdown to read, JSON to keep."""
 
-from collections.abc import Mapping, Sequence
-from uuid import UUID
+import re
+from collections.abc import Sequence
 
-from . import wire
+from chatsite.accounts.principals import Principal
+
+from . import listing, wire
 from .citing import CITATION, rewrite
 from .failures import failure_of
-from .listing import Summary
-from .models import Message, Source
+from .models import Conversation, Message, Source
 from .recording import timestamp
 
-Sources = Mapping[UUID, Sequence[Source]]
+# A scheme that is neither the web's nor a mailbox's, where a link or a reference may have one.
+UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
 
 
-def as_json(row: Summary, messages: Sequence[Message], sources: Sources) -> wire.Json:
-    return wire.summary(row) | {
-        "mode": row.conversation.mode,
-        "createdAt": timestamp(row.conversation.created_at),
+def as_json(principal: Principal, conversation: Conversation) -> wire.Json:
+    messages, sources = listing.said(principal, conversation)
+    return wire.summary(listing.summaries([conversation])[0]) | {
+        "mode": conversation.mode,
+        "createdAt": timestamp(conversation.created_at),
         "messages": [wire.message(message, sources.get(message.pk, ())) for message in messages],
     }
 
 
-def as_markdown(row: Summary, messages: Sequence[Message], sources: Sources) -> str:
+def as_markdown(principal: Principal, conversation: Conversation) -> str:
     """Questions as headings, answers below them, each with the list of the sources it cites."""
-    conversation = row.conversation
+    messages, sources = listing.said(principal, conversation)
     parts = [f"# {_line(conversation.title) or 'Conversation'}", f"{conversation.created_at:%Y-%m-%d}"]
     for message in messages:
         if message.role == Message.Role.USER:
@@ -39,7 +42,8 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
     order = list(dict.fromkeys(match[2] for match in CITATION.finditer(text) if match[2] in titles))
     numbers = {label: number for number, label in enumerate(order, start=1)}
     parts = [f"**{_line(message.agent_name)}**"] if message.agent_name else []
-    parts.append(rewrite(text, numbers, lambda label: f"[{numbers[label]}]").strip())
+    numbered = rewrite(text, numbers, lambda label: f"[{numbers[label]}]").strip()
+    parts.append(_harmless(numbered))
     failure = failure_of(message)
     if failure:
         parts.append(f"*{failure[1]}*")
@@ -53,4 +57,14 @@ def _name(source: Source) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    return _harmless(" ".join(text.split()))
+
+
+def _harmless(text: str) -> str:
+    """Markdown that loads and runs nothing in whatever program shows the file.
+
+    No HTML, no images, and no links but to the web or a mailbox. Signs become entities: a backslash in
+    front of an escaping backslash would undo it.
+    """
+    text = text.replace("<", "&lt;").replace("![", "&#33;[")
+    return UNSAFE_LINK.sub(r"\1\2&#58;", text)

@@ -9,8 +9,10 @@ from django.core import signing
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Left
 
+from chatsite.accounts.principals import Principal
+
 from .citing import without
-from .models import Conversation, ConversationQuerySet, Message
+from .models import Conversation, ConversationQuerySet, Message, Source
 
 EXCERPT = 200  # characters of the last message
 READ = 2_000  # characters of it that are read for that: citations in it are left out
@@ -94,3 +96,15 @@ def shortened(text: str, length: int) -> str:
     """One line."""
     line = " ".join(text.split())
     return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
+
+
+def said(
+    principal: Principal, conversation: Conversation
+) -> tuple[Sequence[Message], dict[UUID, list[Source]]]:
+    """The messages, and the sources of each that the caller may open now: two queries."""
+    messages = list(conversation.messages.defer("thoughts", "search").order_by("position"))
+    rows = Source.objects.visible_to(principal).filter(message__conversation=conversation)
+    sources: dict[UUID, list[Source]] = {}
+    for row in rows.select_related("document").order_by("message_id", "rank"):
+        sources.setdefault(row.message_id, []).append(row)
+    return messages, sources

@@ -158,7 +158,14 @@ class Source(models.Model):
     quotes = models.JSONField(
         default=list, help_text="[start, end] of the cited words in content, in characters."
     )
+    captions = models.JSONField(
+        default=list, help_text="Sentences that stood for the content: text, and marks within it."
+    )
+    given = models.CharField(
+        max_length=5, default="text", help_text="What the model was given: text, image (of the page) or both."
+    )
     score = models.FloatField(help_text="0 to 1.")
+    ranker_score = models.FloatField(null=True, help_text="0 to 4, where a ranker ran.")
     found_by = models.CharField(max_length=10, help_text="words, meaning or both.")
 
     objects = SourceQuerySet.as_manager()

@@ -265,7 +265,6 @@ class PanelTests(PortalCase):
             self.assertNotIn("Leave guide", page)
             self.assertNotIn(WORDS, page)
             self.assertNotIn(LABEL, page)
-        self.assertIn("A source you can no longer open", page)
         self.assertEqual(self.client.get(f"{self.url}source/1.r1/").status_code, 404)
 
     def test_nor_does_a_deleted_document(self):

@@ -1,7 +1,11 @@
 """One conversation as a file."""
 
+from django.test import TestCase
+
 from history import recording
+from history.exporting import as_markdown
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
+from ingestion.tests.factories import command_principal, make_user
 
 
 class ExportTests(ChatHistoryCase):
@@ -41,3 +45,18 @@ class ExportTests(ChatHistoryCase):
         recording.rename(self.principal, self.mine.pk, '"; \r\n 年')
         header = self.call("GET", f"/{self.mine.pk}/export/").headers["Content-Disposition"]
         self.assertEqual(header, 'attachment; filename="conversation.md"')
+
+
+class HarmlessTests(TestCase):
+    def test_what_a_model_wrote_loads_and_runs_nothing(self):
+        principal = command_principal(make_user())
+        conversation = recording.open_conversation(principal, title="<script>x</script>")
+        recording.append(conversation, "user", "![a](http://evil.example/a.png)")
+        text = "\\![a](http://evil.example/x) <img src=x> [b](javascript:alert(1)) [c]: data:text/html,x [d](https://fine.example)"
+        recording.append(conversation, "assistant", text)
+        exported = as_markdown(principal, conversation)
+        self.assertNotIn("<", exported)
+        self.assertNotIn("![", exported)
+        self.assertNotIn("javascript:", exported)
+        self.assertNotIn("data:", exported)
+        self.assertIn("[d](https://fine.example)", exported)

@@ -59,11 +59,13 @@ class FoundPassage:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found, best first. `candidates` counts the readable passages that were compared."""
+    """What a search found, best first. `candidates` counts the readable passages that were compared; `mode`
+    is how they were: "text" also where the question could not be embedded."""
 
     passages: tuple[FoundPassage, ...]
     query: str
     candidates: int
+    mode: Mode = "hybrid"
 
 
 def search(
@@ -75,16 +77,20 @@ def search(
     include_category: str = "",
     exclude_category: str = "",
     minimum_score: float = 0.0,
+    to_person: bool = False,
+    to_groups: bool = False,
 ) -> Found:
     """The passages that fit `query`, best first, each text once; none when nothing fits.
 
     `minimum_score` is compared with the fused score (0..1, the best text match of the question being 1).
+    `to_person` looks only at what the caller owns or was given by name, `to_groups` only at what a group of
+    theirs was given, and both at either; they narrow what the caller may read and never widen it.
     """
     query = _storable(query)
     top = min(top, MOST_PASSAGES)
     words = _distinct_words(query)
     if top < 1 or not words:
-        return Found((), query, 0)
+        return Found((), query, 0, mode)
     vectors = _vector_parameters(query, mode)
     if not vectors["with_vectors"]:
         mode = "text"
@@ -92,6 +98,8 @@ def search(
         "user_id": principal.user_id,
         "include_category": _storable(include_category),
         "exclude_category": _storable(exclude_category),
+        "to_person": to_person,
+        "to_groups": to_groups,
         "words": [] if mode == "vectors" else words,
         "depth": DEPTH,
         **vectors,
@@ -102,7 +110,7 @@ def search(
         _rows("session", {"nested_loops": "on"})
         ranked = [item for item in rank(candidates, mode, _trust(query)) if item.score >= minimum_score]
         passages = _load(principal, ranked, top)
-    return Found(tuple(passages), query, len(candidates))
+    return Found(tuple(passages), query, len(candidates), mode)
 
 
 def count_readable(principal: Principal) -> int:

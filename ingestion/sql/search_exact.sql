@@ -12,6 +12,14 @@ WITH readable AS MATERIALIZED (
         )
         AND (%(include_category)s = '' OR document.category = %(include_category)s)
         AND (%(exclude_category)s = '' OR document.category <> %(exclude_category)s)
+        -- What the caller asks for beside their rights only takes away from what these allow.
+        AND (
+            NOT (%(to_person)s OR %(to_groups)s)
+            OR (%(to_person)s AND document.owner_id = %(user_id)s)
+            OR document.access_list_id IN (
+-- include: granted
+            )
+        )
 ),
 
 size AS MATERIALIZED (

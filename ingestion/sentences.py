@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ingestion.embedding import embedder
+from ingestion.embedding import embedder, is_built_in
 from ingestion.sentence_splitting import Span, split_sentences
 from ingestion.words import search_text
 
@@ -25,6 +25,7 @@ LIKENESS = 0.3
 KIND = 0.15
 EARLIER = 0.5  # what a word counts that only the questions before this one hold
 LONGEST_STEM = 6
+NEARLY = 0.7  # of the score of a passage's best sentence
 
 _STOP_WORDS = frozenset(
     """
@@ -46,6 +47,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
+_WORD = re.compile(r"\w+")
 
 
 class Quotable(Protocol):
@@ -93,36 +95,62 @@ def best_sentences(
 
     `earlier` holds the questions that this one leans on; what they ask counts too, for less.
     """
+    best: dict[str, Sentence] = {}
+    for sentence in _judged(question, passages, earlier):
+        best.setdefault(sentence.text, sentence)
+        if len(best) == count:
+            break
+    return list(best.values())
+
+
+def sentences_of_each(question: str, passages: Sequence[Quotable], count: int = 2) -> list[list[Sentence]]:
+    """Of every passage its best sentences, at most `count`, in the order of its text.
+
+    Further ones must be nearly as good as its best. None where a passage has no sentence.
+    """
+    found: list[list[Sentence]] = [[] for _ in passages]
+    for sentence in _judged(question, passages, everything=True):
+        chosen = found[sentence.passage]
+        if not chosen or (len(chosen) < count and sentence.score >= NEARLY * chosen[0].score):
+            chosen.append(sentence)
+    return [sorted(chosen, key=lambda sentence: sentence.start) for chosen in found]
+
+
+def words_asked_for(question: str, text: str) -> list[tuple[int, int]]:
+    """Where in `text` the words of the question stand, in whatever form, as (start, end)."""
+    wanted = _stems(question)
+    return [match.span() for match in _WORD.finditer(text) if _stems(match[0]) & wanted]
+
+
+def _judged(
+    question: str, passages: Sequence[Quotable], earlier: str = "", *, everything: bool = False
+) -> list[Sentence]:
+    """The sentences that fit, best first; with `everything` also those that hardly do."""
     asked = _stems(question)
     question = f"{earlier} {question}".strip()
     wanted = asked | _stems(earlier)
     choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
-    if not choices or not wanted:
+    if not choices or not (wanted or everything):
         return []
     weights = _weights(wanted, choices)
     for word in wanted - asked:
         weights[word] *= EARLIER
-    likeness = _likeness(question, choices)
-    scored = []
-    for place, choice in enumerate(choices):
-        if len(wanted & (choice.words | choice.around)) < LEAST_SHARE * len(wanted):
+    # Whole passages' worth of sentences are too many to have embedded elsewhere.
+    alike_counts = not everything or is_built_in()
+    likeness = _likeness(question, choices) if alike_counts else [0.0] * len(choices)
+    judged = []
+    for choice, alike in zip(choices, likeness, strict=True):
+        if not everything and len(wanted & (choice.words | choice.around)) < LEAST_SHARE * len(wanted):
             continue
         score = (
             _share(choice, weights)
             + PASSAGE * passages[choice.passage].score
-            + LIKENESS * likeness[place]
+            + LIKENESS * alike
             + KIND * _has_kind(question, choice.span.text)
         )
-        scored.append((score, place))
-    scored.sort(key=lambda item: (-item[0], item[1]))
-    best: dict[str, Sentence] = {}
-    for score, place in scored:
-        choice = choices[place]
         span = choice.span
-        best.setdefault(span.text, Sentence(choice.passage, span.start, span.end, span.text, score))
-        if len(best) == count:
-            break
-    return list(best.values())
+        judged.append(Sentence(choice.passage, span.start, span.end, span.text, score))
+    return sorted(judged, key=lambda sentence: -sentence.score)
 
 
 def _choices(index: int, passage: Quotable) -> list[_Choice]:
@@ -174,7 +202,7 @@ def _share(choice: _Choice, weights: dict[str, float]) -> float:
             got += AROUND * weight
         elif word in choice.everywhere:
             got += IN_PASSAGE * weight
-    return got / sum(weights.values())
+    return got / (sum(weights.values()) or 1.0)
 
 
 def _likeness(question: str, choices: Sequence[_Choice]) -> Sequence[float]:

@@ -6,7 +6,7 @@ from django.test import SimpleTestCase
 
 from ingestion.retrieval import FoundPassage
 from ingestion.sentence_splitting import split_sentences
-from ingestion.sentences import best_sentences
+from ingestion.sentences import best_sentences, sentences_of_each, words_asked_for
 
 
 def found(content, *, title="", heading="", score=1.0):
@@ -123,3 +123,28 @@ class BestSentencesTests(SimpleTestCase):
             "Do dogs need a muzzle?", [found("Dogs need a muzzle."), found("Dogs need a muzzle.")]
         )
         self.assertEqual(len(best), 1)
+
+
+class SentencesOfEachTests(SimpleTestCase):
+    def test_every_passage_gives_its_best_sentences_in_the_order_of_its_text(self):
+        passages = [
+            found("Soup is served at noon. Leave may be carried over. Ask early. Five days of leave count."),
+            found("The office opens at eight."),
+        ]
+        first, second = sentences_of_each("How many days of leave may be carried over?", passages)
+        self.assertEqual([item.text for item in first], sorted((item.text for item in first), reverse=True))
+        self.assertIn("Leave may be carried over.", [item.text for item in first])
+        self.assertLessEqual(len(first), 2)
+        self.assertEqual([item.text for item in second], ["The office opens at eight."])
+
+    def test_a_passage_without_sentences_gives_none(self):
+        self.assertEqual(sentences_of_each("Leave?", [found(""), found("# Leave")]), [[], []])
+
+    def test_a_question_of_stop_words_makes_no_trouble(self):
+        ((only,),) = sentences_of_each("what is it?", [found("Soup is served at noon.")])
+        self.assertEqual(only.text, "Soup is served at noon.")
+
+    def test_the_words_asked_for_are_found_in_other_forms(self):
+        text = "Carrying over: five day’s leave"
+        words = [text[start:end] for start, end in words_asked_for("How many days may I carry over?", text)]
+        self.assertEqual(words, ["Carrying", "over", "day"])

@@ -12,25 +12,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, get_args
 
+from .sources import PageImage, SourceView, source_from_json
+
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class SourceView:
-    """A passage given to the model, as a reader may see it."""
-
-    rank: int  # from 1, best first
-    label: str  # handbook.pdf#page=3: what an answer cites
-    sourcefile: str
-    title: str
-    heading: str
-    page: int | None
-    category: str
-    content: str
-    score: float  # 0 to 1
-    found_by: str  # words, meaning or both
-    passage_id: int
-    document_id: str  # the public one
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +47,15 @@ class Searching:
 
 @dataclass(frozen=True, slots=True)
 class ContextReady:
-    """What was found, before the first word of the answer."""
+    """What was found, before the first word of the answer.
+
+    `images` are drawn for each reader, under their rights, and never stored.
+    """
 
     sources: tuple[SourceView, ...]
     thoughts: tuple[Thought, ...]
     message_id: str = ""
+    images: tuple[PageImage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +148,7 @@ def from_json(value: list[Any]) -> Event:
         return TextDelta(members)
     if kind == "ContextReady":
         return ContextReady(
-            tuple(SourceView(**source) for source in members["sources"]),
+            tuple(source_from_json(source) for source in members["sources"]),
             tuple(Thought(**thought) for thought in members["thoughts"]),
             members["message_id"],
         )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from chat.events import SourceView
+from chat.sources import SourceView
 
 Span = tuple[int, int]
 

@@ -5,6 +5,8 @@ from typing import Literal
 from uuid import UUID
 
 RetrievalMode = Literal["hybrid", "text", "vectors"]
+Pages = Literal["", "textAndImages", "images"]
+VectorFields = Literal["", "text", "pages", "both"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,14 @@ class Options:
     include_category: str = ""
     exclude_category: str = ""
     minimum_score: float = 0.0  # of a passage, 0 to 1
+    to_person: bool = False  # look only at what the caller owns or was given by name
+    to_groups: bool = False  # or only at what a group of theirs was given; both: at either
+    vector_fields: VectorFields = "text"  # what the vectors stand for
+    ranker: bool = False  # order a deeper list of candidates once more
+    minimum_ranker_score: float = 0.0  # of a passage that the ranker scored, 0 to 4
+    captions: bool = False  # the best sentences of a passage stand for it
+    pages: Pages = ""  # give the model images of the pages found, beside or instead of their text
+    prompt_template: str = ""  # instead of the site's own instructions; after >>> added to them
     unknown: tuple[str, ...] = ()  # names of members that this site does not know; reported as a thought
 
 

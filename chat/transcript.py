@@ -12,9 +12,10 @@ loses the connection has either all of an event or nothing of it. Messages are
 from collections.abc import Sequence
 from typing import Any
 
-from .events import ContextReady, Event, MessageDone, Searching, SourceView, Started, TextDelta, TitleChanged
+from .events import ContextReady, Event, MessageDone, Searching, Started, TextDelta, TitleChanged
 from .naming import name_of, reading, searching
 from .rendering import BlockRenderer, Chip, Citations
+from .sources import SourceView
 
 Json = dict[str, Any]
 

@@ -46,6 +46,12 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
         problems.append(("E004", f"{given} is set, but {missing} is not: set both, or neither."))
     if settings.OPENAI_BASE_URL and not _is_web_address(settings.OPENAI_BASE_URL):
         problems.append(("E005", "OPENAI_BASE_URL must be an address that starts with http:// or https://."))
+    if settings.RERANK_MODEL and not settings.RERANK_BASE_URL:
+        problems.append(
+            ("E006", "RERANK_MODEL is set, but neither RERANK_BASE_URL nor OPENAI_BASE_URL: set one of them.")
+        )
+    if settings.RERANK_BASE_URL and not _is_web_address(settings.RERANK_BASE_URL):
+        problems.append(("E007", "RERANK_BASE_URL must be an address that starts with http:// or https://."))
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
 
 

@@ -15,12 +15,12 @@ from chat.events import (
     Json,
     MessageDone,
     MessageStarted,
-    SourceView,
     Started,
     TextDelta,
     Whole,
 )
 from chat.requests import ChatRequest
+from chat.sources import SourceView
 
 from .asking import an_exchange, conversation, images, session
 

@@ -1,16 +1,19 @@
 """The members that the AI-chat documents share: `data_points`, `thoughts` and the results in them."""
 
-from chat.events import ContextReady, Json, SourceView, Thought
+from html import escape
+
+from chat.events import ContextReady, Json, Thought
+from chat.sources import Caption, SourceView
 
 RESULTS_BEFORE = "Prompt"  # the step before which the results are told
 
 
 def context(found: ContextReady) -> Json:
     """The response context, from what the reader of the answer may see."""
-    return {
-        "data_points": {"text": [_data_point(source) for source in found.sources]},
-        "thoughts": _thoughts(found),
-    }
+    points: Json = {"text": [_data_point(source) for source in found.sources]}
+    if found.images:
+        points["images"] = [{"url": image.url, "detail": "auto"} for image in found.images]
+    return {"data_points": points, "thoughts": _thoughts(found)}
 
 
 def followups(questions: tuple[str, ...]) -> Json:
@@ -28,7 +31,7 @@ def message(content: str) -> Json:
 
 
 def _data_point(source: SourceView) -> str:
-    return f"{source.label}: {' '.join(source.content.split())}"
+    return f"{source.label}: {' '.join(source.told.split())}"
 
 
 def _thoughts(found: ContextReady) -> list[Json]:
@@ -44,8 +47,9 @@ def _thoughts(found: ContextReady) -> list[Json]:
 
 def _with_sources(prompt: Thought, found: ContextReady) -> Thought:
     question = str(found.thoughts[0].description)
-    lines = "\n".join(_data_point(source) for source in found.sources)
-    text = repr(f"{question}\n\nSources:\n{lines}")
+    lines = [_data_point(source) for source in found.sources if source.given != "image"]
+    lines += [f"{image.label}: the page in an image" for image in found.images]
+    text = repr("\n".join([f"{question}\n\nSources:", *lines]))
     return Thought(
         prompt.title, [*prompt.description, f"{{'role': 'user', 'content': {text}}}"], prompt.props
     )
@@ -57,7 +61,7 @@ def _thought(thought: Thought) -> Json:
 
 
 def _result(source: SourceView) -> Json:
-    return {
+    told: Json = {
         "id": f"file-{source.document_id}-passage-{source.passage_id}",
         "content": source.content,
         "embedding": None,
@@ -67,6 +71,20 @@ def _result(source: SourceView) -> Json:
         "sourcefile": source.sourcefile,
         "oids": [],
         "groups": [],
-        "captions": [],
+        "captions": [_caption(caption) for caption in source.captions],
         "score": source.score,
     }
+    if source.ranker_score is not None:
+        told["reranker_score"] = source.ranker_score
+    return told
+
+
+def _caption(caption: Caption) -> Json:
+    """`highlights` is the text as HTML, with the words asked for in `<em>`."""
+    parts: list[str] = []
+    end = 0
+    for start, stop in caption.marks:
+        parts += [escape(caption.text[end:start]), f"<em>{escape(caption.text[start:stop])}</em>"]
+        end = stop
+    parts.append(escape(caption.text[end:]))
+    return {"text": caption.text, "highlights": "".join(parts), "additional_properties": {}}

@@ -11,63 +11,76 @@ Reader = Callable[[Any, str], Any]
 
 RETRIEVAL_MODES = ("hybrid", "vectors", "text")
 IMAGE_INPUTS = ("text", "textAndImages", "images")
-VECTOR_FIELDS = ("embedding", "imageEmbedding")
+VECTOR_FIELDS = {"embedding": "text", "imageEmbedding": "pages"}
+CATEGORY_CHARACTERS = 100
+TEMPLATE_CHARACTERS = 10_000
+UNKNOWN_TOLD = 50
 
 
-def _category(value: Any, member: str) -> str:
-    return "" if value is None else reading.a_text(value, member)
+def _optional_text(most: int) -> Reader:
+    """Text of at most so many characters; null counts as empty."""
+
+    def read(value: Any, member: str) -> str:
+        text = "" if value is None else reading.a_text(value, member)
+        if len(text) > most:
+            raise InvalidRequest(f"“{member}” must have at most {most:,} characters.", member)
+        return text
+
+    return read
+
+
+def _number(least: float, most: float) -> Reader:
+    return lambda value, member: reading.a_number(value, member, least, most)
+
+
+def _vector_fields(value: Any, member: str) -> str:
+    items = reading.a_list(value, member)
+    kinds = {VECTOR_FIELDS[reading.one_of(item, member, VECTOR_FIELDS)] for item in items}
+    return "both" if len(kinds) > 1 else "".join(kinds)
+
+
+def _image_input(value: Any, member: str) -> str:
+    """What of a page goes to the model; empty where it is the text alone."""
+    kind = reading.one_of(value, member, IMAGE_INPUTS)
+    return "" if kind == "text" else kind
 
 
 # Name on the wire → name of the option, and how it is read.
 OPTIONS: Mapping[str, tuple[str, Reader]] = {
-    "temperature": ("temperature", lambda value, member: reading.a_number(value, member, 0, 2)),
+    "temperature": ("temperature", _number(0, 2)),
     "top": ("top", lambda value, member: reading.a_whole_number(value, member, 1, 50)),
     "retrieval_mode": (
         "retrieval_mode",
         lambda value, member: reading.one_of(value, member, RETRIEVAL_MODES),
     ),
+    "semantic_ranker": ("ranker", reading.a_flag),
+    "semantic_captions": ("captions", reading.a_flag),
     "suggest_followup_questions": ("followups", reading.a_flag),
-    "include_category": ("include_category", _category),
-    "exclude_category": ("exclude_category", _category),
-    "minimum_search_score": ("minimum_score", lambda value, member: reading.a_number(value, member, 0, 1)),
-}
-
-
-def _vector_fields(value: Any, member: str) -> None:
-    for item in reading.a_list(value, member):
-        reading.one_of(item, member, VECTOR_FIELDS)
-
-
-# Known and checked; what is asked of them beyond their default is reported as being without effect.
-DEFAULTS: Mapping[str, tuple[Any, Reader]] = {
-    "semantic_ranker": (False, reading.a_flag),
-    "semantic_captions": (False, reading.a_flag),
-    "use_oid_security_filter": (False, reading.a_flag),
-    "use_groups_security_filter": (False, reading.a_flag),
-    "use_gpt4v": (False, reading.a_flag),
-    "gpt4v_input": (None, lambda value, member: reading.one_of(value, member, IMAGE_INPUTS)),
-    "vector_fields": (["embedding"], _vector_fields),
+    "use_oid_security_filter": ("to_person", reading.a_flag),
+    "use_groups_security_filter": ("to_groups", reading.a_flag),
+    "vector_fields": ("vector_fields", _vector_fields),
+    "gpt4v_input": ("pages", _image_input),
+    "prompt_template": ("prompt_template", _optional_text(TEMPLATE_CHARACTERS)),
+    "include_category": ("include_category", _optional_text(CATEGORY_CHARACTERS)),
+    "exclude_category": ("exclude_category", _optional_text(CATEGORY_CHARACTERS)),
+    "minimum_search_score": ("minimum_score", _number(0, 1)),
+    "minimum_reranker_score": ("minimum_ranker_score", _number(0, 4)),
 }
 
 
 def options(overrides: Mapping[str, Any], place: str = "context.overrides") -> Options:
     """Raises InvalidRequest, which names the member; `place` is where the overrides stand in the body."""
-    values: dict[str, Any] = {"followups": False}
-    without_effect: list[str] = []
+    values: dict[str, Any] = {"followups": False, "pages": "textAndImages"}
+    unknown: list[str] = []
     for name, value in overrides.items():
-        member = f"{place}.{name}"
         if name in OPTIONS:
             option, read = OPTIONS[name]
-            values[option] = read(value, member)
-        elif name in DEFAULTS:
-            default, read = DEFAULTS[name]
-            read(value, member)
-            if name == "use_gpt4v" and value:
-                raise InvalidRequest(
-                    f"“{member}” needs a model that reads images; this site has none.", member
-                )
-            if value != default and name != "gpt4v_input":
-                without_effect.append(name)
-        else:
-            without_effect.append(name[:100].replace("\x00", "\ufffd"))
-    return Options(**values, unknown=tuple(without_effect))
+            values[option] = read(value, f"{place}.{name}")
+        elif name != "use_gpt4v":
+            unknown.append(name[:100].replace("\x00", "\ufffd"))
+    if not reading.a_flag(overrides.get("use_gpt4v", False), f"{place}.use_gpt4v"):
+        values["pages"] = ""
+    if values.get("retrieval_mode") == "vectors" and values.get("vector_fields") == "":
+        member = f"{place}.vector_fields"
+        raise InvalidRequest(f"“{member}” must name a field where only vectors are searched.", member)
+    return Options(**values, unknown=tuple(unknown[:UNKNOWN_TOLD]))

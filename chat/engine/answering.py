@@ -45,7 +45,14 @@ async def answer(exchange: Exchange) -> AsyncGenerator[Event, None]:
     readable = await in_database(retrieval.count_readable, exchange.principal)
     yield Searching(readable)
     asked = exchange.request
-    prompt = Prompt(asked.question, exchange.earlier, (), asked.options.temperature, images=asked.images)
+    prompt = Prompt(
+        asked.question,
+        exchange.earlier,
+        (),
+        asked.options.temperature,
+        images=asked.images,
+        template=asked.options.prompt_template,
+    )
     told = _Told(prompt)
     speak = (
         _team(exchange, model, readable, told) if exchange.team else _alone(exchange, model, readable, told)
@@ -61,10 +68,10 @@ async def _alone(
     exchange: Exchange, model: ChatModel, readable: int, told: _Told
 ) -> AsyncGenerator[Event, None]:
     query = await model.search_query(exchange.request.question, exchange.earlier)
-    found = await search(exchange, query)
-    context = await keep_context(exchange, exchange.answer_id, model, query, found, readable)
+    found = await search(exchange, model, query)
+    context = await keep_context(exchange, exchange.answer_id, model, found, readable)
     yield context
-    told.prompt = replace(told.prompt, sources=context.sources)
+    told.prompt = replace(told.prompt, sources=found.sources, pages=found.pages)
     async with aclosing(_message(model, told, exchange.answer_id)) as events:
         async for event in events:
             yield event
@@ -77,17 +84,21 @@ async def _team(
     said: list[Said] = []
     question = exchange.request.question
     query = await model.search_query(question, exchange.earlier)
-    found = await search(exchange, query)
+    found = await search(exchange, model, query)
     while speaker := await next_speaker(exchange, model, said):
         agent_model = configured_model(speaker.model)
         if speaker.may_search and said and (more := await agent_model.further_query(question, said)):
-            query, found = more, await search(exchange, more)
+            found = await search(exchange, agent_model, more)
         message = await in_database(_open_message, exchange, speaker, told, first=not said)
         yield MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at))
-        context = await keep_context(exchange, message.pk, agent_model, query, found, readable)
+        context = await keep_context(exchange, message.pk, agent_model, found, readable)
         yield context
         told.prompt = replace(
-            told.prompt, sources=context.sources, said=tuple(said), instructions=speaker.instructions
+            told.prompt,
+            sources=found.sources,
+            pages=found.pages,
+            said=tuple(said),
+            instructions=speaker.instructions,
         )
         async with aclosing(_message(agent_model, told, message.pk)) as events:
             async for event in events:

@@ -1,68 +1,120 @@
 """Finding the passages for a question, and keeping what the answer is written from."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from uuid import UUID
 
-from chat.events import ContextReady, SourceView, Thought
+from chat.events import ContextReady, Thought
 from chat.llm import ChatModel
-from chat.llm.protocol import instructions
+from chat.page_images import Page, page_images
+from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.database import in_database
 from history import recording
 from history.models import Source
 from ingestion import retrieval
-from ingestion.retrieval import Found
+from ingestion.retrieval import FoundPassage
 
+from . import steps
+from .captions import captions
 from .exchange import Exchange
+from .ranking import CANDIDATES, Ranking, ranked
 
 
-async def search(exchange: Exchange, query: str) -> Found:
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What an answer is made from, and how it was found."""
+
+    query: str
+    sources: tuple[SourceView, ...]
+    passages: tuple[FoundPassage, ...]  # those of the sources
+    thoughts: tuple[Thought, ...]  # about the search
+    pages: tuple[PageImage, ...]
+
+
+async def search(exchange: Exchange, model: ChatModel, query: str) -> Search:
     """The passages that fit, by the options of the request and the rights of its caller."""
     options = exchange.request.options
-    return await in_database(
+    found = await in_database(
         retrieval.search,
         exchange.principal,
         query,
-        mode=options.retrieval_mode,
-        top=options.top,
+        mode=steps.mode(options),
+        top=max(options.top, CANDIDATES) if options.ranker else options.top,
         include_category=options.include_category,
         exclude_category=options.exclude_category,
         minimum_score=options.minimum_score,
+        to_person=options.to_person,
+        to_groups=options.to_groups,
     )
+    thoughts = [steps.query(options, query, found), *steps.vector_fields(options)]
+    ranking: Ranking | None = None
+    passages = found.passages
+    if options.ranker:
+        ranking = await ranked(model, query, passages, options)
+        passages = ranking.passages[: options.top]
+        thoughts.append(ranking.thought)
+    told = await in_database(captions, query, passages) if options.captions else [()] * len(passages)
+    pages: tuple[PageImage, ...] = ()
+    if options.pages:
+        places = [Page(passage.label, passage.public_id, passage.page) for passage in passages]
+        pages = await page_images(exchange.principal, places)
+        thoughts.append(steps.page_images(options, len(pages)))
+    drawn = {page.label for page in pages}
+    given: Given = "image" if options.pages == "images" else "both"
+    sources = tuple(
+        _view(
+            rank,
+            passage,
+            captions=told[rank - 1],
+            given=given if passage.label in drawn else "text",
+            ranker_score=ranking.scores.get(passage.passage_id) if ranking else None,
+        )
+        for rank, passage in enumerate(passages, start=1)
+    )
+    return Search(query, sources, passages, tuple(thoughts), pages)
 
 
 async def keep_context(
-    exchange: Exchange, answer_id: UUID, model: ChatModel, query: str, found: Found, readable: int
+    exchange: Exchange, answer_id: UUID, model: ChatModel, found: Search, readable: int
 ) -> ContextReady:
     """Store the sources and the steps of a message, before its first word, and tell of them."""
-    thoughts = _thoughts(exchange, model, query)
+    thoughts = steps.of_message(exchange, model, found.thoughts)
     await in_database(_record, answer_id, found, thoughts, readable)
-    sources = tuple(_view(rank, passage) for rank, passage in enumerate(found.passages, start=1))
-    return ContextReady(sources, thoughts, str(answer_id))
+    return ContextReady(found.sources, thoughts, str(answer_id))
 
 
-def _record(answer_id: UUID, found: Found, thoughts: Sequence[Thought], readable: int) -> None:
+def _record(answer_id: UUID, found: Search, thoughts: Sequence[Thought], readable: int) -> None:
     sources = [
         Source(
             message_id=answer_id,
             document_id=passage.document_id,
             document_version=passage.document_version,
             passage_id=passage.passage_id,
-            rank=rank,
-            label=passage.label,
-            title=passage.title,
-            heading=passage.heading,
-            page=passage.page,
-            content=passage.content,
-            score=passage.score,
-            found_by=passage.found_by,
+            rank=view.rank,
+            label=view.label,
+            title=view.title,
+            heading=view.heading,
+            page=view.page,
+            content=view.content,
+            captions=[asdict(caption) for caption in view.captions],
+            given=view.given,
+            score=view.score,
+            ranker_score=view.ranker_score,
+            found_by=view.found_by,
         )
-        for rank, passage in enumerate(found.passages, start=1)
+        for view, passage in zip(found.sources, found.passages, strict=True)
     ]
     recording.record_context(answer_id, sources, [asdict(thought) for thought in thoughts], readable)
 
 
-def _view(rank: int, passage: retrieval.FoundPassage) -> SourceView:
+def _view(
+    rank: int,
+    passage: FoundPassage,
+    *,
+    captions: tuple[Caption, ...],
+    given: Given,
+    ranker_score: float | None,
+) -> SourceView:
     return SourceView(
         rank=rank,
         label=passage.label,
@@ -76,28 +128,7 @@ def _view(rank: int, passage: retrieval.FoundPassage) -> SourceView:
         found_by=passage.found_by,
         passage_id=passage.passage_id,
         document_id=str(passage.public_id),
+        ranker_score=ranker_score,
+        captions=captions,
+        given=given,
     )
-
-
-def _thoughts(exchange: Exchange, model: ChatModel, query: str) -> tuple[Thought, ...]:
-    """The steps so far. Passages are left out: whoever shows a step adds those that the reader may see."""
-    options = exchange.request.options
-    earlier = [f"{{'role': {turn.role!r}, 'content': {turn.content!r}}}" for turn in exchange.earlier]
-    system = f"{{'role': 'system', 'content': {instructions('answer')!r}}}"
-    thoughts = [
-        Thought("Original user query", exchange.request.question),
-        Thought(
-            "Generated search query",
-            query,
-            {
-                "use_semantic_captions": False,
-                "has_vector": options.retrieval_mode != "text",
-                "retrieval_mode": options.retrieval_mode,
-                "top": options.top,
-            },
-        ),
-        Thought("Prompt", [system, *earlier], {"model": model.name, "temperature": options.temperature}),
-    ]
-    if options.unknown:
-        thoughts.append(Thought("Overrides without effect", list(options.unknown)))
-    return tuple(thoughts)

@@ -7,12 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from chat.events import SourceView
 from chat.requests import ImageInput, Turn
+from chat.sources import PageImage, SourceView
 
 NOTHING_FITS = (
     "Nothing in the documents you may read answers this. Try other words, or ask who keeps the document."
 )
+
+APPENDS = ">>>"
 
 
 @cache
@@ -40,6 +42,8 @@ class Prompt:
     said: Sequence[Said] = ()  # by the other agents of a team, about this question
     instructions: str = ""  # of the agent who speaks
     images: Sequence[ImageInput] = ()  # that came with the question
+    pages: Sequence[PageImage] = ()  # of the sources
+    template: str = ""  # in place of the site's own instructions, or after >>> behind them
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,28 +107,46 @@ class ChatModel(Protocol):
         """The name of one of the team, given as (name, description), or anything else to end."""
         ...
 
+    async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
+        """How well the passages answer, by their places from 0: 0 to 4. Empty where that failed, None
+        where this model cannot judge."""
+        ...
+
 
 def messages(prompt: Prompt) -> list[dict[str, Any]]:
     """The prompt as chat messages: instructions, what was said, the question with its sources and images."""
-    system = "\n\n".join(part for part in (instructions("answer"), prompt.instructions) if part)
+    system = "\n\n".join(part for part in (answer_instructions(prompt.template), prompt.instructions) if part)
     told: list[dict[str, Any]] = [{"role": "system", "content": system}]
     told += [{"role": turn.role, "content": turn.content} for turn in prompt.earlier]
     content = f"{prompt.question}\n\nSources:\n{sources_text(prompt.sources)}"
     if prompt.said:
         content += f"\n\nWhat the other agents have said:\n{said_text(prompt.said)}"
-    told.append({"role": "user", "content": _with_images(content, prompt.images)})
+    told.append({"role": "user", "content": _with_images(content, prompt)})
     return told
 
 
-def _with_images(text: str, images: Sequence[ImageInput]) -> str | list[dict[str, Any]]:
-    """Text alone stays text, which every server reads."""
-    if not images:
+def answer_instructions(template: str = "") -> str:
+    """The site's own, those of the template, or with `>>>` before it both."""
+    own = instructions("answer")
+    if template.startswith(APPENDS):
+        return f"{own}\n\n{template.removeprefix(APPENDS).strip()}"
+    return template.strip() or own
+
+
+def _with_images(text: str, prompt: Prompt) -> str | list[dict[str, Any]]:
+    """Text alone stays text, which every server reads. An image of a page follows its name."""
+    if not (prompt.images or prompt.pages):
         return text
     parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
-    for image in images:
-        url = f"data:{image.media_type};base64,{b64encode(image.data).decode()}"
-        parts.append({"type": "image_url", "image_url": {"url": url, "detail": "auto"}})
+    for page in prompt.pages:
+        parts += [{"type": "text", "text": f"{page.label}: the page in this image"}, _image(page.url)]
+    for image in prompt.images:
+        parts.append(_image(f"data:{image.media_type};base64,{b64encode(image.data).decode()}"))
     return parts
+
+
+def _image(url: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url, "detail": "auto"}}
 
 
 def said_text(said: Sequence[Said]) -> str:
@@ -133,5 +155,6 @@ def said_text(said: Sequence[Said]) -> str:
 
 
 def sources_text(sources: Sequence[SourceView]) -> str:
-    """One source a line, its name first."""
-    return "\n".join(f"{source.label}: {' '.join(source.content.split())}" for source in sources)
+    """One source a line, its name first; without those that are given as images."""
+    told = [source for source in sources if source.given != "image"]
+    return "\n".join(f"{source.label}: {' '.join(source.told.split())}" for source in told)

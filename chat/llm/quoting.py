@@ -3,11 +3,12 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 
 from django.conf import settings
 
-from chat.events import SourceView
 from chat.requests import Turn
+from chat.sources import SourceView
 from chatsite.database import in_database
 from ingestion.sentences import Sentence, best_sentences
 
@@ -68,7 +69,8 @@ class QuotingModel:
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         earlier = " ".join(_leaned_on(prompt.question, prompt.earlier))
         count = SENTENCES * (1 + len(prompt.said))
-        found = await in_database(best_sentences, prompt.question, prompt.sources, count, earlier)
+        told = [replace(source, content=source.told) for source in prompt.sources]
+        found = await in_database(best_sentences, prompt.question, told, count, earlier)
         sentences = [item for item in found if not _quoted(item, prompt.said)][:SENTENCES]
         if not sentences:
             text = NOTHING_MORE if prompt.said else NOTHING_FITS
@@ -110,6 +112,10 @@ class QuotingModel:
     async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
         """In the order of the team."""
         return team[len(said)][0] if len(said) < len(team) else ""
+
+    async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
+        """No score of passage against question that was tried here orders better than the search itself."""
+        return None
 
 
 def _quoted(sentence: Sentence, said: Sequence[Said]) -> bool:

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 LONGEST_WAIT = 10.0  # seconds that a server may tell us to wait before the one repetition
 SIDE_SECONDS = 10.0  # for titles, follow-ups and search queries, which an answer can do without
 SIDE_TOKENS = 200
+GRADE_TOKENS = 8  # for each passage
 
 
 class RemoteModel:
@@ -87,6 +88,13 @@ class RemoteModel:
             await self._side("next_speaker", [{"role": "user", "content": content}])
         )
 
+    async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
+        numbered = "\n\n".join(f"{number}. {text}" for number, text in enumerate(passages, start=1))
+        content = f"Question: {question}\n\nPassages:\n\n{numbered}"
+        tokens = SIDE_TOKENS + GRADE_TOKENS * len(passages)
+        text = await self._side("grades", [{"role": "user", "content": content}], tokens)
+        return side_texts.grades(text, len(passages))
+
     async def _attempt(self, prompt: Prompt, clock: Clock) -> AsyncGenerator[Part, None]:
         request = connection().client.chat.completions.with_streaming_response.create(
             **self._members(
@@ -122,7 +130,9 @@ class RemoteModel:
             return prompt
         if error.code == "context_overflow" and (prompt.earlier or len(prompt.sources) > 1):
             kept = max(1, len(prompt.sources) // 2)
-            return replace(prompt, earlier=prompt.earlier[-2:], sources=prompt.sources[:kept])
+            labels = {source.label for source in prompt.sources[:kept]}
+            pages = [page for page in prompt.pages if page.label in labels]
+            return replace(prompt, earlier=prompt.earlier[-2:], sources=prompt.sources[:kept], pages=pages)
         if error.retry_after is None or error.retry_after > LONGEST_WAIT:
             raise error
         await asyncio.sleep(error.retry_after)
@@ -133,7 +143,7 @@ class RemoteModel:
         accepted = {name: value for name, value in members.items() if name not in connection().refused}
         return {"model": self.name, "messages": conversation, **accepted}
 
-    async def _side(self, name: str, said: list[dict[str, str]]) -> str:
+    async def _side(self, name: str, said: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
         """A short text beside the answer; empty where the model fails: the answer does not need it."""
         try:
             async with asyncio.timeout(SIDE_SECONDS):
@@ -141,7 +151,7 @@ class RemoteModel:
                     **self._members(
                         [{"role": "system", "content": instructions(name)}, *said],
                         temperature=0,
-                        max_tokens=SIDE_TOKENS,
+                        max_tokens=tokens,
                     )
                 )
                 return event_stream.storable(completion.choices[0].message.content or "")
@@ -149,7 +159,7 @@ class RemoteModel:
             refused = translated(error)
             if isinstance(refused, MemberRefused) and refused.name not in connection().refused:
                 connection().refused.add(refused.name)
-                return await self._side(name, said)
+                return await self._side(name, said, tokens)
             logger.warning("The model gave no %s: %s", name, told(error))
         except (TimeoutError, ModelError, openai.OpenAIError, httpx2.HTTPError) as error:
             logger.warning("The model gave no %s: %s", name, told(error))

@@ -22,6 +22,7 @@ class ScriptedModel:
     error: ModelError | None = None
     suggestions: Sequence[str] = ()
     speakers: Sequence[str] = ()
+    grades: dict[int, float] | None = None
     name: str = "scripted"
     prompts: list[Prompt] = field(default_factory=list)
     closed: int = 0
@@ -53,3 +54,6 @@ class ScriptedModel:
 
     async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
         return self.speakers[len(said)] if len(said) < len(self.speakers) else ""
+
+    async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
+        return self.grades

@@ -14,6 +14,7 @@ _REASONED = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
 _REASONING = re.compile(r"<think(?:ing)?>.*", re.S | re.I)
 _NUMBER = re.compile(r"\s*(?:[-*•–]|\(?\d{1,2}[.):])\s+|\s*\*{2}")
 _LABEL = re.compile(r"(?:title|titel|search query|query|suchanfrage)\s*:\s*", re.I)
+_GRADE = re.compile(r"^\W*(\d{1,3})\W+([0-4](?:\.\d+)?)\s*(?:/\s*4)?\W*$", re.M)
 _AROUND = " \t\"'“”„«»`*,"
 _QUESTION_MARKS = ("?", "？", "؟")
 
@@ -53,6 +54,12 @@ def followups(text: str, asked: Iterable[str]) -> list[str]:
             known.add(_normal(question))
             found.append(question)
     return found[:FOLLOWUPS]
+
+
+def grades(text: str, count: int) -> dict[int, float]:
+    """Lines such as “3: 4”: the passage's number from 1, and its grade; by places from 0."""
+    found = ((int(match[1]) - 1, float(match[2])) for match in _GRADE.finditer(without_reasoning(text)))
+    return {place: min(grade, 4.0) for place, grade in found if 0 <= place < count}
 
 
 def _line(text: str) -> str:

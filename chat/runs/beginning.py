@@ -13,7 +13,8 @@ from django.utils import timezone
 from chat.errors import Refused
 from chat.llm.side_texts import title_of
 from chat.models import Agent, Run
-from chat.requests import ChatRequest, Turn
+from chat.requests import ChatRequest, InvalidRequest, Options, Turn
+from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
 from history import recording
 from history.models import Conversation, Message
@@ -21,6 +22,7 @@ from history.models import Conversation, Message
 from . import endings
 
 EARLIER_MESSAGES = 12
+SET_PROMPT = "chat.set_prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,11 @@ def begin(
 ) -> Accepted:
     """Store the question and a queued answer, in one transaction.
 
-    The same key with the same request gives the same run, whatever became of it. Raises Refused.
+    The same key with the same request gives the same run, whatever became of it. Raises Refused, or
+    InvalidRequest for options that this site or this caller does not have.
     """
     _check_text(request.question)
+    _check_options(principal, request.options)
     digest = _digest(request)
     try:
         with transaction.atomic():
@@ -123,6 +127,18 @@ def _check_text(text: str) -> None:
         raise Refused("message_too_long")
     if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise Refused("message_not_text")
+
+
+def _check_options(principal: Principal, options: Options) -> None:
+    """What depends on the site's model and on who asks. Raises InvalidRequest."""
+    if options.pages and not settings.CHAT_MODEL_READS_IMAGES:
+        raise InvalidRequest(
+            "“use_gpt4v” needs a model that reads images; the one of this site reads text only.", "use_gpt4v"
+        )
+    if options.prompt_template and not User.objects.get(pk=principal.user_id).has_perm(SET_PROMPT):
+        raise InvalidRequest(
+            "“prompt_template” is only for those who may set the prompt.", "prompt_template", status=403
+        )
 
 
 def _digest(request: ChatRequest) -> str:

@@ -25,6 +25,7 @@ from chat.events import (
 )
 from chat.llm import configured_model
 from chat.models import Run
+from chat.page_images import of_sources
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.database import in_database
 from history import recording
@@ -56,7 +57,7 @@ async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGen
                 continue
             number, event = item
             if isinstance(event, ContextReady):
-                event = await in_database(_with_sources, principal, event)
+                event = await _with_sources(principal, event)
             yield number, event
 
 
@@ -143,8 +144,10 @@ def _look(run_id: UUID, after: int) -> tuple[list[Numbered], bool]:
     return numbered, ended
 
 
-def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:
-    return dataclasses.replace(event, sources=journal.visible_sources(principal, UUID(event.message_id)))
+async def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:
+    sources = await in_database(journal.visible_sources, principal, UUID(event.message_id))
+    images = await of_sources(principal, sources)
+    return dataclasses.replace(event, sources=sources, images=images)
 
 
 def _retell(run: Run) -> list[Event]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -20,8 +20,9 @@ from django.db.models import Count
 from django.utils import timezone
 
 from chat import events
-from chat.events import ContextReady, Event, SourceView
+from chat.events import ContextReady, Event
 from chat.models import JournalEntry, Run
+from chat.sources import Given, SourceView, captions_from_json
 from chatsite.accounts.principals import Principal
 from history.models import Source
 
@@ -104,6 +105,9 @@ def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, 
             found_by=row.found_by,
             passage_id=row.passage_id,
             document_id=str(row.document.public_id),
+            ranker_score=row.ranker_score,
+            captions=captions_from_json(row.captions),
+            given=cast(Given, row.given),
         )
         for row in rows
     )

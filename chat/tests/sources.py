@@ -1,6 +1,6 @@
 """Sources for tests."""
 
-from chat.events import SourceView
+from chat.sources import SourceView
 
 
 def source(rank=1, label="a.md#x", content="Text.", **values):

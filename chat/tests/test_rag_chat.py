@@ -121,7 +121,7 @@ class ParsingTests(SimpleTestCase):
         }.items():
             self.refused(body(context={"overrides": {name: value}}), f"context.overrides.{name}")
         self.refused(body(context={"overrides": {"top": True}}), "top")
-        self.refused(body(context={"overrides": {"use_gpt4v": True}}), "use_gpt4v")
+        self.refused(body(context={"overrides": {"use_gpt4v": 1}}), "use_gpt4v")
 
     def test_a_session_that_is_no_id_of_ours_is_not_found(self):
         self.assertEqual(self.refused(body(session_state="mine"), "conversation").status, 404)

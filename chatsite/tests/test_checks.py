@@ -43,6 +43,11 @@ class ModelSettings(SimpleTestCase):
         self.assertEqual(self.problems(OPENAI_BASE_URL="localhost:8080"), ["chatsite.E005"])
         self.assertEqual(self.problems(OPENAI_BASE_URL="http://["), ["chatsite.E005"])
 
+    def test_a_ranker_without_its_server_or_with_an_address_that_is_none(self):
+        self.assertEqual(self.problems(RERANK_MODEL="r", RERANK_BASE_URL=""), ["chatsite.E006"])
+        self.assertEqual(self.problems(RERANK_MODEL="r", RERANK_BASE_URL="localhost"), ["chatsite.E007"])
+        self.assertEqual(self.problems(RERANK_MODEL="r", RERANK_BASE_URL="http://127.0.0.1:9/v1"), [])
+
 
 @pytest.mark.parametrize(
     ("server", "vector", "words"),

@@ -1,0 +1,100 @@
+"""The steps of an answer's making, for its thoughts.
+
+Passages and their names are left out: whoever shows a step adds those that the reader may see.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from chat.events import Thought
+from chat.llm import ChatModel
+from chat.llm.protocol import answer_instructions
+from chat.requests import Options
+from ingestion.fusion import Mode
+from ingestion.retrieval import Found
+
+from .exchange import Exchange
+
+NO_IMAGE_VECTORS = "This site has no vectors of images: those of the text are searched"
+FIELDS = {"pages": f"{NO_IMAGE_VECTORS} in their place.", "both": f"{NO_IMAGE_VECTORS}."}
+NO_FIELDS = "“vector_fields” names none, so the question is searched by its words alone."
+
+
+def mode(options: Options) -> Mode:
+    """How to search: without a field of vectors, by words."""
+    return options.retrieval_mode if options.vector_fields else "text"
+
+
+def query(options: Options, text: str, found: Found) -> Thought:
+    """What was searched for, and how."""
+    props: dict[str, Any] = {
+        "use_semantic_captions": options.captions,
+        "use_semantic_ranker": options.ranker,
+        "has_vector": found.mode != "text",
+        "retrieval_mode": options.retrieval_mode,
+        "top": options.top,
+    }
+    if told := filters(options):
+        props["filter"] = told
+    if options.minimum_score:
+        props["minimum_search_score"] = options.minimum_score
+    return Thought("Generated search query", text, props)
+
+
+def filters(options: Options) -> str:
+    """What the request leaves of all that the caller may read, in words; empty where that is all."""
+    told = []
+    if options.include_category:
+        told.append(f"category is “{options.include_category}”")
+    if options.exclude_category:
+        told.append(f"category is not “{options.exclude_category}”")
+    grants = []
+    if options.to_person:
+        grants.append("the caller")
+    if options.to_groups:
+        grants.append("a group of the caller")
+    if grants:
+        told.append(f"given to {' or '.join(grants)}")
+    return ", ".join(told)
+
+
+def vector_fields(options: Options) -> list[Thought]:
+    """What became of a wish for other vectors than those of the text."""
+    if options.retrieval_mode == "text" or options.vector_fields == "text":
+        return []
+    return [Thought("Vector fields", FIELDS.get(options.vector_fields, NO_FIELDS))]
+
+
+def page_images(options: Options, count: int) -> Thought:
+    """How many pages go to the model as images."""
+    if not count:
+        told = "No passage found is from a page of a PDF that could be drawn, so their text is given."
+    elif options.pages == "images":
+        told = f"Images of pages given to the model in place of their text: {count}."
+    else:
+        told = f"Images of pages given to the model beside their text: {count}."
+    return Thought("Page images", told, {"gpt4v_input": options.pages})
+
+
+def of_message(exchange: Exchange, model: ChatModel, of_search: Sequence[Thought]) -> tuple[Thought, ...]:
+    """All steps before the first word of a message."""
+    options = exchange.request.options
+    earlier = [f"{{'role': {turn.role!r}, 'content': {turn.content!r}}}" for turn in exchange.earlier]
+    system = f"{{'role': 'system', 'content': {answer_instructions(options.prompt_template)!r}}}"
+    props: dict[str, Any] = {"model": model.name, "temperature": options.temperature}
+    if options.prompt_template:
+        props["prompt_template"] = True
+    thoughts = [
+        Thought("Original user query", exchange.request.question),
+        *of_search,
+        Thought("Prompt", [system, *earlier], props),
+    ]
+    if ignored := _without_effect(options):
+        thoughts.append(Thought("Overrides without effect", ignored))
+    return tuple(thoughts)
+
+
+def _without_effect(options: Options) -> list[str]:
+    """Names that this site does not know, and what only counts beside something that was not asked for."""
+    alone = options.minimum_ranker_score and not options.ranker
+    return [*options.unknown, *(["minimum_reranker_score"] if alone else [])]

@@ -1,0 +1,56 @@
+"""A server that orders passages: `POST …/rerank`, as Cohere, Jina, vLLM and llama.cpp offer it."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import httpx2
+from django.conf import settings
+
+logger = logging.getLogger(__name__)
+
+SECONDS = 5.0  # an answer can do without
+MOST = 4.0  # of the scores here
+
+
+async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
+    """How well the passages answer, by their places from 0: 0 to 4. Empty where the server fails."""
+    body = {
+        "model": settings.RERANK_MODEL,
+        "query": question,
+        "documents": list(passages),
+        "top_n": len(passages),
+    }
+    headers = {"Authorization": f"Bearer {settings.RERANK_API_KEY}"} if settings.RERANK_API_KEY else {}
+    try:
+        async with asyncio.timeout(SECONDS), httpx2.AsyncClient(follow_redirects=False) as client:
+            address = f"{settings.RERANK_BASE_URL.rstrip('/')}/rerank"
+            response = await client.post(address, json=body, headers=headers, timeout=SECONDS)
+        response.raise_for_status()
+        return scores(response.json(), len(passages))
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, TypeError) as error:
+        # The text of an error may hold the address or the key.
+        logger.warning("The ranker failed: %s", type(error).__name__)
+        return {}
+
+
+def scores(body: Any, count: int) -> dict[int, float]:
+    """Those of a response, from 0 to 4. Raises ValueError, LookupError or TypeError for other bodies."""
+    found: dict[int, float] = {}
+    for result in body["results"]:
+        place, score = result["index"], float(result["relevance_score"])
+        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place < count:
+            raise ValueError("a place that was not asked about")
+        if not math.isfinite(score):
+            raise ValueError("a score that is no number")
+        found[place] = score
+    if any(not 0 <= score <= 1 for score in found.values()):
+        # Some servers tell a model's raw scores, of any size.
+        found = {place: _squeezed(score) for place, score in found.items()}
+    return {place: MOST * score for place, score in found.items()}
+
+
+def _squeezed(score: float) -> float:
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, score))))

@@ -1,0 +1,99 @@
+"""Images of the pages that passages come from, for a model that sees and for clients that show them.
+
+They are drawn for whoever reads, under the rights of that moment, and kept in no row.
+"""
+
+import asyncio
+import io
+from base64 import b64encode
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from PIL import Image
+
+from chat.sources import PageImage, SourceView
+from chatsite.accounts.principals import Principal
+from chatsite.database import in_database
+from ingestion import files
+from ingestion.models import Document
+from ingestion.parsing.formats import PAGED
+from ingestion.parsing.sections import Unreadable
+
+MOST = 5
+SIDES = (1024, 768, 512)  # pixels; the next where the image is too large
+BYTES = 1_000_000
+SECONDS = 20.0  # for all of them
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where a passage stands."""
+
+    label: str
+    document: UUID  # its public id
+    number: int | None
+
+
+async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tuple[PageImage, ...]:
+    """The images that went to the model, drawn again for a reader."""
+    pages = [
+        Page(source.label, UUID(source.document_id), source.page)
+        for source in sources
+        if source.given != "text"
+    ]
+    return await page_images(principal, pages) if pages else ()
+
+
+async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[PageImage, ...]:
+    """Of the first few different pages that are pages of PDFs, which the reader may see. What cannot be
+    drawn, or not in time, is left out."""
+    images: list[PageImage] = []
+    documents = await in_database(_documents, principal, pages)
+    by = asyncio.get_running_loop().time() + SECONDS
+    for page in different(pages, documents)[:MOST]:
+        try:
+            async with asyncio.timeout_at(by):
+                url = await asyncio.to_thread(_url, documents[page.document], page.number or 0)
+        except TimeoutError:
+            break
+        if url:
+            images.append(PageImage(page.label, url))
+    return tuple(images)
+
+
+def different(pages: Sequence[Page], documents: Collection[UUID]) -> list[Page]:
+    """The pages in these documents, each once."""
+    first: dict[tuple[UUID, int], Page] = {}
+    for page in pages:
+        if page.number is not None and page.document in documents:
+            first.setdefault((page.document, page.number), page)
+    return list(first.values())
+
+
+def _documents(principal: Principal, pages: Sequence[Page]) -> dict[UUID, Document]:
+    wanted = {page.document for page in pages if page.number is not None}
+    rows = Document.objects.visible_to(principal).filter(public_id__in=wanted, media_type__in=PAGED)
+    return {row.public_id: row for row in rows}
+
+
+def _url(document: Document, number: int) -> str:
+    try:
+        image = scaled(files.page_image(document, number))
+    except (Unreadable, OSError):
+        return ""
+    return f"data:image/png;base64,{b64encode(image).decode()}" if image else ""
+
+
+def scaled(drawn: bytes) -> bytes:
+    """A PNG small enough to be sent; empty where none is."""
+    with Image.open(io.BytesIO(drawn), formats=["PNG"]) as opened:
+        image = opened.convert("RGB")
+    for side in SIDES:
+        image.thumbnail((side, side))
+        for colours in (image, image.quantize(256)):
+            buffer = io.BytesIO()
+            colours.save(buffer, "PNG", optimize=True)
+            if buffer.tell() <= BYTES:
+                return buffer.getvalue()
+    return b""

@@ -1,0 +1,90 @@
+"""Reading the overrides: each has its bounds, and what is wrong is named."""
+
+from django.test import SimpleTestCase
+
+from chat.dialects import ChatCompletions
+from chat.dialects.overrides import OPTIONS, options
+from chat.requests import InvalidRequest, Options
+
+WRONG = {
+    "temperature": (-0.1, 2.1, "1", True, None, []),
+    "top": (0, 51, 2.5, "3", True, None),
+    "retrieval_mode": ("semantic", 1, None, ["text"]),
+    "semantic_ranker": (1, "true", None),
+    "semantic_captions": (0, "false", None),
+    "suggest_followup_questions": ("yes", None),
+    "use_oid_security_filter": (1, "true", None),
+    "use_groups_security_filter": (1, "true", None),
+    "vector_fields": ("embedding", ["text"], [1], None, {}),
+    "use_gpt4v": (1, "true", None),
+    "gpt4v_input": ("texts", True, None),
+    "prompt_template": (1, ["x"], "x" * 10_001, "a\x00b"),
+    "include_category": (1, [], "x" * 101, "a\x00b"),
+    "exclude_category": (1, [], "x" * 101, "a\x00b"),
+    "minimum_search_score": (-1, 1.1, "0", True, None),
+    "minimum_reranker_score": (-1, 4.1, "0", True, None),
+}
+RIGHT = {
+    "temperature": (0, 2, 0.7),
+    "top": (1, 50),
+    "retrieval_mode": ("hybrid", "text", "vectors"),
+    "vector_fields": (["embedding"], ["imageEmbedding"], ["embedding", "imageEmbedding"], []),
+    "gpt4v_input": ("text", "textAndImages", "images"),
+    "prompt_template": ("x" * 10_000, ">>> Be brief.", "", None),
+    "include_category": ("hr", "", None),
+    "exclude_category": ("hr", "", None),
+    "minimum_search_score": (0, 1),
+    "minimum_reranker_score": (0, 4),
+}
+
+
+class ReadingTests(SimpleTestCase):
+    def refused(self, overrides):
+        with self.assertRaises(InvalidRequest) as caught:
+            options(overrides)
+        return caught.exception
+
+    def test_what_is_wrong_is_refused_and_named(self):
+        for name, values in WRONG.items():
+            for value in values:
+                with self.subTest(name=name, value=str(value)[:20]):
+                    error = self.refused({name: value})
+                    self.assertEqual((error.status, error.member), (400, f"context.overrides.{name}"))
+                    self.assertIn(f"“context.overrides.{name}”", error.message)
+
+    def test_every_override_that_is_known_has_its_wrong_values_here(self):
+        self.assertEqual(WRONG.keys(), OPTIONS.keys() | {"use_gpt4v"})
+
+    def test_the_bounds_themselves_are_accepted(self):
+        for name, values in RIGHT.items():
+            for value in values:
+                with self.subTest(name=name, value=str(value)[:20]):
+                    self.assertEqual(options({name: value}).unknown, ())
+
+    def test_without_overrides_only_follow_up_questions_are_off(self):
+        self.assertEqual(options({}), Options(followups=False))
+
+    def test_images_need_use_gpt4v(self):
+        self.assertEqual(options({"gpt4v_input": "images"}).pages, "")
+        self.assertEqual(options({"use_gpt4v": False, "gpt4v_input": "textAndImages"}).pages, "")
+
+    def test_text_alone_gives_no_images(self):
+        self.assertEqual(options({"use_gpt4v": True, "gpt4v_input": "text"}).pages, "")
+
+    def test_both_are_given_unless_told_otherwise(self):
+        self.assertEqual(options({"use_gpt4v": True}).pages, "textAndImages")
+        self.assertEqual(options({"gpt4v_input": "images", "use_gpt4v": True}).pages, "images")
+
+    def test_vectors_alone_need_a_field(self):
+        error = self.refused({"vector_fields": [], "retrieval_mode": "vectors"})
+        self.assertEqual(error.member, "context.overrides.vector_fields")
+
+    def test_what_is_unknown_is_kept_by_name_and_within_bounds(self):
+        told = options({"speed\x00": 1} | {f"{'x' * 200}{number}": 1 for number in range(100)}).unknown
+        self.assertEqual((told[0], len(told), max(map(len, told))), ("speed\ufffd", 50, 100))
+
+    def test_a_flat_override_is_named_where_it_stands(self):
+        body = {"messages": [{"role": "user", "content": "x"}], "stream": False, "context": {"top": 99}}
+        with self.assertRaises(InvalidRequest) as caught:
+            ChatCompletions().parse(body)
+        self.assertEqual(caught.exception.member, "context.top")

@@ -15,7 +15,7 @@ from .models import AccessEntry, AccessList, Document
 
 @dataclass(frozen=True)
 class Audience:
-    """The readers of a document besides its owner. What guests may read, everyone who signs in may read too."""
+    """The readers of a document besides its owner. What guests may read is for everyone."""
 
     everyone: bool = False
     user_ids: frozenset[int] = frozenset()

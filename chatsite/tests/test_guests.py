@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 
+from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import Group
 from django.test import AsyncClient, Client, TransactionTestCase, override_settings
 from django.utils import timezone
@@ -11,6 +12,7 @@ from chat.models import Run
 from chatsite.accounts import guests
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal, still_valid
+from chatsite.asgi import application
 from history.models import Conversation
 from ingestion import retrieval
 from ingestion.acl import Audience, set_audience, why_readable
@@ -176,3 +178,55 @@ class MarkingForGuests(WithGuests):
         owned.refresh_from_db()
         self.assertTrue(owned.access_list.entries.filter(guests=True).exists())
         self.assertContains(client.get("/documents/"), "Everyone, also guests")
+
+
+@override_settings(LOGIN_REQUIRED=False)
+class EveryDoor(WithGuests):
+    async def test_each_protocol_answers_guests_from_documents_for_guests_whole_and_streamed(self):
+        for path in (
+            "/chat", "/chat/stream", "/ask", "/ask/stream", "/api/chat", "/api/chat/stream",
+            "/api/chat/batch", "/api/minimal/chat", "/api/multi-agent-chat", "/v1/chat/completions",
+        ):  # fmt: skip
+            with self.subTest(path):
+                answer = await AsyncClient().post(path, asked(), **JSON)
+                self.assertEqual(answer.status_code, 200)
+                text = await read(answer)
+                self.assertIn("open.md", text)
+                self.assertNotIn("internal.md", text)
+                self.assertNotIn("nine days", text)
+
+    async def test_models_history_and_files_are_open_to_guests(self):
+        client = AsyncClient()
+        self.assertEqual((await client.get("/v1/models")).status_code, 200)
+        self.assertEqual((await client.get("/chat-history")).json(), [])
+        self.assertEqual((await client.get("/content/internal.md")).status_code, 404)
+
+    async def test_the_socket_is_open_to_the_guest_whose_conversation_it_is(self):
+        mine, other = AsyncClient(), AsyncClient()
+        for client in (mine, other):
+            await client.get("/")
+        guest = await User.objects.filter(guest_until__isnull=False).aearliest("pk")
+        conversation = await Conversation.objects.acreate(owner=guest, title="Leave")
+        self.assertEqual((await knock(conversation, mine))["type"], "websocket.accept")
+        self.assertEqual((await knock(conversation, other))["type"], "websocket.close")
+        with override_settings(LOGIN_REQUIRED=True):
+            self.assertEqual((await knock(conversation, mine))["type"], "websocket.close")
+
+
+async def read(answer):
+    if answer.streaming:
+        return b"".join([chunk async for chunk in answer.streaming_content]).decode()
+    return answer.content.decode()
+
+
+async def knock(conversation, client):
+    """The first thing the conversation's socket says."""
+    cookies = client.cookies.output(header="", sep=";").strip()
+    headers = [(b"origin", b"http://localhost"), (b"host", b"localhost"), (b"cookie", cookies.encode())]
+    scope = {"type": "websocket", "path": f"/ws/c/{conversation.pk}/", "query_string": b""}
+    socket = ApplicationCommunicator(application, scope | {"subprotocols": [], "headers": headers})
+    await socket.send_input({"type": "websocket.connect"})
+    answer = await socket.receive_output(timeout=5)
+    await socket.send_input({"type": "websocket.disconnect", "code": 1000})
+    await socket.wait(timeout=5)
+    return answer

@@ -1,0 +1,55 @@
+"""A stream that was opened with an ID token ends with it, and the answer is written to its end."""
+
+import json
+import time
+
+from django.test import AsyncClient, TransactionTestCase, override_settings
+
+from chat.llm import use_model
+from chat.llm.scripted import ScriptedModel
+from chatsite.accounts.models import User
+from chatsite.accounts.oidc.tokens import LEEWAY
+from chatsite.accounts.tests.fake_provider import FakeProvider
+from chatsite.database import in_database
+from ingestion.tests.factories import make_document
+
+BODY = json.dumps({"messages": [{"role": "user", "content": "Carry over leave until when?"}]})
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class TokenStreams(TransactionTestCase):
+    def setUp(self):
+        self.provider = FakeProvider()
+        self.enterContext(self.provider)
+        self.enterContext(override_settings(**self.provider.settings))
+        make_document("guide.md", everyone=True)
+
+    async def stream(self, token, during=None):
+        """(seconds until it ended, its lines)"""
+        headers = {"Authorization": f"Bearer {token}"}
+        with use_model(ScriptedModel(words=["word "] * 60, pause=0.1)):
+            answer = await AsyncClient().post("/chat/stream", BODY, "application/json", headers=headers)
+            self.assertEqual(answer.status_code, 200)
+            begun, lines = time.monotonic(), []
+            async for line in answer.streaming_content:
+                lines.append(json.loads(line))
+                if during and len(lines) == 4:
+                    await in_database(during)
+            return time.monotonic() - begun, lines
+
+    async def test_it_ends_when_the_token_expires(self):
+        seconds, lines = await self.stream(self.provider.token(exp=int(time.time()) - LEEWAY + 2))
+        self.assertLess(seconds, 4.5)
+        self.assertIn("error", lines[-1])
+
+    async def test_it_ends_when_the_account_is_disabled(self):
+        seconds, lines = await self.stream(
+            self.provider.token(), during=lambda: User.objects.update(is_active=False)
+        )
+        self.assertLess(seconds, 4.5)
+        self.assertLess(len(lines), 50)  # stopped, where it was
+
+    async def test_it_is_whole_while_the_token_is_good(self):
+        _, lines = await self.stream(self.provider.token())
+        text = "".join(line.get("delta", {}).get("content") or "" for line in lines)
+        self.assertEqual(text.split(), ["word"] * 60)

@@ -67,7 +67,7 @@ class GuestMiddleware:
         if settings.LOGIN_REQUIRED:
             return None
         user = await request.auser()
-        if not _welcomes(view):
+        if not welcomes(view):
             if isinstance(user, User) and user.is_guest:
                 _become(request, AnonymousUser())
         elif not user.is_authenticated and "Authorization" not in request.headers:
@@ -109,7 +109,8 @@ async def housekeeping() -> None:
         await asyncio.sleep(PURGE_SECONDS)
 
 
-def _welcomes(view: Callable[..., Any]) -> bool:
+def welcomes(view: Callable[..., Any]) -> bool:
+    """Whether guests may open this view."""
     return bool(getattr(view, "guests_welcome", getattr(getattr(view, "cls", None), "guests_welcome", False)))
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import Group
-from django.test import AsyncClient, Client, TransactionTestCase, override_settings
+from django.test import AsyncClient, Client, SimpleTestCase, TransactionTestCase, override_settings
 from django.utils import timezone
 
 from chat.models import Run
@@ -13,6 +13,7 @@ from chatsite.accounts import guests
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.asgi import application
+from chatsite.tests.routes import routes
 from history.models import Conversation
 from ingestion import retrieval
 from ingestion.acl import Audience, set_audience, why_readable
@@ -230,3 +231,13 @@ async def knock(conversation, client):
     await socket.send_input({"type": "websocket.disconnect", "code": 1000})
     await socket.wait(timeout=5)
     return answer
+
+
+class WhatIsOpen(SimpleTestCase):
+    def test_exactly_these_views_welcome_guests(self):
+        welcoming = {name for name, pattern in routes() if guests.welcomes(pattern.callback)}
+        others = {name for name, _ in routes()} - welcoming
+        pages = {f"ingestion:{name}" for name in ("documents", "document", "status", "content", "page-image")}
+        namespaces = {"chat", "chat-api", "history"}
+        self.assertEqual({name for name in welcoming if name.partition(":")[0] not in namespaces}, pages)
+        self.assertEqual({name for name in others if name.partition(":")[0] in namespaces}, set())

@@ -1,0 +1,31 @@
+"""Somebody whom the site sees for the first time, in several requests at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test import TransactionTestCase
+
+from chatsite.accounts.models import ExternalIdentity, ManagedMembership, User
+from chatsite.accounts.oidc.identities import user_for
+from chatsite.accounts.oidc.tokens import Claims
+
+
+class FirstSight(TransactionTestCase):
+    def test_ten_first_requests_make_one_account_with_its_groups_once(self):
+        group = Group.objects.create(name="Staff")
+        claims = Claims("https://id", "s-1", 0, frozenset({"Staff"}), "ann", "Ann", "")
+
+        def see(_):
+            try:
+                return user_for(claims).pk
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(5) as threads:
+            seen = set(threads.map(see, range(10)))
+        user = User.objects.get()
+        self.assertEqual(seen, {user.pk})
+        self.assertEqual(ExternalIdentity.objects.count(), 1)
+        self.assertEqual(ManagedMembership.objects.count(), 1)
+        self.assertEqual(list(user.groups.all()), [group])

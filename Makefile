@@ -11,7 +11,7 @@ run: .venv/.installed
 	@PYTHONDONTWRITEBYTECODE= exec $(BIN)/python manage.py up
 
 test: .venv-dev/.installed
-	@$(DEV)/python -m pytest $(ARGS)
+	@$(DEV)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: .venv-dev/.installed
 	$(DEV)/ruff format --check .

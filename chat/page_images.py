@@ -4,9 +4,11 @@ They are drawn for whoever reads, under the rights of that moment, and kept in n
 """
 
 import asyncio
+import functools
 import io
 from base64 import b64encode
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -21,7 +23,7 @@ from ingestion.parsing.formats import PAGED
 from ingestion.parsing.sections import Unreadable
 
 MOST = 5
-SIDES = (1024, 768, 512)  # pixels; the next where the image is too large
+SIDES = (1300, 1024, 768, 512)  # pixels, the first a drawn A4 page's; the next where the image is too large
 BYTES = 1_000_000
 SECONDS = 20.0  # for all of them
 
@@ -50,11 +52,13 @@ async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[Page
     drawn, or not in time, is left out."""
     images: list[PageImage] = []
     documents = await in_database(_documents, principal, pages)
-    by = asyncio.get_running_loop().time() + SECONDS
+    loop = asyncio.get_running_loop()
+    by = loop.time() + SECONDS
     for page in different(pages, documents)[:MOST]:
         try:
             async with asyncio.timeout_at(by):
-                url = await asyncio.to_thread(_url, documents[page.document], page.number or 0)
+                document, number = documents[page.document], page.number or 0
+                url = await loop.run_in_executor(_threads(), _url, document, number)
         except TimeoutError:
             break
         if url:
@@ -86,14 +90,22 @@ def _url(document: Document, number: int) -> str:
 
 
 def scaled(drawn: bytes) -> bytes:
-    """A PNG small enough to be sent; empty where none is."""
+    """A PNG small enough to be sent: as it was drawn, where that is; empty where none is."""
     with Image.open(io.BytesIO(drawn), formats=["PNG"]) as opened:
+        if max(opened.size) <= SIDES[0] and len(drawn) <= BYTES:
+            return drawn
         image = opened.convert("RGB")
     for side in SIDES:
         image.thumbnail((side, side))
         for colours in (image, image.quantize(256)):
             buffer = io.BytesIO()
-            colours.save(buffer, "PNG", optimize=True)
+            colours.save(buffer, "PNG")
             if buffer.tell() <= BYTES:
                 return buffer.getvalue()
     return b""
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    # Its own, and as many as children that draw: the loop's threads look up names for everybody.
+    return ThreadPoolExecutor(2, thread_name_prefix="drawing")

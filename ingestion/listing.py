@@ -66,7 +66,7 @@ def with_readers(documents: DocumentQuerySet) -> DocumentQuerySet:
     """With owner and access list, so that a row costs no query of its own."""
     entries = (
         AccessEntry.objects.select_related("user", "group")
-        .only("access_list", "user__username", "user__first_name", "user__last_name", "group__name")
+        .only("access_list", "guests", "user__username", "user__first_name", "user__last_name", "group__name")
         .order_by("group__name", "user__username")
     )
     return documents.select_related("owner").prefetch_related(Prefetch("access_list__entries", entries))

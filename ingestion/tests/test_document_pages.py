@@ -217,6 +217,7 @@ class ListTests(TestCase):
         group = Group.objects.create(name="HR")
         for number in range(10):
             add(f"a{number}.md", owner=self.user, groups=[group], users=[self.other])
+        self.client.get("/documents/")  # what is asked only once is asked now
         with CaptureQueriesContext(connection) as ten:
             self.client.get("/documents/")
         for number in range(50):

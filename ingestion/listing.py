@@ -16,6 +16,7 @@ from .models import AccessEntry, Document, DocumentQuerySet
 Show = Literal["all", "mine", "running", "failed"]
 
 PAGE_SIZE = 50
+SHOWN_OF_PEOPLE = ("username", "first_name", "last_name", "guest_until")  # for display_name
 QUERY_LENGTH = 200
 CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -66,7 +67,7 @@ def with_readers(documents: DocumentQuerySet) -> DocumentQuerySet:
     """With owner and access list, so that a row costs no query of its own."""
     entries = (
         AccessEntry.objects.select_related("user", "group")
-        .only("access_list", "guests", "user__username", "user__first_name", "user__last_name", "group__name")
+        .only("access_list", "guests", "group__name", *(f"user__{name}" for name in SHOWN_OF_PEOPLE))
         .order_by("group__name", "user__username")
     )
     return documents.select_related("owner").prefetch_related(Prefetch("access_list__entries", entries))

@@ -1,23 +1,25 @@
 """Finding the passages for a question, and keeping what the answer is written from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from chat.events import ContextReady, Thought
 from chat.llm import ChatModel
 from chat.page_images import Page, page_images
+from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
+from chatsite.accounts.principals import Principal
 from chatsite.database import in_database
 from history import recording
 from history.models import Source
 from ingestion import retrieval
-from ingestion.retrieval import FoundPassage
+from ingestion.retrieval import Found, FoundPassage
 
 from . import steps
 from .captions import captions
 from .exchange import Exchange
-from .ranking import CANDIDATES, Ranking, ranked
+from .ranking import CANDIDATES, ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +36,13 @@ class Search:
 async def search(exchange: Exchange, model: ChatModel, query: str) -> Search:
     """The passages that fit, by the options of the request and the rights of its caller."""
     options = exchange.request.options
-    found = await in_database(
-        retrieval.search,
-        exchange.principal,
-        query,
-        mode=steps.mode(options),
-        top=max(options.top, CANDIDATES) if options.ranker else options.top,
-        include_category=options.include_category,
-        exclude_category=options.exclude_category,
-        minimum_score=options.minimum_score,
-        to_person=options.to_person,
-        to_groups=options.to_groups,
-    )
+    found = await in_database(_candidates, exchange.principal, query, options)
     thoughts = [steps.query(options, query, found), *steps.vector_fields(options)]
-    ranking: Ranking | None = None
     passages = found.passages
+    scores: Mapping[int, float] = {}
     if options.ranker:
         ranking = await ranked(model, query, passages, options)
-        passages = ranking.passages[: options.top]
+        passages, scores = ranking.passages[: options.top], ranking.scores
         thoughts.append(ranking.thought)
     told = await in_database(captions, query, passages) if options.captions else [()] * len(passages)
     pages: tuple[PageImage, ...] = ()
@@ -67,11 +58,26 @@ async def search(exchange: Exchange, model: ChatModel, query: str) -> Search:
             passage,
             captions=told[rank - 1],
             given=given if passage.label in drawn else "text",
-            ranker_score=ranking.scores.get(passage.passage_id) if ranking else None,
+            ranker_score=scores.get(passage.passage_id),
         )
         for rank, passage in enumerate(passages, start=1)
     )
     return Search(query, sources, passages, tuple(thoughts), pages)
+
+
+def _candidates(principal: Principal, query: str, options: Options) -> Found:
+    """What the search itself finds; more than is wanted where a ranker chooses among it."""
+    return retrieval.search(
+        principal,
+        query,
+        mode=steps.mode(options),
+        top=max(options.top, CANDIDATES) if options.ranker else options.top,
+        include_category=options.include_category,
+        exclude_category=options.exclude_category,
+        minimum_score=options.minimum_score,
+        to_person=options.to_person,
+        to_groups=options.to_groups,
+    )
 
 
 async def keep_context(

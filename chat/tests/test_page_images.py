@@ -12,9 +12,14 @@ from django.test import SimpleTestCase, override_settings
 from PIL import Image
 
 from chat import page_images
+from chat.llm.connections import connection
 from chat.llm.protocol import messages
+from chat.llm.remote import RemoteModel
 from chat.models import JournalEntry
+from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.override_case import OverrideTestCase
+from chat.tests.upstream_case import SERVER
+from chat.tests.upstream_faults import completion
 from chatsite.database import in_database
 from history.models import Message, Source
 from ingestion.acl import Audience, set_audience
@@ -138,3 +143,25 @@ class PageImageTests(MediaMixin, OverrideTestCase):
             context = await self.ask(use_gpt4v=True)
         draw.assert_not_called()
         self.assertEqual(self.images(context), [])
+
+
+@override_settings(**SERVER, CHAT_BACKEND="chat.llm.remote.RemoteModel", CHAT_MODEL_READS_IMAGES=True)
+class RemoteModelTests(MediaMixin, OverrideTestCase):
+    question = "How many days of annual leave may be carried over into the next year?"
+
+    async def test_a_model_s_server_grades_the_passages_and_is_sent_the_images(self):
+        await in_database(self.add, "employee-handbook.pdf", HANDBOOK.read_bytes())
+        with FakeOpenAI() as fake, override_settings(OPENAI_BASE_URL=fake.url):
+            fake.side = lambda request: completion("\n".join(f"{number}: 3" for number in range(1, 51)))
+            self.model = RemoteModel()
+            context = await self.ask(use_gpt4v=True, semantic_ranker=True, semantic_captions=True, top=3)
+            await connection().client.close()
+        (request,) = fake.streams
+        parts = request.body["messages"][-1]["content"]
+        urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+        self.assertEqual(urls, [image["url"] for image in self.images(context)])
+        self.assertTrue(urls)
+        self.assertEqual(self.step(context, "Semantic ranker")["props"]["ranker"], "fake")
+
+    def images(self, context):
+        return context["data_points"].get("images", [])

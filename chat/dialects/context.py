@@ -56,7 +56,8 @@ def _with_sources(prompt: Thought, found: ContextReady) -> Thought:
 
 
 def _thought(thought: Thought) -> Json:
-    props = dict(thought.props) if thought.props else None
+    # In one order, whether they come from the engine or from the database, so that replies are equal.
+    props = dict(sorted(thought.props.items())) if thought.props else None
     return {"title": thought.title, "description": thought.description, "props": props}
 
 

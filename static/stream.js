@@ -10,7 +10,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
 
   // ---- The answer that is being followed. ------------------------------------------------------------------------
   function take(node) {
-    answer = node; prose = node && $('.prose', node); tail = node && $('.tail', node); text = tail?.firstChild; seq = 0; chars = 0;
+    answer = node; prose = node && $('.prose', node); tail = node && $('.tail', node); text = tail && (tail.firstChild ?? tail.appendChild(document.createTextNode(''))); seq = 0; chars = 0;
   }
   function showTail(value) {
     if (!value) { tail?.remove(); tail = text = null; return; }

@@ -63,7 +63,8 @@ class Teller:
         self._transcript.seq = seq
         if seq > self._after:
             frames.append(self._frame([{"type": "next", "html": html}]))
-            self._fresh, self._told = True, True
+            # The page may have some of it already, rendered: what has come is told as a whole.
+            self._fresh, self._told = True, False
         return frames
 
     async def _ended(self, kind: str, messages: list[Json]) -> list[Json]:

@@ -254,6 +254,8 @@ class ConsumerTests(TransactionTestCase):
         self.assertEqual((kinds.count("part"), kinds.count("next"), kinds.count("done")), (1, 1, 1))
         self.assertEqual({place for place, _ in told}, {1, 2})
         self.assertLess(told.index((1, "part")), told.index((2, "next")))
+        # Whoever comes in the middle has some of it on the page already: it begins anew.
+        self.assertEqual(told[told.index((2, "next")) + 1], (2, "reset"))
         following = next(
             message for frame in frames for message in frame["messages"] if message["type"] == "next"
         )

@@ -8,6 +8,7 @@ QUESTION = "When must carried days of leave be used?"
 HR_QUESTION = "What is Project Halyard?"
 NOTHING = "Nothing in the documents you may read answers this."
 PROSE = ".answer:last-of-type .prose"
+SECOND_HAS_A_BLOCK = "!!document.querySelectorAll('.answer')[1].querySelector('.prose > blockquote')"
 
 
 def ask(page, question):
@@ -233,6 +234,21 @@ def test_a_team_of_agents_answers_each_under_its_name(browser, slow_site):
         page.wait_until("document.querySelectorAll('.answer').length === 3", 60)
         wait_for_state(page, "complete", 60)
         assert page.texts(".agent") == ["Researcher", "Reviewer", "Editor"]
+        shown = page.texts(".answer .prose")
+        page.reload()
+        assert page.texts(".answer .prose") == shown
+        assert page.problems == []
+
+
+def test_a_reload_in_the_middle_of_a_team_repeats_nothing(browser, slow_site):
+    with signed_in(browser, slow_site, "employee") as page:
+        page.go("/")
+        page.run("document.querySelector('#mode').value = 'team'")
+        ask(page, QUESTION)
+        page.wait_until(f"document.querySelectorAll('.answer').length === 2 && {SECOND_HAS_A_BLOCK}", 60)
+        page.reload()
+        page.wait_until("document.querySelectorAll('.answer').length === 3", 60)
+        wait_for_state(page, "complete", 60)
         shown = page.texts(".answer .prose")
         page.reload()
         assert page.texts(".answer .prose") == shown

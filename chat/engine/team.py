@@ -20,7 +20,12 @@ async def next_speaker(exchange: Exchange, model: ChatModel, said: Sequence[Said
 
 async def _coordinated(exchange: Exchange, model: ChatModel, said: Sequence[Said]) -> Speaker | None:
     """The one that the model names; where it names nobody known, the question counts as answered."""
-    team = {speaker.name.casefold(): speaker for speaker in exchange.team}
+    team = {_plain(speaker.name): speaker for speaker in exchange.team}
     descriptions = [(speaker.name, speaker.description) for speaker in exchange.team]
     name = await model.next_speaker(exchange.request.question, descriptions, said)
-    return team.get(name.casefold())
+    return team.get(_plain(name))
+
+
+def _plain(name: str) -> str:
+    """Models write a name as a sentence, too."""
+    return name.rstrip(" .:!").casefold()

@@ -134,7 +134,7 @@ class TeamTests(TransactionTestCase):
         self.assertEqual((first.state, first.content), ("interrupted", "Whole."))
 
     async def test_a_coordinator_picks_and_ends(self):
-        model = TeamModel(speakers=["", "Cem", "Bob", "nobody"])
+        model = TeamModel(speakers=["", "cem.", "Bob", "nobody"])
         with override_settings(AGENT_COORDINATOR=True):
             accepted, _ = await self.ask(model)
         self.assertEqual(

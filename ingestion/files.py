@@ -58,11 +58,6 @@ def store(upload: "File[bytes]", limit: int) -> Stored:
     return Stored(name, size, digest.hexdigest())
 
 
-def digest_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def remove(name: str) -> None:
     """Remove a stored file and the images of its pages; nothing happens where they are gone."""
     if name:

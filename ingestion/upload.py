@@ -1,5 +1,6 @@
 """Adding documents. The form works without JavaScript; the module sends file by file to show progress."""
 
+from collections import Counter
 from datetime import timedelta
 
 from django.conf import settings
@@ -24,6 +25,7 @@ from .forms import UploadForm
 from .models import Document
 from .naming import sent_name
 from .parsing.formats import FORMATS
+from .putting import Put, put_document
 
 RECENT = timedelta(hours=1)
 RECENT_AT_MOST = 50
@@ -42,7 +44,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         principal=principal,
         any_group=any_group(request),
     )
-    added: list[Document] = []
+    added: list[Put] = []
     refused: list[dict[str, str]] = []
     if posted and form.is_valid():
         added, refused = _add_files(form, principal)
@@ -50,7 +52,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
         return _add_reply(form, added, refused, bad)
     if posted and not bad:
-        messages.success(request, _added_words(len(added)))
+        messages.success(request, _words(added))
         return redirect("ingestion:add")
     rows = _recent(principal)
     context = {
@@ -68,15 +70,15 @@ def add(request: HttpRequest) -> HttpResponseBase:
     return render(request, "ingestion/add.html", context, status=422 if bad else 200)
 
 
-def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Document], list[dict[str, str]]]:
+def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Put], list[dict[str, str]]]:
     """Each file for itself: one that is refused keeps no other from being added."""
     owner = User.objects.get(pk=principal.user_id)
     audience = form.audience()
-    added: list[Document] = []
+    added: list[Put] = []
     refused: list[dict[str, str]] = []
     for file in form.cleaned_data["file"]:
         try:
-            document = pipeline.add_document(
+            put = put_document(
                 file,
                 sent_name(file.name),
                 owner=owner,
@@ -87,24 +89,30 @@ def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Document], 
         except pipeline.UploadRefused as refusal:
             refused.append({"name": sent_name(file.name), "message": refusal.message})
         else:
-            added.append(document)
+            added.append(put)
     return added, refused
 
 
-def _add_reply(
-    form: UploadForm, added: list[Document], refused: list[dict[str, str]], bad: bool
-) -> JsonResponse:
+def _add_reply(form: UploadForm, added: list[Put], refused: list[dict[str, str]], bad: bool) -> JsonResponse:
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
     reply = {
-        "documents": [as_json(document) for document in added],
+        "documents": [as_json(put.document) | {"outcome": put.outcome} for put in added],
         "refused": refused,
         "problems": problems,
     }
     return JsonResponse(reply, status=422 if bad else 201)
 
 
-def _added_words(count: int) -> str:
-    return "1 file added." if count == 1 else f"{count} files added."
+OUTCOMES = ("added", "replaced", "unchanged")
+
+
+def _words(added: list[Put]) -> str:
+    """“2 files added, 1 replaced, 1 unchanged.”"""
+    counts = Counter(put.outcome for put in added)
+    named = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
+    number, _, what = named[0].partition(" ")
+    named[0] = f"{number} {'file' if number == '1' else 'files'} {what}"
+    return ", ".join(named) + "."
 
 
 def _recent(principal: Principal) -> list[Row]:

@@ -40,6 +40,22 @@ class UploadTests(TestCase):
         values = {"who": "me", "file": list(files) or [text_file()]} | values
         return self.client.post("/documents/add/", values, headers={"Accept": accept})
 
+    def test_the_same_file_again_is_left_alone_and_a_changed_one_becomes_a_new_version(self):
+        def outcome(text, **values):
+            file = SimpleUploadedFile("plan.md", text)
+            reply = self.upload(file, accept="application/json", **values).json()
+            return reply["documents"][0]["outcome"]
+
+        self.assertEqual(outcome(b"# Plan"), "added")
+        Document.objects.update(status="ready", version=1)
+        self.assertEqual(outcome(b"# Plan"), "unchanged")
+        self.assertEqual(outcome(b"# Other plan"), "replaced")
+        self.assertEqual(outcome(b"# Plan", folder="else"), "added")
+        self.assertEqual(outcome(b"# Plan", who="everyone"), "added")
+        self.client.force_login(self.colleague)
+        self.assertEqual(outcome(b"# Plan"), "added")
+        self.assertEqual(Document.objects.count(), 4)
+
     def readers(self):
         everyone = [self.user, self.colleague, self.stranger, self.member]
         return [

@@ -14,9 +14,10 @@ from django.core.files import File
 from django.core.management.base import BaseCommand, CommandError
 
 from chatsite.accounts.models import User
-from ingestion import acl, files, naming, pipeline
+from ingestion import acl, pipeline
 from ingestion.models import Document, Passage
 from ingestion.parsing.sections import clean
+from ingestion.putting import put_document
 
 ATTEMPTS = 3
 BAR_WIDTH = 30
@@ -185,26 +186,16 @@ def _take(item: Item, wanted: Options) -> None:
 
 
 def _take_file(item: Item, file: "File[bytes]", wanted: Options) -> None:
-    owner_id = wanted.owner.pk if wanted.owner else None
-    known = Document.objects.filter(
-        folder=naming.folder_name(item.folder),
-        name=naming.file_name(item.path.name),
-        owner=owner_id,
-        access_list=acl.access_list_for(wanted.audience, owner_id),
-    ).first()
-    if known is None:
-        item.document = pipeline.add_document(
-            file, item.path.name, owner=wanted.owner, audience=wanted.audience,
-            folder=item.folder, category=wanted.category,
-        )  # fmt: skip
-        return
-    item.document = known
-    if known.sha256 != files.digest_of(item.path):
-        item.replacement = pipeline.replace_file(known, file)
-    elif known.status == Document.Status.READY:
-        item.unchanged = True
-    else:
-        pipeline.retry(known)
+    put = put_document(
+        file,
+        item.path.name,
+        owner=wanted.owner,
+        audience=wanted.audience,
+        folder=item.folder,
+        category=wanted.category,
+    )
+    item.document, item.replacement = put.document, put.replacement
+    item.unchanged = put.outcome == "unchanged"
 
 
 def _read(item: Item) -> None:

@@ -108,7 +108,7 @@ OUTCOMES = ("added", "replaced", "unchanged")
 
 def _words(added: list[Put]) -> str:
     """“2 files added, 1 replaced, 1 unchanged.”"""
-    counts = Counter(put.outcome for put in added)
+    counts: Counter[str] = Counter(put.outcome for put in added)
     named = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     number, _, what = named[0].partition(" ")
     named[0] = f"{number} {'file' if number == '1' else 'files'} {what}"

@@ -188,7 +188,7 @@ def _store(
         Message.Role.ASSISTANT,
         state=Message.State.QUEUED,
         exchange=run_id,
-        agent_name=_first_speaker(question.conversation),
+        agent_name=_first_speaker(question.conversation, request),
         request_id=request_id,
     )
     run = Run.objects.create(
@@ -205,9 +205,14 @@ def _store(
     return _accepted(principal, request, run, new=True)
 
 
-def _first_speaker(conversation: Conversation) -> str:
+def _by_team(conversation: Conversation, request: ChatRequest) -> bool:
+    """Whether the agents answer: always in a conversation of theirs, elsewhere where they are asked for."""
+    return request.team or conversation.mode == Conversation.Mode.MULTI_AGENT
+
+
+def _first_speaker(conversation: Conversation, request: ChatRequest) -> str:
     """Known before it speaks, so that the page shows whose answer is awaited."""
-    if conversation.mode != Conversation.Mode.MULTI_AGENT:
+    if not _by_team(conversation, request):
         return ""
     return Agent.objects.team().values_list("name", flat=True).first() or ""
 
@@ -222,6 +227,6 @@ def _accepted(principal: Principal, request: ChatRequest, run: Run, *, new: bool
         answer_id=run.answer_id,
         request_id=run.answer.request_id,
         created_at=recording.timestamp(run.answer.created_at),
-        team=run.conversation.mode == Conversation.Mode.MULTI_AGENT,
+        team=_by_team(run.conversation, request),
         new=new,
     )

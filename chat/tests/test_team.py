@@ -42,8 +42,9 @@ class TeamTests(TransactionTestCase):
             Agent.objects.create(name=name, description=f"is {name}", instructions=name.lower(), order=order)
         Agent.objects.create(name="Idle", description="-", instructions="idle", active=False)
 
-    async def ask(self, model=None, conversation=None):
-        request = ChatRequest(QUESTION, conversation, team=conversation is None)
+    async def ask(self, model=None, conversation=None, team=None):
+        team = conversation is None if team is None else team
+        request = ChatRequest(QUESTION, conversation, team=team)
         accepted = await in_database(runs.begin, self.principal, request)
         if model is None:
             runs.start(accepted)
@@ -87,6 +88,12 @@ class TeamTests(TransactionTestCase):
         accepted, _ = await self.ask(TeamModel())
         again, _ = await self.ask(TeamModel(), accepted.conversation_id)
         self.assertEqual(len(await self.messages(again)), 8)
+
+    async def test_the_team_answers_in_a_conversation_that_began_without_it(self):
+        alone, _ = await self.ask(ScriptedModel(words=["Alone."]), team=False)
+        again, _ = await self.ask(TeamModel(), alone.conversation_id, team=True)
+        names = [row.agent_name for row in await self.messages(again)]
+        self.assertEqual(names, ["", "", "", "Ann", "Bob", "Cem"])
 
     async def test_the_exchange_is_told_the_same_from_its_messages(self):
         accepted, events = await self.ask(TeamModel())

@@ -30,6 +30,7 @@ class VectorTrust:
     weight: float
     languages: frozenset[str]
     least_similarity: float
+    least_coverage: float = 0.2  # from which on its words alone make a passage one about the question
 
     def covers(self, language: str) -> bool:
         return self.weight > 0 and (not self.languages or language in self.languages)
@@ -46,7 +47,6 @@ class Ranked:
 
 # How much of a question its best passage must meet, so that there is an answer at all: the share of its
 # words, or that share and the similarity together. docs/benchmarks.md says what these bounds let through.
-LEAST_COVERAGE = 0.2
 LEAST_TOGETHER = 0.45
 LEAST_OF_OTHERS = 0.5  # the part of it that each further passage must meet
 
@@ -83,7 +83,7 @@ def _fit(row: Candidate, mode: Mode, trust: VectorTrust) -> float:
         return similarity / trust.least_similarity
     if mode == "hybrid" and trust.covers(row.language):
         return (row.coverage + similarity) / LEAST_TOGETHER
-    return row.coverage / LEAST_COVERAGE
+    return row.coverage / trust.least_coverage
 
 
 def _vector_weight(row: Candidate, mode: Mode, trust: VectorTrust, *, has_text: bool) -> float:

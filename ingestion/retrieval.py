@@ -31,7 +31,8 @@ MOST_PASSAGES = 50  # of one answer to a search
 # The vectors that come with the product know English; elsewhere they say nothing.
 BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), least_similarity=0.3)
 CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset(), least_similarity=0.3)
-NO_TRUST = VectorTrust(weight=0, languages=frozenset(), least_similarity=0.3)
+# Pairs of characters are met by chance less often than words, and a question has more of them.
+NO_TRUST = VectorTrust(weight=0, languages=frozenset(), least_similarity=0.3, least_coverage=0.1)
 
 
 @dataclass(frozen=True, slots=True)

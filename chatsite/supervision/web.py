@@ -5,6 +5,7 @@ import os
 import socket
 
 import uvicorn
+from django.conf import settings
 
 from chatsite.supervision.lifeline import die_with
 
@@ -31,8 +32,8 @@ def main() -> None:
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=True,
-        forwarded_allow_ips="127.0.0.1",
+        proxy_headers=bool(settings.TRUSTED_PROXIES),
+        forwarded_allow_ips=settings.TRUSTED_PROXIES,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     # Loaded while the parent still starts the database, which halves the time to the first answer.

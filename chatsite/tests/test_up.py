@@ -6,12 +6,13 @@ import signal
 import socket
 import stat
 import time
+from urllib.parse import urlencode
 
 import psycopg
 import pytest
 
 from chatsite.embedded import Cluster, connection_parameters
-from chatsite.tests.server import Site, alive, temporary_folder
+from chatsite.tests.server import TOKEN, Site, alive, temporary_folder
 
 pytestmark = pytest.mark.server
 
@@ -141,6 +142,16 @@ class TestRunning:
     def test_without_the_demo_there_is_none(self, plain):
         assert plain.passwords == {}
         assert not (plain.folder / "demo_accounts.json").exists()
+
+    def test_nobody_gets_more_guesses_by_naming_other_addresses(self, plain):
+        session = plain.session()
+        token = TOKEN.search(session.get("/accounts/sign-in/").text).group(1)
+        fields = {"csrfmiddlewaretoken": token, "username": "nobody", "password": "wrong"}
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        for number in range(11):
+            headers = kind | {"X-Forwarded-For": f"10.0.0.{number}"}
+            page = session.request("POST", "/accounts/sign-in/", urlencode(fields).encode(), headers).text
+        assert "There were 10 wrong attempts for this name." in page
 
     def test_a_web_server_that_dies_is_started_again_and_said_in_one_line(self, plain):
         plain.kill_web()

@@ -171,6 +171,8 @@ def _conversation(principal: Principal, request: ChatRequest) -> Conversation:
     endings.close_expired(conversation=conversation)
     if conversation.runs.unfinished().exists():
         raise Refused("generation_in_progress")
+    if not conversation.title:
+        recording.set_title(conversation.pk, title_of(request.question))
     return conversation
 
 

@@ -21,6 +21,7 @@ from chat.runs import journal
 from chat.runs.generating import Generations, Live, generations
 from chat.tests.sources import source
 from chatsite.database import in_database
+from history import recording
 from history.models import Conversation, Message, Source
 from ingestion.acl import Audience, set_audience
 from ingestion.tests.factories import command_principal, make_document, make_user
@@ -289,6 +290,12 @@ class BeginTests(TransactionTestCase):
         theirs = ask(command_principal(make_user("other")))
         self.refused("not_found", lambda: asyncio.run(collect(self.principal, theirs.id)))
         self.refused("not_found", lambda: asyncio.run(collect(self.principal, uuid4())))
+
+    def test_a_conversation_without_a_title_has_one_as_soon_as_it_is_asked(self):
+        opened = recording.open_conversation(self.principal)
+        runs.begin(self.principal, ChatRequest("May I carry over leave?", opened.pk))
+        opened.refresh_from_db()
+        self.assertEqual((opened.title, opened.title_by_owner), ("May I carry over leave", False))
 
     def test_the_same_key_gives_the_same_run_once(self):
         first = ask(self.principal, idempotency_key="k1")

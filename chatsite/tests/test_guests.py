@@ -65,6 +65,15 @@ class GuestsAreServed(WithGuests):
         self.assertEqual(client.get(f"/documents/{self.open.public_id}/").status_code, 200)
         self.assertEqual(client.get("/content/internal.md").status_code, 404)
 
+    def test_no_page_invites_a_guest_to_add_documents(self):
+        client, _ = self.enter()
+        for hidden in (False, True):
+            for path in ("/", "/documents/", "/documents/?show=mine"):
+                with self.subTest(path, hidden=hidden):
+                    self.assertNotIn("/documents/add/", client.get(path).content.decode())
+            set_audience(self.open, Audience(everyone=True))
+        self.assertIn("There is nothing yet that guests may read.", client.get("/").content.decode())
+
     def test_who_signs_in_sees_what_is_for_guests_too(self):
         principal = Principal(make_user().pk, "command")
         self.assertEqual(set(Document.objects.visible_to(principal)), {self.open, self.internal})

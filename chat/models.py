@@ -71,7 +71,10 @@ class Run(models.Model):
     objects = RunQuerySet.as_manager()
 
     class Meta:
-        permissions = [("set_prompt", "Can set the model's instructions for a question of their own")]
+        permissions = [
+            ("set_prompt", "Can set the model's instructions for a question of their own"),
+            ("see_thoughts", "Can see the steps behind an answer, where these are restricted"),
+        ]
         constraints = [
             models.UniqueConstraint(name="run_idempotency", fields=["owner", "idempotency_key"]),
             # Two answers at once in one conversation would have no order: the second is refused.

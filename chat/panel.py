@@ -43,7 +43,9 @@ class Panel:
 
     @property
     def tabs(self) -> list[tuple[str, str]]:
-        return list(VIEWS.items())
+        return [
+            (view, words) for view, words in VIEWS.items() if view != "thoughts" or self.answer.told_thoughts
+        ]
 
     @property
     def count(self) -> int:
@@ -220,6 +222,8 @@ def panel_of(
     if not found:
         return None
     chosen: View = view if view in VIEWS else "passage"  # type: ignore[assignment]
+    if chosen == "thoughts" and not answer.told_thoughts:
+        chosen = "passage"
     turned = int(page) if page.isascii() and page.isdecimal() and len(page) < 7 else 0
     if source is None or turned > (source.document.page_count or 0):
         turned = 0

@@ -15,6 +15,7 @@ from .naming import name_of, place_of, reading, searched, searching
 from .notes import Note, note_for
 from .rendering import Chip, Citations, plain, render, render_block
 from .runs import journal
+from .thought_rights import may_see_thoughts
 
 STEP_LENGTH = 200
 
@@ -44,6 +45,7 @@ class Answer:
     labels: Sequence[str] = ()  # of all its sources, also of those
     run: Run | None = None
     newest: bool = False  # of the conversation
+    told_thoughts: bool = True  # whether the reader may see the steps behind it
     superseded: bool = False  # the same question was answered again
 
     @property
@@ -127,7 +129,7 @@ class Answer:
     @property
     def worked(self) -> bool:
         """Whether a search was made that can be told about."""
-        return bool(self.message.thoughts) and not self.running
+        return bool(self.message.thoughts) and self.told_thoughts and not self.running
 
     @property
     def steps(self) -> list[str]:
@@ -171,11 +173,18 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
     ):
         labels.setdefault(message_id, []).append(label)
     runs: dict[Any, Run] = {}
+    told = may_see_thoughts(principal)
     if any(message.state in Message.UNFINISHED for message in messages):
         exchanges = {message.exchange for message in messages}
         runs = Run.objects.owned_by(principal).unfinished().in_bulk(exchanges)
     return [
-        Answer(message, readable.get(message.pk, ()), labels.get(message.pk, ()), runs.get(message.exchange))
+        Answer(
+            message,
+            readable.get(message.pk, ()),
+            labels.get(message.pk, ()),
+            runs.get(message.exchange),
+            told_thoughts=told,
+        )
         for message in messages
     ]
 

@@ -98,7 +98,7 @@ def _close(run: Run, whole: Whole) -> None:
 def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:
     """How one message ended: a whole text is complete, whatever became of those after it."""
     last = not whole.spoken or spoken is whole.spoken[-1]
-    whole_text = spoken.done is not None and (not last or isinstance(end, Finished))
+    whole_text = spoken.done is not None
     usage = whole.usage if last else None
     return Closing(
         state=Message.State.COMPLETE if whole_text else Message.State(end.state),

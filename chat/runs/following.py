@@ -26,6 +26,7 @@ from chat.events import (
 from chat.llm import configured_model
 from chat.models import Run
 from chat.page_images import of_sources
+from chat.thought_rights import may_see_thoughts
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.database import in_database
 from history import recording
@@ -147,7 +148,9 @@ def _look(run_id: UUID, after: int) -> tuple[list[Numbered], bool]:
 async def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:
     sources = await in_database(journal.visible_sources, principal, UUID(event.message_id))
     images = await of_sources(principal, sources)
-    return dataclasses.replace(event, sources=sources, images=images)
+    seen = await in_database(may_see_thoughts, principal)
+    thoughts = event.thoughts if seen else ()
+    return dataclasses.replace(event, sources=sources, images=images, thoughts=thoughts)
 
 
 def _retell(run: Run) -> list[Event]:

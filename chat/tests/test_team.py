@@ -138,7 +138,7 @@ class TeamTests(TransactionTestCase):
         await in_database(JournalEntry.objects.create, run_id=accepted.id, first=1, last=3, events=journal)
         await in_database(runs.expire_all)
         _, first = await self.messages(accepted)
-        self.assertEqual((first.state, first.content), ("interrupted", "Whole."))
+        self.assertEqual((first.state, first.content), ("complete", "Whole."))
 
     async def test_a_coordinator_picks_and_ends(self):
         model = TeamModel(speakers=["", "cem.", "Bob", "nobody"])

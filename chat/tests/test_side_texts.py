@@ -66,7 +66,7 @@ class SideCallTests(FakeServerTestCase):
             )
         ]
         odd += [status(200, b"{broken"), completion(None), completion(["a"]), completion(7), completion("")]
-        with mock.patch.object(remote, "SIDE_SECONDS", 0.2):
+        with mock.patch.object(remote, "SIDE_SECONDS", 0.8):
             for answered in [*(FAULTS[name] for name in faults), *odd]:
                 self.fake.requests.clear()
                 self.fake.side = lambda request, answered=answered: answered

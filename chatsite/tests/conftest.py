@@ -26,7 +26,7 @@ def slow_site():
     """A site with the sample documents read, whose answers take a few seconds to be written."""
     folder = temporary_folder()
     try:
-        with Site(folder, CHATSITE_QUOTING_WORDS_PER_SECOND="12", CHATSITE_LEASE_SECONDS="2") as site:
+        with Site(folder, CHATSITE_QUOTING_WORDS_PER_SECOND="18", CHATSITE_LEASE_SECONDS="2") as site:
             wait_for_documents(site)
             yield site
     finally:

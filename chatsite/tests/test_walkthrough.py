@@ -206,26 +206,6 @@ def test_the_question_box_is_one_tab_away_and_a_source_two(browser, slow_site):
         assert page.run("document.activeElement.matches('.source-row, .cite, .next button')")
 
 
-@pytest.mark.parametrize(("width", "mobile"), [(1440, False), (390, True)])
-@pytest.mark.parametrize("dark", [False, True])
-def test_no_page_breaks_a_rule_of_accessibility(browser, slow_site, width, mobile, dark):
-    with signed_in(browser, slow_site, "employee", width=width, mobile=mobile, dark=dark) as page:
-        page.go("/")
-        assert page.accessibility_problems() == []
-        ask(page, QUESTION)
-        wait_for_state(page, "streaming")
-        assert page.accessibility_problems() == []
-        wait_for_state(page, "complete")
-        assert page.accessibility_problems() == []
-        page.click(".answer .cite")
-        page.wait_for("#source mark")
-        assert page.accessibility_problems() == []
-        for path in ("/documents/", "/documents/add/", "/settings/", "/help/"):
-            page.go(path)
-            assert page.accessibility_problems() == [], path
-        assert page.problems == []
-
-
 def test_a_team_of_agents_answers_each_under_its_name(browser, slow_site):
     with signed_in(browser, slow_site, "employee") as page:
         page.go("/")

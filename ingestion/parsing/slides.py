@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+from .packages import DAMAGE
 from .sections import Contents, Limits, Section, Unreadable, clean, one_line, table_text
 from .sniffing import DAMAGED
 
@@ -22,14 +23,7 @@ def read(path: Path, limits: Limits) -> Contents:
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(archive, limits)
-    except (
-        zipfile.BadZipFile,
-        KeyError,
-        ElementTree.ParseError,
-        EOFError,
-        ValueError,
-        NotImplementedError,
-    ) as error:
+    except DAMAGE as error:
         raise Unreadable(DAMAGED) from error
 
 

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 from .numbering import Numbering
 from .outline import Outline
+from .packages import DAMAGE
 from .sections import Contents, Limits, Unreadable, one_line
 from .sniffing import DAMAGED
 from .styles import Styles
@@ -33,14 +34,7 @@ def read(path: Path, limits: Limits) -> Contents:
             reader = _Reader(archive)
             reader.blocks(_xml(archive, _main_part(archive)).find(f"{W}body"))
             title = _xml(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
-    except (
-        zipfile.BadZipFile,
-        KeyError,
-        ElementTree.ParseError,
-        EOFError,
-        ValueError,
-        NotImplementedError,
-    ) as error:
+    except DAMAGE as error:
         raise Unreadable(DAMAGED) from error
     return Contents(reader.outline.close(), title or reader.outline.first_heading)
 

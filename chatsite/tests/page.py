@@ -3,6 +3,7 @@
 import base64
 import importlib.util
 import json
+import re
 import time
 from pathlib import Path
 
@@ -22,6 +23,9 @@ KEYS = {  # name: (code, Windows key code, text)
     " ": ("Space", 32, " "),
 }
 MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
+
+# What Chromium says when a page was replaced under an expression, at whichever moment that was.
+REPLACED = re.compile("context|navigated")
 
 
 class BrowserError(AssertionError):
@@ -108,7 +112,7 @@ class Page:
                 if value := self.run(script):
                     return value
             except BrowserError as error:
-                if "context" not in str(error):  # the page was replaced under the expression
+                if not REPLACED.search(str(error)):
                     raise
             if time.monotonic() > deadline:
                 raise BrowserError(f"Not true within {seconds} s: {script}")

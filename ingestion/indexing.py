@@ -10,7 +10,7 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from ingestion.embedding import active_space
-from ingestion.models import Document, Passage, Vector
+from ingestion.models import Document, Passage, PassageWords, Vector
 from ingestion.statements import statement
 from ingestion.words import search_text
 
@@ -49,8 +49,8 @@ def write_passages(
     """
     if len(vectors) != len(passages):
         raise ValueError("There must be one array of vectors for each passage.")
-    Vector.objects.filter(document=document).delete()
-    Passage.objects.filter(document=document).delete()
+    delete_passages(document)
+    Document.objects.filter(pk=document.pk).update(passage_count=len(passages))
     if not passages:
         return
     passage_ids = _insert_passages(document, passages)
@@ -71,6 +71,14 @@ def write_passages(
                     "vectors": [vector_text(vector) for _, vector in batch],
                 },
             )
+
+
+def delete_passages(document: Document) -> None:
+    """Delete the document's passages, words and vectors, in a statement each: Django alone would fetch every
+    passage to follow what hangs on it."""
+    for rows in (Vector.objects, PassageWords.objects, Passage.objects):
+        queryset = rows.filter(document=document)
+        queryset._raw_delete(queryset.db)
 
 
 def vector_text(vector: NDArray[np.float32]) -> str:

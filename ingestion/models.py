@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
@@ -109,6 +110,9 @@ class Document(models.Model):
         default=0, editable=False, help_text="Of the passages in use; 0 until the file was read once."
     )
     page_count = models.PositiveIntegerField(null=True, editable=False)
+    passage_count = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Search chooses its plan by how many passages one may read."
+    )
     status = models.CharField(max_length=10, choices=Status, default=Status.WAITING, db_index=True)
     reason = models.CharField(max_length=300, blank=True, help_text="Why it failed, in words for people.")
     progress_done = models.PositiveIntegerField(default=0, editable=False)
@@ -137,7 +141,6 @@ class Passage(models.Model):
     page = models.PositiveIntegerField(null=True, help_text="Page or slide, from 1, where there is one.")
     heading = models.CharField(max_length=300, blank=True)
     content = models.TextField()
-    search = SearchVectorField(editable=False)
 
     class Meta:
         ordering = ["document", "position"]
@@ -151,6 +154,23 @@ class Passage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.document_id}:{self.position}"
+
+
+class PassageWords(models.Model):
+    """The words of a passage, in a table of their own: narrow, so that ranking reads few pages.
+
+    It has no policies on its rows: under one, PostgreSQL could not use the index of words.
+    """
+
+    passage = models.OneToOneField(Passage, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
+    search = SearchVectorField(editable=False)
+
+    class Meta:
+        indexes = [GinIndex(fields=["search"], name="passage_words_search")]
+
+    def __str__(self) -> str:
+        return f"{self.passage_id}"
 
 
 class EmbeddingSpace(models.Model):
@@ -175,10 +195,13 @@ class EmbeddingSpace(models.Model):
 class Vector(models.Model):
     """The embedding of one piece (about 250 characters) of a passage; narrow, so that scans stay cheap."""
 
-    space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+")
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
+    space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", db_index=False)
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+", db_index=True)
     vector = HalfVectorField()  # dimensions are the space's; its index casts to them
+
+    class Meta:
+        indexes = [models.Index(fields=["document", "space"], name="vector_document_space")]
 
     def __str__(self) -> str:
         return f"{self.passage_id}"

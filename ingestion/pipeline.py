@@ -24,7 +24,8 @@ from chatsite.accounts.models import User
 from . import files, reading
 from .acl import Audience, access_list_for
 from .embedding import EmbeddingError
-from .models import Document, Passage, Vector
+from .indexing import delete_passages
+from .models import Document
 from .naming import UploadRefused, file_name, folder_name
 from .parsing.formats import format_of
 from .parsing.sections import Unreadable, clean
@@ -116,10 +117,7 @@ def delete_document(document: Document) -> None:
         locked = Document.objects.select_for_update().filter(pk=document.pk).first()
         if locked is None:
             return
-        # Vectors first and in one statement each: Django would fetch every passage to follow its vectors.
-        Vector.objects.filter(document=locked).delete()
-        passages = Passage.objects.filter(document=locked)
-        passages._raw_delete(passages.db)
+        delete_passages(locked)
         locked.delete()
         transaction.on_commit(lambda: files.remove(str(locked.file.name)))
 
@@ -175,7 +173,7 @@ def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
         return None
     if stored:
         # In place already, or refused already: a worker died between saying so and ending its job.
-        refused = document.status == Document.Status.FAILED and not files.path_of(stored.name).exists()
+        refused = document.status == Document.Status.FAILED and not files.exists(stored.name)
         return None if refused or document.file.name == stored.name else document
     return document if document.status in Document.UNFINISHED else None
 

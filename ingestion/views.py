@@ -97,9 +97,7 @@ def _passages(found: Document, start: str) -> dict[str, Any]:
     """Some passages from position `start` on, and the positions of the pages before and after."""
     first = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 0
     rows = list(
-        Passage.objects.filter(document=found, position__gte=first)
-        .defer("search")
-        .order_by("position")[: PASSAGES_SHOWN + 1]
+        Passage.objects.filter(document=found, position__gte=first).order_by("position")[: PASSAGES_SHOWN + 1]
     )
     return {
         "passages": rows[:PASSAGES_SHOWN],

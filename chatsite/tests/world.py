@@ -66,7 +66,7 @@ class World:
         )
         document.file.save(NAME, ContentFile(PDF.read_bytes()), save=False)
         document.save()
-        Passage.objects.create(document=document, position=0, content="The board met.", search="board")
+        Passage.objects.create(document=document, position=0, content="The board met.")
         return document
 
     def _conversation(self, owner):

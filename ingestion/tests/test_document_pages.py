@@ -232,7 +232,7 @@ class ListTests(TestCase):
             f"{EVIL}.pdf", owner=self.user, groups=[Group.objects.get()], title=EVIL, folder=EVIL,
             category=EVIL, status=Document.Status.FAILED, reason=EVIL,
         )  # fmt: skip
-        Passage.objects.create(document=document, position=0, heading=EVIL, content=EVIL, search="")
+        Passage.objects.create(document=document, position=0, heading=EVIL, content=EVIL)
         path = f"/documents/{document.public_id}/"
         for page in ("/documents/", f"/documents/?q={EVIL}", "/documents/add/", path, f"{path}delete/"):
             response = self.client.get(page)
@@ -250,7 +250,7 @@ class DocumentTests(TestCase):
 
     def test_passages_come_in_pages(self):
         Passage.objects.bulk_create(
-            Passage(document=self.document, position=number, content=f"Words {number:02}.", page=1, search="")
+            Passage(document=self.document, position=number, content=f"Words {number:02}.", page=1)
             for number in range(45)
         )
         first = self.client.get(self.path)

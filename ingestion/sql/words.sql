@@ -1,0 +1,20 @@
+-- Each word of the question, stemmed by each language that occurs. A stop word has no query (no nodes).
+parsed AS MATERIALIZED (
+    SELECT word.number, language.configuration, plainto_tsquery(language.configuration, word.text) AS query
+    FROM unnest(%(words)s::text[]) WITH ORDINALITY AS word (text, number)
+    CROSS JOIN (SELECT DISTINCT readable.configuration FROM readable) AS language
+),
+
+-- What some language here calls a stop word is none of the words sought where the language is unknown.
+words AS MATERIALIZED (
+    SELECT parsed.number, parsed.configuration, parsed.query
+    FROM parsed
+    WHERE
+        numnode(parsed.query) > 0
+        AND NOT (
+            parsed.configuration = 'simple'::regconfig
+            AND EXISTS (
+                SELECT 1 FROM parsed AS other WHERE other.number = parsed.number AND numnode(other.query) = 0
+            )
+        )
+)

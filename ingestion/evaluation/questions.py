@@ -1,0 +1,161 @@
+"""Questions with what should be found: lines of JSON, or a folder in the layout of BEIR.
+
+    {"question": "How many days of leave?", "truth": "27 [handbook.pdf#page=3] and more [leave.md]"}
+
+`truth` is a text with citations in brackets, or a list of citations with or without brackets.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+CITATION = re.compile(r"\[([^\[\]]+)\]")
+
+
+class Malformed(Exception):
+    """The questions cannot be read; the text says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question; `truth` has a grade above 0 for each citation that should be found."""
+
+    place: str  # where it stands: "line 3", "query 17"
+    text: str
+    truth: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The texts that a folder brings along: id: (title, text)."""
+
+    texts: dict[str, tuple[str, str]]
+
+
+@dataclass(slots=True)
+class Questions:
+    """What was read: the questions, how many had no truth, and the folder's own texts, if there are any."""
+
+    asked: list[Question] = field(default_factory=list)
+    without_truth: int = 0
+    corpus: Corpus | None = None
+
+
+def read_questions(path: Path) -> Questions:
+    """Of a file or a folder. Raises Malformed."""
+    try:
+        found = _read_folder(path) if path.is_dir() else _read_file(path)
+    except FileNotFoundError as error:
+        raise Malformed(f"There is no file {error.filename}.") from error
+    except UnicodeDecodeError as error:
+        raise Malformed(f"{path}: the text is not UTF-8.") from error
+    except OSError as error:
+        raise Malformed(f"{error.filename} cannot be opened: {error.strerror}.") from error
+    if not found.asked:
+        raise Malformed(f"{path}: no question says what should be found.")
+    return found
+
+
+def _read_file(path: Path) -> Questions:
+    found = Questions()
+    for place, row in _rows(path):
+        text = row.get("question")
+        if not isinstance(text, str) or not text.strip():
+            raise Malformed(f"{path}, {place}: “question” must be a text.")
+        truth = _truth(row.get("truth"), f"{path}, {place}")
+        if truth:
+            found.asked.append(Question(place, text, truth))
+        else:
+            found.without_truth += 1
+    return found
+
+
+def _truth(value: Any, place: str) -> dict[str, float]:
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        citations = CITATION.findall(value)
+    elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+        citations = [found for item in value for found in CITATION.findall(item) or [item]]
+    else:
+        raise Malformed(f"{place}: “truth” must be a text with citations in brackets, or a list of them.")
+    return {citation.strip(): 1.0 for citation in citations if citation.strip()}
+
+
+def _read_folder(folder: Path) -> Questions:
+    """queries.jsonl, qrels/test.tsv (else all of qrels/*.tsv) and, where there is one, corpus.jsonl."""
+    texts = {
+        _text(row, "_id", folder / "queries.jsonl", place): _text(
+            row, "text", folder / "queries.jsonl", place
+        )
+        for place, row in _rows(folder / "queries.jsonl")
+    }
+    truths: dict[str, dict[str, float]] = {}
+    for query, document, grade in _judgements(folder, texts):
+        if grade > 0:
+            truths.setdefault(query, {})[document] = grade
+        else:
+            truths.setdefault(query, {})
+    found = Questions([Question(f"query {key}", texts[key], truth) for key, truth in truths.items() if truth])
+    found.without_truth = len(truths) - len(found.asked)
+    if (folder / "corpus.jsonl").exists():
+        found.corpus = _corpus(folder / "corpus.jsonl")
+    return found
+
+
+def _judgements(folder: Path, known: dict[str, str]) -> Iterator[tuple[str, str, float]]:
+    test = folder / "qrels" / "test.tsv"
+    paths = [test] if test.exists() else sorted((folder / "qrels").glob("*.tsv"))
+    if not paths:
+        raise Malformed(f"{folder / 'qrels'} has no file of judgements (test.tsv).")
+    for path in paths:
+        with path.open(encoding="utf-8", newline="") as file:
+            for number, row in enumerate(csv.reader(file, delimiter="\t"), 1):
+                if not row or (number == 1 and row[-1] == "score"):
+                    continue
+                yield _judgement(row, known, f"{path}, line {number}")
+
+
+def _judgement(row: list[str], known: dict[str, str], place: str) -> tuple[str, str, float]:
+    try:
+        query, document, grade = row[0], row[-2], float(row[-1])
+    except (IndexError, ValueError):
+        raise Malformed(f"{place}: a line has a query, a document and a number, parted by tabs.") from None
+    if query not in known:
+        raise Malformed(f"{place}: queries.jsonl has no query “{query}”.")
+    return query, document, grade
+
+
+def _corpus(path: Path) -> Corpus:
+    return Corpus(
+        {
+            _text(row, "_id", path, place): (str(row.get("title") or ""), _text(row, "text", path, place))
+            for place, row in _rows(path)
+        }
+    )
+
+
+def _text(row: dict[str, Any], name: str, path: Path, place: str) -> str:
+    value = row.get(name)
+    if not isinstance(value, str):
+        raise Malformed(f"{path}, {place}: “{name}” must be a text.")
+    return value
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(place, object) of each line that is not empty."""
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                raise Malformed(f"{path}, line {number}: this is not a line of JSON.") from None
+            if not isinstance(row, dict):
+                raise Malformed(f"{path}, line {number}: a line must be an object, in braces.")
+            yield f"line {number}", row

@@ -1,0 +1,139 @@
+"""`manage.py evaluate PATH`: how well search finds what it should, and which of two settings does better."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from chatsite.accounts.models import User
+from chatsite.accounts.principals import Principal
+from ingestion.evaluation.judging import (
+    Judged,
+    Resolver,
+    Settings,
+    Task,
+    UnknownSetting,
+    Wanted,
+    judge,
+    resolve_truths,
+    resolver_for,
+)
+from ingestion.evaluation.questions import Malformed, Questions, read_questions
+from ingestion.evaluation.reporting import Report, as_lines, as_values
+from ingestion.evaluation.throwaway import empty_database, fill
+from ingestion.retrieval import count_readable
+
+STEP = 20  # questions or texts between two words of progress
+
+
+class Command(BaseCommand):
+    help = (
+        "Ask the questions of a file (lines of JSON) under somebody's rights, or those of a BEIR folder"
+        " of its own texts, and print recall, MRR and nDCG with 95 % intervals."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", metavar="PATH", type=Path, help="A file of questions, or a folder.")
+        parser.add_argument(
+            "--as", dest="reader", metavar="USER", help="Under whose rights to search; not with own texts."
+        )
+        parser.add_argument(
+            "--settings", default="", metavar="NAME=VALUE,…", help="Of search: mode=text,top=5"
+        )
+        parser.add_argument("--against", metavar="NAME=VALUE,…", help="A second setting to compare with.")
+        parser.add_argument("--details", action="store_true", help="Name the questions that went wrong.")
+        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            settings = Settings.of(options["settings"])
+            against = None if options["against"] is None else Settings.of(options["against"])
+            questions = read_questions(options["path"])
+        except (UnknownSetting, Malformed) as error:
+            raise CommandError(str(error)) from error
+        with _place(questions, options["reader"]) as (principal, name, resolver):
+            report = _report(questions, principal, name, resolver, settings, against)
+        if options["json"]:
+            self.stdout.write(json.dumps(as_values(report), ensure_ascii=False))
+        else:
+            for line in as_lines(report, options["details"]):
+                self.stdout.write(line)
+
+
+@contextmanager
+def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal, str, Resolver]]:
+    """Where to search, as whom (with a name for people), and what truths mean there."""
+    if questions.corpus is None:
+        user = _reader(reader)
+        principal = Principal(user.pk, "command")
+        yield principal, user.username, resolver_for(principal, user.username)
+        return
+    if reader:
+        raise CommandError("The folder brings its own texts, which are everyone's: leave out --as.")
+    with ExitStack() as stack:
+        principal = stack.enter_context(empty_database())
+        texts = questions.corpus.texts
+        numbers = fill(texts, progress=lambda done: _progress("texts", done, len(texts)))
+        yield (
+            principal,
+            "the reader of these texts",
+            lambda key: Wanted(numbers[key]) if key in numbers else "there is no such text",
+        )
+
+
+def _reader(name: str | None) -> User:
+    if not name:
+        raise CommandError("Say under whose rights to search: --as USER.")
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise CommandError(f"There is no account named “{name}”.")
+    if not user.is_active:
+        raise CommandError(f"The account “{name}” is disabled: it may read nothing.")
+    return user
+
+
+def _report(
+    questions: Questions,
+    principal: Principal,
+    name: str,
+    resolver: Resolver,
+    settings: Settings,
+    against: Settings | None,
+) -> Report:
+    tasks, problems = resolve_truths(questions.asked, resolver)
+    if not tasks:
+        why = "; ".join(sorted({problem.why for problem in problems}))
+        raise CommandError(f"No question can be judged as {name}: {why}.")
+    return Report(
+        reader=name,
+        documents=count_readable(principal),
+        without_truth=questions.without_truth,
+        problems=problems,
+        left_out=len(questions.asked) - len(tasks),
+        settings=settings,
+        judged=_asked(principal, tasks, settings),
+        other_settings=against,
+        other=_asked(principal, tasks, against) if against else (),
+    )
+
+
+def _asked(principal: Principal, tasks: Sequence[Task], settings: Settings) -> list[Judged]:
+    judged: list[Judged] = []
+    for item in judge(principal, tasks, settings):
+        _progress("questions", len(judged), len(tasks))
+        judged.append(item)
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    return judged
+
+
+def _progress(what: str, done: int, total: int) -> None:
+    """On a terminal, on one line; nothing elsewhere."""
+    if sys.stderr.isatty() and done % STEP == 0:
+        sys.stderr.write(f"\r{done:,} of {total:,} {what}\x1b[K")
+        sys.stderr.flush()

@@ -8,6 +8,7 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
+from chatsite.database import read_everything_by_default
 from chatsite.embedded import database_for
 
 INTERRUPTED = 130
@@ -15,6 +16,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+    read_everything_by_default()
     # Both end a command through its `finally` blocks, which stop what it started; SIGINT is set because
     # shells start background jobs with it ignored.
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,14 +1,22 @@
-"""Database work from asynchronous code, in threads that give their connection back.
+"""Database work from asynchronous code, in threads that give their connection back; and who it reads for.
 
 A generation lives for minutes and uses the database for milliseconds. Every piece of work goes
 through :func:`in_database`, which returns the connection to the pool before the caller goes on, so
 that an open stream holds none.
+
+PostgreSQL shows documents and passages only to a reader who may read them (row-level security, the second
+lock beside the predicate in each query). Before each statement the backend (chatsite.postgresql) tells it
+whom the statement is for: somebody's id, everything, or nobody, which is the default. Of the blocks below
+none may lie around a `yield` of an asynchronous generator: what follows would run as its consumer's.
 """
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
@@ -16,6 +24,94 @@ from django.db import connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+NOBODY = ""
+EVERYTHING = "everything"
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Whom statements are for. `request` is that of the request around, whose caller becomes known later."""
+
+    name: str
+    request: "_Reader | None" = None
+
+
+_default = _Reader(NOBODY)  # where nothing says otherwise, in every thread of this process
+_reader: ContextVar[_Reader | None] = ContextVar("reader", default=None)
+
+
+def read_everything_by_default() -> None:
+    """For a process that acts for the site and not for somebody: a command, a worker, the tests."""
+    _default.name = EVERYTHING
+
+
+def default_reader() -> str:
+    """Whom the statements of this process are for where nothing says otherwise."""
+    return _default.name
+
+
+def reader_name() -> str:
+    """Whom PostgreSQL is to show rows to now: digits of a user's id, EVERYTHING, or NOBODY."""
+    return (_reader.get() or _default).name
+
+
+@contextmanager
+def reading_as(user_id: int | None) -> Iterator[None]:
+    """Read what this person may read; None is nobody. Threads of in_database and new tasks inherit it."""
+    with _reading(NOBODY if user_id is None else str(user_id)):
+        yield
+
+
+@contextmanager
+def reading_everything() -> Iterator[None]:
+    """Read and write all documents, whoever asks: for a few statements whose right was checked before."""
+    with _reading(EVERYTHING):
+        yield
+
+
+@contextmanager
+def reading_for_request() -> Iterator[None]:
+    """Read nothing until :func:`request_reads_as` says who calls, wherever in the request it learns that."""
+    request = _Reader(NOBODY)
+    request.request = request
+    token = _reader.set(request)
+    try:
+        yield
+    finally:
+        _reader.reset(token)
+
+
+def request_reads_as(user_id: int | None) -> None:
+    """The request's caller is this person, or nobody. Outside of requests it does nothing."""
+    _set_request(NOBODY if user_id is None else str(user_id))
+
+
+def request_reads_everything() -> None:
+    """The rest of the request is for a page of the back office."""
+    _set_request(EVERYTHING)
+
+
+def request_reader() -> str:
+    """Whom the request around reads for; NOBODY outside of requests."""
+    current = _reader.get()
+    return current.request.name if current and current.request else NOBODY
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    current = _reader.get()
+    token = _reader.set(_Reader(name, current.request if current else None))
+    try:
+        yield
+    finally:
+        _reader.reset(token)
+
+
+def _set_request(name: str) -> None:
+    current = _reader.get()
+    if current and current.request:
+        current.request.name = name
 
 
 @functools.cache
@@ -30,17 +126,19 @@ def release_connection() -> None:
         connection.close()
 
 
-def _call(function: Callable[[], T]) -> T:
+def _call(reader: _Reader | None, function: Callable[[], T]) -> T:
+    token = _reader.set(reader)
     try:
         return function()
     finally:
+        _reader.reset(token)
         release_connection()
 
 
 async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `function` in a database thread and release its connection.
+    """Run `function` in a database thread, for the caller's reader, and release its connection.
 
     Cancelling the caller does not undo the work: the thread finishes its statement.
     """
-    call = functools.partial(_call, functools.partial(function, *args, **kwargs))
+    call = functools.partial(_call, _reader.get(), functools.partial(function, *args, **kwargs))
     return await asyncio.get_running_loop().run_in_executor(_threads(), call)

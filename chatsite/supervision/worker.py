@@ -12,7 +12,7 @@ django.setup(set_prefix=False)
 from procrastinate.contrib.django import app  # noqa: E402
 from procrastinate.contrib.django.django_connector import DjangoConnector  # noqa: E402
 
-from chatsite.database import release_connection  # noqa: E402
+from chatsite.database import read_everything_by_default, release_connection  # noqa: E402
 from chatsite.supervision.lifeline import die_with  # noqa: E402
 from ingestion.tasks import recover_stalled_jobs  # noqa: E402
 
@@ -23,6 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--parent", type=int, required=True)
     die_with(parser.parse_args().parent)
+    read_everything_by_default()
     recover_stalled_jobs()  # what a killed worker left
     release_connection()
     asyncio.run(work())

@@ -27,8 +27,10 @@ for name in (
 ):
     os.environ.pop(name, None)
 
+from chatsite.database import read_everything_by_default  # noqa: E402
 from chatsite.embedded import Cluster  # noqa: E402
 
+read_everything_by_default()  # a test makes what its people may not read; requests have their callers
 if not os.environ.get("DATABASE_URL"):
     cluster = Cluster(Path(os.environ["CHATSITE_DATA_DIR"]))
     cluster.start()

@@ -1,0 +1,1 @@
+"""Django's backend for PostgreSQL, which also tells the server whom each statement is for."""

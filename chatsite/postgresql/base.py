@@ -1,0 +1,96 @@
+"""The database wrapper: before a statement, PostgreSQL learns who reads, where it does not know it yet.
+
+What a session was told is remembered with the session itself, which a pool passes from one thread to the
+next. `set_config` is part of the transaction: whatever may have undone it makes the memory void, and the next
+statement tells the session anew.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.db.backends.postgresql import base
+from psycopg.pq import TransactionStatus
+
+from chatsite.database import default_reader, reader_name
+
+SETTING = "chatsite.reader"
+TELL = f"SELECT set_config('{SETTING}', %s, false)"
+# By sessions of psycopg; what is missing is not known.
+_told: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django's own otherwise."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.execute_wrappers.append(self._for_reader)
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """Sessions of commands and workers read everything from their start, also those of libraries."""
+        parameters: dict[str, Any] = super().get_connection_params()
+        if name := default_reader():
+            parameters["options"] = f"{parameters.get('options', '')} -c {SETTING}={name}".strip()
+        return parameters
+
+    def _for_reader(
+        self,
+        execute: Callable[[Any, Any, bool, Any], Any],
+        statement: Any,
+        parameters: Any,
+        many: bool,
+        context: Mapping[str, Any],
+    ) -> Any:
+        self._tell()
+        return execute(statement, parameters, many, context)
+
+    def _tell(self) -> None:
+        """Past Django's own cursors: it is no statement of the application's, in no log and no count."""
+        name = reader_name()
+        # A failed transaction reads nothing more, and takes no statement but its end.
+        if self.connection is None or _told.get(self.connection) == name or self._has_failed():
+            return
+        with self.wrap_database_errors, self.connection.cursor() as cursor:
+            cursor.execute(TELL, [name])
+        _told[self.connection] = name
+
+    def _has_failed(self) -> bool:
+        return self._transaction() == TransactionStatus.INERROR
+
+    def _transaction(self) -> TransactionStatus:
+        return TransactionStatus(self.connection.info.transaction_status)
+
+    def _forget(self) -> None:
+        if self.connection is not None:
+            _told.pop(self.connection, None)
+
+    def _commit(self) -> None:
+        """Committing a failed transaction undoes it without a word."""
+        undone = self.connection is not None and self._has_failed()
+        try:
+            super()._commit()  # type: ignore[misc]  # not in the stubs
+        except BaseException:
+            undone = True
+            raise
+        finally:
+            if undone:
+                self._forget()
+
+    def _rollback(self) -> None:
+        try:
+            super()._rollback()  # type: ignore[misc]  # not in the stubs
+        finally:
+            self._forget()
+
+    def _savepoint_rollback(self, sid: str) -> None:
+        try:
+            super()._savepoint_rollback(sid)  # type: ignore[misc]
+        finally:
+            self._forget()
+
+    def _close(self) -> None:
+        """A pool undoes an open transaction when it takes the session back."""
+        if self.connection is not None and self._transaction() != TransactionStatus.IDLE:
+            self._forget()
+        super()._close()  # type: ignore[misc]  # not in the stubs

@@ -126,7 +126,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if run_id is None:
             return
         try:
-            await in_database(runs.request_stop, self.principal, run_id)
+            await runs.stop(self.principal, run_id)
         except Refused as refused:
             await self._tell({"type": "refused", "code": refused.code, "message": refused.message})
 

@@ -20,6 +20,7 @@ async def lifespan(
         if message["type"] == "lifespan.startup":
             housekeeping = [
                 asyncio.create_task(runs.housekeeping()),
+                asyncio.create_task(runs.listening()),
                 asyncio.create_task(guests.housekeeping()),
             ]
             await send({"type": "lifespan.startup.complete"})

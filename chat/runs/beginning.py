@@ -19,7 +19,7 @@ from chatsite.accounts.principals import Principal
 from history import recording
 from history.models import Conversation, Message
 
-from . import endings
+from . import carriers, endings
 
 EARLIER_MESSAGES = 12
 SET_PROMPT = "chat.set_prompt"
@@ -98,11 +98,12 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
 
 
 def request_stop(principal: Principal, run_id: UUID) -> None:
-    """Ask for the end of one answer; heard within a flush by the process that writes it. Raises Refused."""
-    run = Run.objects.owned_by(principal).filter(pk=run_id).first()
-    if run is None:
-        raise Refused("not_found")
-    Run.objects.unfinished().filter(pk=run_id).update(stop_requested=True)
+    """Ask for the end of one answer, heard at once, and with the next flush at the latest. Raises Refused."""
+    with transaction.atomic():
+        if not Run.objects.owned_by(principal).filter(pk=run_id).exists():
+            raise Refused("not_found")
+        if Run.objects.unfinished().filter(pk=run_id).update(stop_requested=True):
+            carriers.notify(carriers.messages("stop", [run_id]))
 
 
 def earlier_turns(accepted: Accepted) -> tuple[Turn, ...]:

@@ -106,7 +106,7 @@ async def _from_memory(live: Live, after: int) -> AsyncGenerator[Numbered | None
 
 async def _from_journal(run: Run, after: int) -> AsyncGenerator[Numbered | None, None]:
     position = after
-    async with wakeups.listening(run.pk) as news:
+    with wakeups.hub().waiting(run.pk) as news:
         while True:
             numbered, ended = await in_database(_look, run.pk, position)
             for number, event in numbered:

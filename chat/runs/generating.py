@@ -18,11 +18,12 @@ from django.db import Error as DatabaseError
 from chat import engine
 from chat.events import TERMINAL, ContextReady, Event, Failed, Finished, Started, TextDelta
 from chat.llm import ModelError, configured_model
+from chatsite.accounts.principals import Principal
 from chatsite.database import in_database
 from history import recording
 from history.models import Message
 
-from . import beginning, endings, journal, wakeups
+from . import beginning, carriers, endings, journal, wakeups
 from .beginning import Accepted
 from .journal import Batch
 from .teams import team
@@ -99,6 +100,11 @@ class Generations:
         if self._writer is None or self._writer.done():
             self._writer = loop.create_task(self._write(), context=contextvars.Context())
 
+    def stop(self, run_id: UUID) -> None:
+        """End one answer at its owner's wish, where it is written here."""
+        if live := self.live.get(run_id):
+            live.stop()
+
     async def shutdown(self) -> None:
         """End what is being written as interrupted, with the text so far."""
         tasks = [live.task for live in self.live.values() if live.task]
@@ -168,7 +174,7 @@ class Generations:
         if not ours:
             end = Failed(Message.State.INTERRUPTED, "interrupted", live.accepted.request_id)
         live.publish(end)
-        await wakeups.announce([live.accepted.id])
+        await carriers.publish(carriers.messages("news", [live.accepted.id]))
 
     async def _write(self) -> None:
         while self.live:
@@ -197,7 +203,7 @@ class Generations:
             # A run that is missing was closed by another process, which took us for dead.
             if stops.get(live.accepted.id, True):
                 live.stop()
-        await wakeups.announce([batch.run_id for batch in batches])
+        await carriers.publish(carriers.messages("news", [batch.run_id for batch in batches]))
 
     async def _check_rights(self) -> None:
         """End what is written from a document that was deleted, or that its owner may not read any more."""
@@ -227,6 +233,21 @@ def generations() -> Generations:
 def start(accepted: Accepted) -> None:
     """Write the answer in a task of its own. Nothing happens where it was started before."""
     generations().start(accepted)
+
+
+async def stop(principal: Principal, run_id: UUID) -> None:
+    """End one answer, in whichever process it is written; what has arrived is kept. Raises Refused.
+
+    Asking twice, or for an answer that has ended, changes nothing.
+    """
+    await in_database(beginning.request_stop, principal, run_id)
+    generations().stop(run_id)
+    await carriers.publish(carriers.messages("stop", [run_id]))
+
+
+async def listening() -> None:
+    """Hear what other processes say about runs, until cancelled."""
+    await wakeups.hub().listen(generations().stop)
 
 
 async def shutdown() -> None:

@@ -26,6 +26,8 @@ from chat.sources import Given, SourceView, captions_from_json
 from chatsite.accounts.principals import Principal
 from history.models import Source
 
+from . import carriers
+
 KEPT = timedelta(seconds=60)  # after the end, for readers of other processes that are a little behind
 
 
@@ -60,10 +62,14 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
         "firsts": [batch.first for batch in batches],
         "lasts": [batch.first + len(batch.events) - 1 for batch in batches],
         "events": [_line(batch) for batch in batches],
+        "channel": carriers.CHANNEL,
+        "news": carriers.messages("news", [batch.run_id for batch in batches])
+        if carriers.in_the_database()
+        else [],
     }
     with connection.cursor() as cursor:
         cursor.execute(_flush_statement(), parameters)
-        return dict(cursor.fetchall())
+        return {run_id: stop for run_id, stop, _ in cursor.fetchall()}
 
 
 def append(batches: Sequence[Batch]) -> None:

@@ -1,79 +1,95 @@
-"""Telling the followers in other processes that a run has new events.
+"""Waking the followers of runs that other processes write, and stopping those that are written here.
 
-The channel layer carries only the news; the events are read from the journal. It may lose a message or
-be away: followers look by themselves twice a second.
+One task of each web process listens. While it cannot, followers look twice a second, and a stop is heard
+with the next flush.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
-from channels.layers import get_channel_layer
-from django.conf import settings
+from . import carriers
 
 logger = logging.getLogger(__name__)
 
-PAUSE = 0.5  # seconds between two looks where no news comes
+PAUSE = 0.5  # seconds between two looks where nothing is heard
+LONGEST_PAUSE = 1.0  # where news comes by itself: a message may be lost on its way
+AGAIN_SECONDS = 1.0  # between two tries to listen
 
 
-def _group(run_id: UUID) -> str:
-    return f"run.{run_id}"
-
-
-async def announce(run_ids: Sequence[UUID]) -> None:
-    """Wake the followers elsewhere. Without Redis there is no elsewhere that could hear it."""
-    if not settings.REDIS_URL:
-        return
-    layer = get_channel_layer()
-    try:
-        for run_id in run_ids:
-            await layer.group_send(_group(run_id), {"type": "run.news"})
-    except Exception as error:  # whatever the layer raises, the journal has the events
-        logger.warning("The channel layer is away: %s", type(error).__name__)
-
-
-class Wakeups:
+class Wakeup:
     """The news of one run for one follower."""
 
-    def __init__(self, channel: str | None) -> None:
-        self._channel = channel
+    def __init__(self, hub: "Hub") -> None:
+        self._hub = hub
+        self.came = asyncio.Event()
 
     async def wait(self) -> None:
-        """Until news comes, or for half a second."""
-        if self._channel is None:
-            await asyncio.sleep(PAUSE)
-            return
+        """Until news comes, or for so long that a lost message does not show."""
         try:
-            async with asyncio.timeout(PAUSE):
-                await get_channel_layer().receive(self._channel)
+            async with asyncio.timeout(LONGEST_PAUSE if self._hub.listening else PAUSE):
+                await self.came.wait()
         except TimeoutError:
             return
-        except Exception:
-            self._channel = None
-            await asyncio.sleep(PAUSE)
+        self.came.clear()
 
 
-@asynccontextmanager
-async def listening(run_id: UUID) -> AsyncIterator[Wakeups]:
-    """Subscribe to a run's news for the length of the block."""
-    if not settings.REDIS_URL:
-        yield Wakeups(None)
-        return
-    layer = get_channel_layer()
-    channel: str | None = None
-    try:
-        channel = await layer.new_channel()
-        await layer.group_add(_group(run_id), channel)
-    except Exception as error:
-        logger.warning("The channel layer is away: %s", type(error).__name__)
-        channel = None
-    try:
-        yield Wakeups(channel)
-    finally:
-        if channel is not None:
+class Hub:
+    """Those who wait for news on one event loop."""
+
+    def __init__(self) -> None:
+        self.listening = False
+        self._waiting: dict[UUID, set[Wakeup]] = {}
+
+    @contextmanager
+    def waiting(self, run_id: UUID) -> Iterator[Wakeup]:
+        """Hear of one run for the length of the block."""
+        wakeup = Wakeup(self)
+        self._waiting.setdefault(run_id, set()).add(wakeup)
+        try:
+            yield wakeup
+        finally:
+            self._waiting[run_id].discard(wakeup)
+            if not self._waiting[run_id]:
+                del self._waiting[run_id]
+
+    async def listen(self, stop: Callable[[UUID], None]) -> None:
+        """Until cancelled; `stop` is called with each run that is to end."""
+        while True:
             try:
-                await layer.group_discard(_group(run_id), channel)
-            except Exception as error:
-                logger.warning("The channel layer is away: %s", type(error).__name__)
+                async with aclosing(carriers.heard()) as heard:
+                    async for message in heard:
+                        self._take(message, stop)
+            except Exception as error:  # whatever the carrier raises, the database is asked instead
+                if self.listening:
+                    logger.warning("News of other processes is not heard: %s", type(error).__name__)
+            self.listening = False
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    def _take(self, message: str, stop: Callable[[UUID], None]) -> None:
+        if not message:
+            self.listening = True
+            self._wake(list(self._waiting))
+            return
+        kind, run_ids = carriers.understood(message)
+        if kind == "news":
+            self._wake(run_ids)
+        elif kind == "stop":
+            for run_id in run_ids:
+                stop(run_id)
+
+    def _wake(self, run_ids: list[UUID]) -> None:
+        for run_id in run_ids:
+            for wakeup in self._waiting.get(run_id, ()):
+                wakeup.came.set()
+
+
+_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
+
+
+def hub() -> Hub:
+    """That of the running loop."""
+    return _by_loop.setdefault(asyncio.get_running_loop(), Hub())

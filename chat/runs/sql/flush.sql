@@ -1,4 +1,5 @@
--- One write for all runs of this process: renew their leases, append their new events, and learn who is to stop.
+-- One write for all runs of this process: renew their leases, append their new events, tell the other processes,
+-- and learn who is to stop.
 -- A run that another process has closed is missing from the answer; its events are not written.
 WITH leased AS (
     UPDATE chat_run AS run
@@ -15,4 +16,5 @@ WITH leased AS (
     -- A flush whose answer was lost on the way is repeated, perhaps with more events behind it.
     ON CONFLICT (run_id, first) DO UPDATE SET last = EXCLUDED.last, events = EXCLUDED.events
 )
-SELECT id, stop FROM leased
+SELECT id, stop, (SELECT count(pg_notify(%(channel)s, message)) FROM unnest(%(news)s::text[]) AS message)
+FROM leased

@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 from django.core import checks
 
-from .checks import Tags, check_identity_settings, check_model_settings
+from .checks import Tags, check_identity_settings, check_model_settings, check_storage_settings
 
 
 class ChatsiteConfig(AppConfig):
@@ -11,3 +11,4 @@ class ChatsiteConfig(AppConfig):
     def ready(self) -> None:
         checks.register(check_model_settings, Tags.chatsite)
         checks.register(check_identity_settings, Tags.chatsite)
+        checks.register(check_storage_settings, Tags.chatsite)

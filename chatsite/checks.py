@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -73,6 +74,24 @@ def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
                     f"CHATSITE_CORS_ORIGINS: {origin!r} is not an origin such as https://app.example.org.",
                 )
             )
+    return [Error(message, id=f"chatsite.{number}") for number, message in problems]
+
+
+def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """A bucket needs its name, and the packages that talk to it."""
+    if settings.STORAGE != "S3":
+        return []
+    problems = []
+    if not settings.S3_BUCKET:
+        problems.append(("E021", "CHATSITE_STORAGE is s3, but CHATSITE_S3_BUCKET is not set."))
+    if settings.S3_ENDPOINT and not _is_web_address(settings.S3_ENDPOINT):
+        problems.append(
+            ("E022", "CHATSITE_S3_ENDPOINT must be an address that starts with http:// or https://.")
+        )
+    if not (find_spec("storages") and find_spec("boto3")):
+        problems.append(
+            ("E023", "CHATSITE_STORAGE is s3, but the extra “s3” is not installed (docs/deploy.md).")
+        )
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
 
 

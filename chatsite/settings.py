@@ -154,8 +154,23 @@ STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "chatsite.finders.UsedFilesFinder",
 ]
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+STORAGE = environment.one_of("CHATSITE_STORAGE", "FILESYSTEM", ("FILESYSTEM", "S3"))
+S3_BUCKET = environment.text("CHATSITE_S3_BUCKET")
+S3_ENDPOINT = environment.text("CHATSITE_S3_ENDPOINT")
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "ingestion.storage.DurableStorage"}
+    if STORAGE == "FILESYSTEM"
+    else {
+        "BACKEND": "ingestion.bucket.BucketStorage",
+        "OPTIONS": {
+            "bucket_name": S3_BUCKET,
+            "endpoint_url": S3_ENDPOINT or None,
+            "region_name": environment.text("CHATSITE_S3_REGION") or None,
+            "access_key": environment.text("CHATSITE_S3_ACCESS_KEY") or None,
+            "secret_key": environment.text("CHATSITE_S3_SECRET_KEY") or None,
+            "location": environment.text("CHATSITE_S3_PREFIX"),
+        },
+    },
     "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
 }
 FILE_UPLOAD_PERMISSIONS = 0o600

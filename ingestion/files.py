@@ -1,19 +1,30 @@
-"""The files of documents on disk: kept under generated names, with the images of their pages beside them."""
+"""The files of documents: under generated names in Django's default storage, images of pages beside them.
 
+A storage may be a folder or somewhere else; nothing here knows paths but `local_copy`.
+"""
+
+import contextlib
 import hashlib
-import os
 import secrets
 import shutil
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
 from django.core.files import File
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.utils import timezone
 
 from .models import Document
 from .parsing import process
 
 FOLDER = "documents"
+IMAGES = ".pages"
 CHUNK_BYTES = 1_000_000
 
 
@@ -21,9 +32,13 @@ class TooLarge(Exception):
     """The file is larger than the limit."""
 
 
+class StorageFault(OSError):
+    """The storage does not answer as it should; later it may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file on disk: its generated name below the media folder, its size in bytes, its digest."""
+    """A file in the storage: its generated name, its size in bytes, its digest."""
 
     name: str
     size: int
@@ -31,83 +46,159 @@ class Stored:
 
 
 def store(upload: "File[bytes]", limit: int) -> Stored:
-    """Write the upload to disk, durably, under a name that says nothing about it.
+    """Keep the upload, durably, under a name that says nothing about it.
 
     Raises TooLarge; then, and when writing fails, nothing is left behind.
     """
     token = secrets.token_hex(16)
     name = f"{FOLDER}/{token[:2]}/{token}"
-    path = path_of(name)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    digest = hashlib.sha256()
-    size = 0
+    measured = _Measured(upload, limit)
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
-            for chunk in upload.chunks(CHUNK_BYTES):
-                size += len(chunk)
-                if size > limit:
-                    raise TooLarge
-                digest.update(chunk)
-                target.write(chunk)
-            target.flush()
-            os.fsync(target.fileno())
-        _sync_folder(path.parent)
+        with _answering():
+            name = default_storage.save(name, measured)
     except BaseException:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what is left there goes with the orphans
+            remove(name)
         raise
-    return Stored(name, size, digest.hexdigest())
+    return Stored(name, measured.total, measured.digest.hexdigest())
 
 
 def remove(name: str) -> None:
     """Remove a stored file and the images of its pages; nothing happens where they are gone."""
     if name:
-        path_of(name).unlink(missing_ok=True)
-        shutil.rmtree(_images(name), ignore_errors=True)
+        with _answering():
+            default_storage.delete(name)
+            _remove_images(name)
 
 
-def path_of(name: str) -> Path:
-    """Where a stored file lies."""
-    return Path(settings.MEDIA_ROOT) / name
+def exists(name: str) -> bool:
+    """Whether the storage holds the file."""
+    with _answering():
+        return default_storage.exists(name)
+
+
+@contextlib.contextmanager
+def local_copy(name: str) -> Iterator[Path]:
+    """A path at which the file can be read while the block lasts. Raises FileNotFoundError."""
+    try:
+        path = default_storage.path(name)
+    except NotImplementedError:
+        with tempfile.NamedTemporaryFile(prefix="chatsite-") as copy:
+            with _answering(), default_storage.open(name) as source:
+                shutil.copyfileobj(source, copy, CHUNK_BYTES)
+            copy.flush()
+            yield Path(copy.name)
+    else:
+        yield Path(path)
 
 
 def open_file(document: Document) -> "File[bytes]":
     """The document's file. Raises FileNotFoundError where it was lost."""
-    return File(path_of(str(document.file.name)).open("rb"), name=document.name)
+    with _answering():
+        return default_storage.open(str(document.file.name))
 
 
 def page_image(document: Document, page: int) -> bytes:
     """A page (from 1) of a PDF as PNG, kept for the next time. Raises Unreadable where there is none."""
-    cached = _images(str(document.file.name)) / f"{page:d}.png"
-    try:
-        return cached.read_bytes()
-    except FileNotFoundError:
-        pass
-    image = process.render(path_of(str(document.file.name)), page)
-    cached.parent.mkdir(mode=0o700, exist_ok=True)
-    temporary = cached.with_suffix(f".{secrets.token_hex(4)}")
-    temporary.write_bytes(image)
-    temporary.rename(cached)
+    name = str(document.file.name)
+    cached = f"{name}{IMAGES}/{page:d}.png"
+    with contextlib.suppress(FileNotFoundError), _answering(), default_storage.open(cached) as file:
+        return bytes(file.read())
+    with local_copy(name) as path:
+        image = process.render(path, page)
+    with _answering():
+        default_storage.save(cached, ContentFile(image))
+        if not default_storage.exists(name):  # deleted meanwhile, and its images before this one
+            _remove_images(name)
     return image
 
 
-def names_older_than(seconds: float, now: float) -> list[str]:
-    """Generated names of all files that have lain on disk for that long."""
-    root = path_of(FOLDER)
-    return [
-        f"{FOLDER}/{path.parent.name}/{path.name}"
-        for path in root.glob("??/*")
-        if path.is_file() and path.stat().st_mtime < now - seconds
-    ]
+def names_older_than(age: timedelta) -> list[str]:
+    """Generated names of everything that has been in the storage for that long."""
+    before = timezone.now() - age
+    with _answering():
+        return [name for name, moment in _everything() if moment < before]
 
 
-def _images(name: str) -> Path:
-    path = path_of(name)
-    return path.with_name(f"{path.name}.pages")
+def _everything() -> Iterator[tuple[str, datetime]]:
+    """Each file with the time it was written, and each folder of images by the name of its file."""
+    for group in _listed(FOLDER)[0]:
+        folder = f"{FOLDER}/{group}"
+        folders, names = _listed(folder)
+        for name in names:
+            yield f"{folder}/{name}", default_storage.get_modified_time(f"{folder}/{name}")
+        for inner in folders:
+            for image in _listed(f"{folder}/{inner}")[1][:1]:
+                moment = default_storage.get_modified_time(f"{folder}/{inner}/{image}")
+                yield f"{folder}/{inner.removesuffix(IMAGES)}", moment
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def _remove_images(name: str) -> None:
+    folder = f"{name}{IMAGES}"
+    images = _listed(folder)[1]
+    for image in images:
+        default_storage.delete(f"{folder}/{image}")
+    if images:
+        with contextlib.suppress(OSError):  # another image came just now
+            default_storage.delete(folder)
+
+
+def _listed(folder: str) -> tuple[list[str], list[str]]:
+    """Folders and files in a folder; none where it does not exist."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        return default_storage.listdir(folder)
+    except FileNotFoundError:
+        return [], []
+
+
+@contextlib.contextmanager
+def _answering() -> Iterator[None]:
+    """Storages of others fail with errors of their own: they become StorageFault."""
+    try:
+        yield
+    except (OSError, TooLarge, SuspiciousOperation):
+        raise
+    except Exception as error:
+        raise StorageFault("The storage does not answer.") from error
+
+
+class _Measured(File):  # type: ignore[type-arg]
+    """A file that is counted and digested while a storage reads it, once and from its beginning."""
+
+    def __init__(self, upload: "File[bytes]", limit: int) -> None:
+        assert upload.file is not None
+        super().__init__(upload.file, upload.name)
+        self.source = upload.file
+        self.limit = limit
+        self.total = 0
+        self.digest = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        # One byte beyond the limit tells as much as all of them.
+        most = self.limit - self.total + 1
+        data = self.source.read(most if size < 0 else min(size, most))
+        self.total += len(data)
+        self.digest.update(data)
+        if self.total > self.limit:
+            raise TooLarge
+        return data
+
+    def seek(self, position: int, whence: int = 0) -> int:
+        if position or whence:
+            raise OSError("It is read once, from its beginning.")
+        self.total, self.digest = 0, hashlib.sha256()
+        return self.source.seek(0) or 0
+
+    def seekable(self) -> bool:
+        return False
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        self.seek(0)
+        while data := self.read(chunk_size or CHUNK_BYTES):
+            yield data
+
+    def close(self) -> None:
+        """The caller's file stays open: it is theirs."""
+
+    def __iter__(self) -> Any:
+        return self.chunks()

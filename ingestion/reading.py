@@ -34,8 +34,10 @@ def read(document: Document, stored: files.Stored | None) -> None:
         raise Unreadable(f"{what[:60]} cannot be read. What can be: {known}.")
     progress = _Progress(document.pk)
     progress(Document.Status.READING, 0, 0)
-    path = files.path_of(stored.name if stored else str(document.file.name))
-    reading = process.read(path, ending, lambda done, total: progress(Document.Status.READING, done, total))
+    with files.local_copy(stored.name if stored else str(document.file.name)) as path:
+        reading = process.read(
+            path, ending, lambda done, total: progress(Document.Status.READING, done, total)
+        )
     passages = list(passages_of(reading.sections))
     title = reading.title or title_of(document.name)
     vectors = _embed(passages, title, lambda done, total: progress(Document.Status.INDEXING, done, total))

@@ -1,9 +1,8 @@
 """The jobs of the worker: reading documents, taking up what a killed worker left, clearing files away."""
 
 import logging
-import time
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from asgiref.sync import async_to_sync, sync_to_async
 from procrastinate import JobContext, RetryStrategy
@@ -20,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 ATTEMPTS = 6
 RETRYING = RetryStrategy(max_attempts=ATTEMPTS, exponential_wait=4, retry_exceptions=[pipeline.TryAgain])
-ORPHAN_SECONDS = 86_400
+ORPHAN_AGE = timedelta(days=1)
 GRACE_SECONDS = 5  # between taking a job and locking its document; it takes milliseconds
 ABANDONED = """
     SELECT job.id
@@ -68,7 +67,7 @@ def remove_orphans(timestamp: int) -> None:
     kept |= {
         (arguments.get("replacement") or {}).get("name") for arguments in jobs.values_list("args", flat=True)
     }
-    for name in files.names_older_than(ORPHAN_SECONDS, time.time()):
+    for name in files.names_older_than(ORPHAN_AGE):
         if name not in kept:
             files.remove(name)
 

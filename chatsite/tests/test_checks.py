@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 from django.test import SimpleTestCase, override_settings
 
-from chatsite.checks import check_model_settings
+from chatsite.checks import check_model_settings, check_storage_settings
 from chatsite.supervision import address
 from chatsite.supervision.refusal import StartRefused
 from chatsite.supervision.schema import complaint
@@ -27,6 +27,15 @@ class ModelSettings(SimpleTestCase):
         self.assertEqual(self.problems(OPENAI_API_KEY="", OPENAI_BASE_URL="http://127.0.0.1:1/v1"), [])
         self.assertEqual(self.problems(EMBEDDING_MODEL="e", dimensions="64"), [])
         self.assertEqual(self.problems(OPENAI_API_KEY="", CHAT_MODEL=""), [])
+
+    def test_files_in_a_bucket_need_its_name_its_address_and_its_packages(self):
+        with (
+            override_settings(STORAGE="S3", S3_BUCKET="", S3_ENDPOINT="localhost"),
+            mock.patch("chatsite.checks.find_spec", return_value=None),
+        ):
+            found = [problem.id for problem in check_storage_settings(None)]
+        self.assertEqual(found, ["chatsite.E021", "chatsite.E022", "chatsite.E023"])
+        self.assertEqual(check_storage_settings(None), [])
 
     def test_a_key_without_a_model(self):
         self.assertEqual(self.problems(CHAT_MODEL=""), ["chatsite.E001"])

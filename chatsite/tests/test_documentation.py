@@ -5,7 +5,7 @@ import re
 from django.conf import settings
 from django.test import SimpleTestCase
 
-READ = re.compile(r'environment\.\w+\(\s*"([A-Z_]+)"|environ(?:\.get)?[\[(]"([A-Z_]+)"')
+READ = re.compile(r'environment\.\w+\(\s*"([A-Z0-9_]+)"|environ(?:\.get)?[\[(]"([A-Z0-9_]+)"')
 ROW = re.compile(r"^\| (`[A-Z].*?) \|", re.MULTILINE)
 FOR_TESTS = {"CHATSITE_TEST_DATABASE"}
 
@@ -24,5 +24,5 @@ class ConfigurationTests(SimpleTestCase):
 
     def test_every_variable_that_is_read_has_a_row_and_every_row_is_read(self):
         rows = ROW.findall((settings.BASE_DIR / "docs" / "configuration.md").read_text())
-        documented = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
+        documented = {name for row in rows for name in re.findall(r"`([A-Z0-9_]+)`", row)}
         self.assertEqual(documented, self.read() - FOR_TESTS)

@@ -7,6 +7,7 @@ import time
 from unittest import mock
 
 from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.db import connection
 from django.test import TransactionTestCase
 from procrastinate.contrib.django import app
@@ -159,8 +160,9 @@ class WorkerTests(MediaMixin, TransactionTestCase):
         replacement = pipeline.replace_file(waiting, ContentFile(b"new"))
         orphan, young = (files.store(ContentFile(b"new"), 100).name for _ in range(2))
         names = [document.file.name, waiting.file.name, replacement["name"], orphan]
-        for name in names:
-            os.utime(files.path_of(name), (time.time() - 90_000,) * 2)
+        lost = default_storage.save("documents/ab/lost.pages/1.png", ContentFile(b"page"))
+        for name in [*names, lost]:
+            os.utime(default_storage.path(name), (time.time() - 90_000,) * 2)
         tasks.remove_orphans(0)
-        present = {name: files.path_of(name).exists() for name in [*names, young]}
-        self.assertEqual([name for name, there in present.items() if not there], [orphan])
+        kept = [name for name in [*names, lost, young] if default_storage.exists(name)]
+        self.assertEqual(kept, [document.file.name, waiting.file.name, replacement["name"], young])

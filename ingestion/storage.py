@@ -1,0 +1,46 @@
+"""Where files are kept unless something else is configured: a folder where nothing is lost or half there."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from django.core.files import File
+from django.core.files.storage import FileSystemStorage
+
+CHUNK_BYTES = 1_000_000
+
+
+class DurableStorage(FileSystemStorage):
+    """A folder. A file that has its name is complete and on disk; the same name again replaces it."""
+
+    def get_available_name(self, name: str, max_length: int | None = None) -> str:
+        return name  # names are generated: what has the same name is the same thing
+
+    def _save(self, name: str, content: "File[Any]") -> str:
+        path = Path(self.path(name))
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent)  # 0600
+        try:
+            with os.fdopen(descriptor, "wb") as target:
+                for chunk in content.chunks(CHUNK_BYTES):
+                    target.write(chunk)
+                target.flush()
+                os.fsync(target.fileno())
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        self._sync_folders(path.parent)
+        return name
+
+    def _sync_folders(self, folder: Path) -> None:
+        """The folder that names the file, and those above it, which may be new as well."""
+        base = Path(self.location)
+        while folder.is_relative_to(base):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            folder = folder.parent

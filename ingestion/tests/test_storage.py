@@ -1,0 +1,138 @@
+"""Files through Django's storage interface: in a folder, in memory, and in what has no paths."""
+
+import os
+from pathlib import Path
+from unittest import mock
+
+from django.conf import settings
+from django.core.files.base import ContentFile
+from django.core.files.storage import InMemoryStorage, Storage, default_storage
+from django.core.files.uploadedfile import TemporaryUploadedFile
+from django.test import SimpleTestCase, TestCase, override_settings
+
+from ingestion import files, pipeline, tasks
+from ingestion.models import Document
+from ingestion.tests import building
+from ingestion.tests.media import MediaMixin
+
+
+class FolderTests(MediaMixin, SimpleTestCase):
+    def below(self):
+        return sorted(
+            str(path.relative_to(self.media)) for path in Path(self.media).rglob("*") if path.is_file()
+        )
+
+    def test_a_file_is_complete_and_private_under_its_name(self):
+        stored = files.store(ContentFile(b"words"), 5)
+        path = Path(default_storage.path(stored.name))
+        self.assertEqual((path.read_bytes(), stored.size, path.stat().st_mode & 0o777), (b"words", 5, 0o600))
+        self.assertEqual(path.parent.stat().st_mode & 0o777, 0o700)
+
+    def test_file_and_folders_are_on_disk_before_it_is_said_to_be_kept(self):
+        synced = []
+        with mock.patch.object(
+            os, "fsync", side_effect=lambda number: synced.append(Path(f"/proc/self/fd/{number}").readlink())
+        ):
+            stored = files.store(ContentFile(b"words"), 5)
+        folder = Path(default_storage.path(stored.name)).parent
+        self.assertEqual(synced[1:], [folder, folder.parent, Path(self.media).resolve()])
+        self.assertEqual(synced[0].parent, folder)
+
+    def test_what_cannot_be_written_leaves_nothing(self):
+        with self.assertRaises(files.TooLarge):
+            files.store(ContentFile(b"words"), 4)
+        with mock.patch.object(os, "fsync", side_effect=OSError("full")), self.assertRaises(OSError):
+            files.store(ContentFile(b"words"), 5)
+        self.assertEqual(self.below(), [])
+
+    def test_an_upload_that_lies_on_disk_is_copied_and_not_moved(self):
+        with TemporaryUploadedFile("a.txt", "text/plain", 5, "utf-8") as upload:
+            upload.write(b"words")
+            stored = files.store(upload, 5)
+            self.assertEqual((upload.size, upload.closed), (5, False))
+        self.assertEqual(Path(default_storage.path(stored.name)).read_bytes(), b"words")
+
+
+class Pathless(Storage):
+    """Files in memory, at no path."""
+
+    def __init__(self):
+        self.inner = InMemoryStorage()
+        for name in ("_open", "_save", "delete", "exists", "listdir", "size", "get_modified_time"):
+            setattr(self, name, getattr(self.inner, name))
+
+
+class Away(Pathless):
+    """A storage whose library has errors of its own."""
+
+    def open(self, name, mode="rb"):
+        raise RuntimeError("connection refused")
+
+
+def stored_in(storage):
+    backend = {"BACKEND": f"{__name__}.{storage.__name__}"}
+    return override_settings(STORAGES=settings.STORAGES | {"default": backend})
+
+
+@stored_in(Pathless)
+class ElsewhereTests(MediaMixin, TestCase):
+    def names(self, folder="documents"):
+        try:
+            folders, names = default_storage.listdir(folder)
+        except FileNotFoundError:
+            return []
+        inner = [name for each in folders for name in self.names(f"{folder}/{each}")]
+        return [*(f"{folder}/{name}" for name in names), *inner]
+
+    def test_the_whole_life_of_a_document_needs_no_path(self):
+        document = self.add("a.pdf", building.pdf(["One."], ["Two."]))
+        self.assertEqual((document.status, document.reason), ("ready", ""))
+        self.assertEqual(files.open_file(document).read(), building.pdf(["One."], ["Two."]))
+        image = files.page_image(document, 2)
+        self.assertEqual(image[:4], b"\x89PNG")
+        with mock.patch.object(files.process, "render") as render:
+            self.assertEqual(files.page_image(document, 2), image)
+        render.assert_not_called()
+        self.assertEqual(len(self.names()), 2)
+        with self.captureOnCommitCallbacks(execute=True):
+            pipeline.delete_document(document)
+        self.assertEqual(self.names(), [])
+        self.assertEqual(list(Path(self.media).iterdir()), [])
+
+    def test_a_new_file_takes_the_place_of_the_old(self):
+        document = self.add(data="Old words.")
+        replacement = pipeline.replace_file(document, ContentFile(b"New words."))
+        with self.captureOnCommitCallbacks(execute=True):
+            pipeline.read_document(document.pk, replacement)
+        self.assertEqual(self.names(), [replacement["name"]])
+
+    def test_a_page_drawn_while_its_document_is_deleted_is_not_kept(self):
+        document = self.add("a.pdf", building.pdf(["One."]))
+
+        def deleted(path, page):
+            files.remove(document.file.name)
+            return b"\x89PNG"
+
+        with mock.patch.object(files.process, "render", side_effect=deleted):
+            files.page_image(document, 1)
+        self.assertEqual(self.names(), [])
+
+    def test_files_that_belong_to_nothing_are_found(self):
+        kept, orphan = self.add(), files.store(ContentFile(b"new"), 100).name
+        with mock.patch.object(tasks, "ORPHAN_AGE", -tasks.ORPHAN_AGE):
+            tasks.remove_orphans(0)
+        self.assertNotIn(orphan, self.names())
+        self.assertEqual(self.names(), [kept.file.name])
+
+    def test_a_file_that_was_lost_is_said_to_be(self):
+        document = self.add(read=False)
+        files.remove(document.file.name)
+        pipeline.read_document(document.pk)
+        self.assertEqual(Document.objects.get(pk=document.pk).reason, pipeline.LOST)
+
+    @stored_in(Away)
+    def test_a_storage_that_is_away_is_tried_again(self):
+        document = self.add(read=False)
+        with self.assertRaises(pipeline.TryAgain):
+            pipeline.read_document(document.pk)
+        self.assertEqual(Document.objects.get(pk=document.pk).status, "waiting")

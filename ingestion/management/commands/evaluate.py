@@ -43,7 +43,7 @@ class Command(BaseCommand):
             "--as", dest="reader", metavar="USER", help="Under whose rights to search; not with own texts."
         )
         parser.add_argument(
-            "--settings", default="", metavar="NAME=VALUE,…", help="Of search: mode=text,top=5"
+            "--with", dest="chosen", default="", metavar="NAME=VALUE,…", help="Of search: mode=text,top=5"
         )
         parser.add_argument("--against", metavar="NAME=VALUE,…", help="A second setting to compare with.")
         parser.add_argument("--details", action="store_true", help="Name the questions that went wrong.")
@@ -51,7 +51,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            settings = Settings.of(options["settings"])
+            settings = Settings.of(options["chosen"])
             against = None if options["against"] is None else Settings.of(options["against"])
             questions = read_questions(options["path"])
         except (UnknownSetting, Malformed) as error:

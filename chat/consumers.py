@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from chatsite.accounts.principals import Principal, principal_of, still_valid
-from chatsite.database import in_database
+from chatsite.database import in_database, reading_as
 from history.models import Conversation
 
 from . import runs
@@ -46,6 +46,11 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     principal: Principal
     conversation_id: UUID
     reader: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Json, receive: Any, send: Any) -> None:
+        """The whole life of the socket reads as the person who opened it."""
+        with reading_as(getattr(scope.get("user"), "pk", None)):
+            await super().__call__(scope, receive, send)
 
     async def connect(self) -> None:
         self.received: deque[float] = deque(maxlen=MOST_MESSAGES)

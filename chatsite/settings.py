@@ -18,7 +18,7 @@ CSRF_TRUSTED_ORIGINS = environment.words("CHATSITE_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "servestatic.runserver_nostatic",
-    "django.contrib.admin",
+    "chatsite.backoffice.BackOfficeConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -46,6 +46,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "chatsite.accounts.reading.ReaderMiddleware",
     "chatsite.accounts.guests.GuestMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

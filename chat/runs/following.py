@@ -28,7 +28,7 @@ from chat.models import Run
 from chat.page_images import of_sources
 from chat.thought_rights import may_see_thoughts
 from chatsite.accounts.principals import Principal, still_valid
-from chatsite.database import in_database
+from chatsite.database import in_database, reading_as
 from history import recording
 from history.models import Message
 
@@ -146,8 +146,10 @@ def _look(run_id: UUID, after: int) -> tuple[list[Numbered], bool]:
 
 
 async def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:
-    sources = await in_database(journal.visible_sources, principal, UUID(event.message_id))
-    images = await of_sources(principal, sources)
+    # A stream outlives the request that asked for it, and its own reader with it.
+    with reading_as(principal.user_id):
+        sources = await in_database(journal.visible_sources, principal, UUID(event.message_id))
+        images = await of_sources(principal, sources)
     seen = await in_database(may_see_thoughts, principal)
     thoughts = event.thoughts if seen else ()
     return dataclasses.replace(event, sources=sources, images=images, thoughts=thoughts)

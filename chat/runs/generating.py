@@ -19,7 +19,7 @@ from chat import engine
 from chat.events import TERMINAL, ContextReady, Event, Failed, Finished, Started, TextDelta
 from chat.llm import ModelError, configured_model
 from chatsite.accounts.principals import Principal
-from chatsite.database import in_database
+from chatsite.database import in_database, reading_as
 from history import recording
 from history.models import Message
 
@@ -113,7 +113,8 @@ class Generations:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _generate(self, live: Live) -> None:
-        end = await self._run_engine(live)
+        with reading_as(live.accepted.principal.user_id):
+            end = await self._run_engine(live)
         # From here on a stop or a shutdown has nothing left to cancel.
         closing = asyncio.ensure_future(self._close(live, end))
         while not closing.done():

@@ -24,6 +24,7 @@ from chat.events import ContextReady, Event
 from chat.models import JournalEntry, Run
 from chat.sources import Given, SourceView, captions_from_json
 from chatsite.accounts.principals import Principal
+from chatsite.database import reading_as
 from history.models import Source
 
 from . import carriers
@@ -127,7 +128,9 @@ def count_readable_sources(answers: Iterable[tuple[Principal, UUID]]) -> dict[UU
     counts: dict[UUID, int] = {}
     for principal, answer_ids in by_owner.values():
         rows = Source.objects.visible_to(principal).filter(message__in=answer_ids).order_by()
-        counts.update(rows.values("message").annotate(count=Count("pk")).values_list("message", "count"))
+        counted = rows.values("message").annotate(count=Count("pk")).values_list("message", "count")
+        with reading_as(principal.user_id):
+            counts.update(counted)
     return counts
 
 

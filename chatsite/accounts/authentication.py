@@ -9,6 +9,8 @@ from django.utils import timezone
 from rest_framework import authentication, exceptions, status
 from rest_framework.request import Request
 
+from chatsite.database import request_reads_as
+
 from .keys import hash_key
 from .models import ApiKey, User
 from .oidc.identities import AccountDisabled, user_for
@@ -42,6 +44,7 @@ class BearerAuthentication(authentication.BaseAuthentication):
         known = caller(secret.strip())
         if known is None:
             raise exceptions.AuthenticationFailed("The key in the Authorization header is not valid.")
+        request_reads_as(known[1].user_id)
         return known
 
     def authenticate_header(self, request: Request) -> str:
@@ -97,6 +100,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
         if found is None:
             return None
         user = found[0]
+        request_reads_as(user.pk)
         return user, principal_of(user, request._request.session.session_key)
 
     def enforce_csrf(self, request: Request) -> None:

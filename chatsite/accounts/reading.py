@@ -1,0 +1,36 @@
+"""Whom a request reads documents for: nobody, until it is known who calls."""
+
+from typing import TypeVar
+
+from django.contrib.auth.middleware import auser, get_user
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.functional import SimpleLazyObject
+
+from chatsite.database import NOBODY, reading_for_request, request_reader, request_reads_as
+from chatsite.middleware import AsyncMiddleware
+
+Somebody = TypeVar("Somebody", bound=AbstractBaseUser | AnonymousUser)
+
+
+class ReaderMiddleware(AsyncMiddleware):
+    """Stands behind Django's AuthenticationMiddleware; costs no query of its own.
+
+    The session's user is looked up where a view asks for it, as ever, and is the reader from then on. A key
+    or token in the Authorization header decides before the session does.
+    """
+
+    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        async def find() -> AbstractBaseUser | AnonymousUser:
+            return _reader(await auser(request))
+
+        request.user = SimpleLazyObject(lambda: _reader(get_user(request)))  # type: ignore[assignment]
+        request.auser = find  # type: ignore[assignment]
+        with reading_for_request():
+            return await self.get_response(request)
+
+
+def _reader(user: Somebody) -> Somebody:
+    if user.is_authenticated and request_reader() == NOBODY:
+        request_reads_as(user.pk)
+    return user

@@ -10,20 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
-
 from chatsite.accounts.principals import Principal
 from ingestion.embedding import EmbeddingError, active_space, embedder, is_built_in
-from ingestion.fusion import Candidate, FoundBy, Mode, Ranked, VectorTrust, rank
+from ingestion.fusion import FoundBy, Mode, Ranked, VectorTrust, rank
 from ingestion.indexing import vector_text
 from ingestion.labels import Uniqueness, cleaned_label, identifier_range, source_name
 from ingestion.models import Document
-from ingestion.statements import statement
+from ingestion.plans import find_candidates
+from ingestion.statements import rows
 from ingestion.words import has_unspaced_script, plain_words, search_text
 
 logger = logging.getLogger(__name__)
 
-DEPTH = 100  # passages that each leg may put forward
 MOST_WORDS = 64  # of a question, distinct; each costs a look-up in the index
 MOST_EMBEDDED = 4_000  # characters of a question
 MOST_PASSAGES = 50  # of one answer to a search
@@ -102,21 +100,17 @@ def search(
         "to_person": to_person,
         "to_groups": to_groups,
         "words": [] if mode == "vectors" else words,
-        "depth": DEPTH,
         **vectors,
     }
-    with transaction.atomic():
-        _rows("session", {"nested_loops": "off"})
-        candidates = [Candidate(**row) for row in _rows(_plan(), parameters)]
-        _rows("session", {"nested_loops": "on"})
-        ranked = [item for item in rank(candidates, mode, _trust(query)) if item.score >= minimum_score]
-        passages = _load(principal, ranked, top)
+    candidates = find_candidates(parameters, active_space().dimensions)
+    ranked = [item for item in rank(candidates, mode, _trust(query)) if item.score >= minimum_score]
+    passages = _load(principal, ranked, top)
     return Found(tuple(passages), query, len(candidates), mode)
 
 
 def count_readable(principal: Principal) -> int:
     """How many documents with passages the caller may read."""
-    return int(_rows("count_readable", {"user_id": principal.user_id})[0]["count"])
+    return int(rows("count_readable", {"user_id": principal.user_id})[0]["count"])
 
 
 def resolve(principal: Principal, sourcefile: str) -> Document | None:
@@ -126,21 +120,13 @@ def resolve(principal: Principal, sourcefile: str) -> Document | None:
     bounds = identifier_range(sourcefile)
     parameters: dict[str, Any] = {"user_id": principal.user_id}
     if bounds is not None:
-        rows = _rows("resolve_prefix", parameters | {"lowest": bounds[0], "highest": bounds[1]})
+        loaded = rows("resolve_prefix", parameters | {"lowest": bounds[0], "highest": bounds[1]})
     else:
         folder, slash, name = sourcefile.rpartition("/")
-        rows = _rows("resolve_name", parameters | {"name": name, "folder": folder if slash else None})
-    if len(rows) != 1:
+        loaded = rows("resolve_name", parameters | {"name": name, "folder": folder if slash else None})
+    if len(loaded) != 1:
         return None
-    return Document.objects.visible_to(principal).filter(pk=rows[0]["id"]).first()
-
-
-def _plan() -> str:
-    """The statement that finds candidates. Every plan holds the same predicate of who may read.
-
-    Reading everything that is readable is exact, and fastest up to some 20,000 passages.
-    """
-    return "search_exact"
+    return Document.objects.visible_to(principal).filter(pk=loaded[0]["id"]).first()
 
 
 def _trust(query: str) -> VectorTrust:
@@ -173,8 +159,8 @@ def _load(principal: Principal, ranked: Sequence[Ranked], top: int) -> list[Foun
     for start in range(0, len(ranked), 2 * top):
         batch = ranked[start : start + 2 * top]
         ids = [item.candidate.passage_id for item in batch]
-        rows = _rows("load_passages", {"user_id": principal.user_id, "passage_ids": ids})
-        by_id = {row["passage_id"]: row for row in rows}
+        loaded = rows("load_passages", {"user_id": principal.user_id, "passage_ids": ids})
+        by_id = {row["passage_id"]: row for row in loaded}
         for item in batch:
             row = by_id.get(item.candidate.passage_id)  # gone if its document was replaced this instant
             words = plain_words(row["content"]) if row else ""
@@ -210,13 +196,6 @@ def _found_passage(item: Ranked, row: Mapping[str, Any]) -> FoundPassage:
         vector_score=item.candidate.vector_score,
         found_by=item.found_by,
     )
-
-
-def _rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name), parameters)
-        columns = [column.name for column in cursor.description or ()]
-        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _storable(text: str) -> str:

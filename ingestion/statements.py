@@ -6,7 +6,11 @@ every statement that needs it.
 
 import functools
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from django.db import connection
 
 _DIRECTORY = Path(__file__).with_name("sql")
 _INCLUDE = re.compile(r"^[ ]*-- include: (\w+)$", re.MULTILINE)
@@ -17,3 +21,11 @@ def statement(name: str) -> str:
     """The text of sql/<name>.sql with its includes in place."""
     text = (_DIRECTORY / f"{name}.sql").read_text(encoding="utf-8")
     return _INCLUDE.sub(lambda match: statement(match.group(1)), text)
+
+
+def rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Run sql/<name>.sql and give its rows by the names of their columns."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement(name), parameters)
+        columns = [column.name for column in cursor.description or ()]
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]

@@ -1,13 +1,22 @@
 -- Each word of the question, stemmed by each language that occurs. A stop word has no query (no nodes).
 parsed AS MATERIALIZED (
-    SELECT word.number, language.configuration, plainto_tsquery(language.configuration, word.text) AS query
+    SELECT
+        word.number,
+        language.language,
+        language.configuration,
+        plainto_tsquery(language.configuration, word.text) AS query
     FROM unnest(%(words)s::text[]) WITH ORDINALITY AS word (text, number)
-    CROSS JOIN (SELECT DISTINCT readable.configuration FROM readable) AS language
+    CROSS JOIN (
+        SELECT occurring.language, coalesce(known.oid, 'simple'::regconfig)::regconfig AS configuration
+        FROM (SELECT DISTINCT readable.language FROM readable) AS occurring
+        LEFT JOIN pg_ts_config AS known
+            ON known.cfgname = occurring.language AND known.cfgnamespace = 'pg_catalog'::regnamespace
+    ) AS language
 ),
 
 -- What some language here calls a stop word is none of the words sought where the language is unknown.
 words AS MATERIALIZED (
-    SELECT parsed.number, parsed.configuration, parsed.query
+    SELECT parsed.number, parsed.language, parsed.query
     FROM parsed
     WHERE
         numnode(parsed.query) > 0

@@ -1,0 +1,49 @@
+-- What both legs put forward, each scored by all words and by its nearest piece. Whatever a leg did, nothing
+-- leaves here that is not of a readable document.
+candidates AS MATERIALIZED (
+    SELECT passage.passage_id, passage.search, readable.language
+    FROM ingestion_passagewords AS passage
+    JOIN readable ON readable.id = passage.document_id
+    WHERE
+        passage.passage_id = ANY(
+            ARRAY(SELECT worded.passage_id FROM worded UNION SELECT nearest.passage_id FROM nearest)
+        )
+),
+
+by_words AS MATERIALIZED (
+    SELECT
+        scored.passage_id,
+        scored.score,
+        scored.coverage,
+        row_number() OVER (ORDER BY scored.score DESC, scored.passage_id) AS place
+    FROM (
+-- include: text_scores
+    ) AS scored
+),
+
+by_vectors AS MATERIALIZED (
+    SELECT vector.passage_id, max(-(vector.vector <#> %(vector)s::halfvec)) AS score
+    FROM ingestion_vector AS vector
+    WHERE
+        %(with_vectors)s
+        AND vector.space_id = %(space_id)s
+        AND vector.passage_id = ANY(ARRAY(SELECT candidates.passage_id FROM candidates))
+    GROUP BY vector.passage_id
+)
+
+SELECT
+    candidates.passage_id,
+    CASE
+        WHEN candidates.language IN (SELECT known.cfgname::text FROM pg_ts_config AS known) THEN candidates.language
+        ELSE 'simple'
+    END AS language,
+    by_words.score AS text_score,
+    coalesce(by_words.coverage, 0) AS coverage,
+    by_vectors.score AS vector_score
+FROM candidates
+LEFT JOIN by_words ON by_words.passage_id = candidates.passage_id
+LEFT JOIN by_vectors ON by_vectors.passage_id = candidates.passage_id
+WHERE
+    by_words.place <= %(depth)s
+    OR candidates.passage_id IN (SELECT nearest.passage_id FROM nearest)
+ORDER BY candidates.passage_id

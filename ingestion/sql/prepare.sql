@@ -1,0 +1,28 @@
+-- Settings of this transaction, and how many passages the caller may search, as far as that matters.
+--
+-- A generic plan of these statements is up to forty times slower, and so is compiling them; on disks without
+-- moving parts the index of words is worth more than the planner thinks; where it guesses wrong how much is
+-- readable, a join in nested loops takes minutes, so search goes without them. The index of vectors is read on
+-- until enough readable ones were met, in about the order of their distance.
+SELECT
+    counted.passages AS visible,
+    greatest((SELECT reltuples FROM pg_class WHERE oid = 'ingestion_passagewords'::regclass), 0)::bigint AS total,
+    set_config('plan_cache_mode', 'force_custom_plan', true),
+    set_config('jit', 'off', true),
+    set_config('max_parallel_workers_per_gather', '0', true),
+    set_config('random_page_cost', '1.1', true),
+    set_config('enable_nestloop', 'off', true),
+    set_config('work_mem', '32MB', true),
+    set_config('hnsw.iterative_scan', 'relaxed_order', true),
+    set_config('hnsw.ef_search', %(ef_search)s::text, true),
+    set_config('hnsw.max_scan_tuples', %(most_scanned)s::text, true)
+FROM (
+    SELECT coalesce(sum(document.passage_count), 0)::bigint AS passages
+    FROM (
+        SELECT document.passage_count
+        FROM ingestion_document AS document
+        WHERE
+-- include: allowed
+        LIMIT %(most_counted)s
+    ) AS document
+) AS counted

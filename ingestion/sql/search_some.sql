@@ -1,0 +1,18 @@
+-- Where some thousand passages may be read: the words by their index, and every readable vector.
+WITH
+-- include: documents
+,
+
+-- include: words
+,
+
+-- include: hits_by_word
+,
+
+-- include: weights
+,
+
+-- include: nearest_exact
+,
+
+-- include: candidates

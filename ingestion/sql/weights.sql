@@ -1,0 +1,28 @@
+-- What each word is worth, by how few of the readable passages hold it. Among few passages that says little:
+-- for the share of the question that a passage covers, a hundred more without the word are imagined.
+weights AS MATERIALIZED (
+    SELECT
+        frequencies.number,
+        ln(1 + (size.passages - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS idf,
+        ln(1 + (size.passages + 100 - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS share
+    FROM frequencies
+    CROSS JOIN size
+),
+
+-- What a language calls a stop word is no part of the question for its passages.
+questions AS MATERIALIZED (
+    SELECT words.language, sum(weights.share) AS share
+    FROM words
+    JOIN weights ON weights.number = words.number
+    GROUP BY words.language
+),
+
+-- The passages with the best of the words sought; those that go on are scored by all words.
+worded AS MATERIALIZED (
+    SELECT hits.passage_id
+    FROM hits
+    JOIN weights ON weights.number = hits.number
+    GROUP BY hits.passage_id
+    ORDER BY sum(weights.idf * hits.rank) DESC, hits.passage_id
+    LIMIT %(shortlist)s
+)

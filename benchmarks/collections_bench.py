@@ -14,14 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from django.db import connection, transaction
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
-from ingestion.embedding import embedder
-from ingestion.indexing import NewPassage, pieces_of, write_passages
+from ingestion.indexing import NewPassage
 from ingestion.models import AccessEntry, AccessList, Document
+from ingestion.replacing import prepare, write_passages
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ def fill(collection: Collection) -> dict[int, str]:
                 status=Document.Status.READY,
             )
             passage = NewPassage("", None, "", text)
-            vectors = np.asarray(embedder().embed(pieces_of(passage, title)))
-            write_passages(document, [passage], [vectors])
+            write_passages(document, [passage], prepare(document, [passage], title))
             identifiers[document.pk] = identifier
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")

@@ -207,6 +207,7 @@ RERANK_API_KEY = environment.text("RERANK_API_KEY") or (
 )
 EMBEDDING_MODEL = environment.text("EMBEDDING_MODEL")
 EMBEDDING_DIMENSIONS = environment.whole("EMBEDDING_DIMENSIONS", 256, least=1)
+EMBEDDING_QUESTION_SECONDS = environment.number("CHATSITE_EMBEDDING_QUESTION_SECONDS", 5, least=0.01)
 
 # --- Answers ---
 

@@ -199,9 +199,28 @@ class Vector(models.Model):
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", db_index=False)
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+", db_index=True)
     vector = HalfVectorField()  # dimensions are the space's; its index casts to them
+    digest = models.BigIntegerField(null=True, help_text="Of the text: who reads it again finds it by this.")
 
     class Meta:
         indexes = [models.Index(fields=["document", "space"], name="vector_document_space")]
 
     def __str__(self) -> str:
         return f"{self.passage_id}"
+
+
+class PreparedVector(models.Model):
+    """A vector of a document that is being read, until its passages are swapped.
+
+    So nothing is embedded twice when a worker dies or a server asks for patience. The table is unlogged.
+    """
+
+    space = models.ForeignKey(EmbeddingSpace, on_delete=models.CASCADE, related_name="+", db_index=False)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", db_index=False)
+    digest = models.BigIntegerField(help_text="Of the text.")
+    vector = HalfVectorField()
+
+    class Meta:
+        indexes = [models.Index(fields=["document", "space"], name="prepared_document_space")]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.digest}"

@@ -1,24 +1,24 @@
 """One reading of a document: its file to passages and vectors, and all of them into the database at once."""
 
 import time
-from collections.abc import Callable
 
-import numpy as np
 from django.db import connection, transaction
 from django.utils import timezone
 
 from . import files
-from .embedding import Vectors, active_space, embedder
-from .indexing import NewPassage, pieces_of, write_passages
+from .embedding import EmbeddingError, stays_active
+from .indexing import NewPassage
 from .models import Document
 from .naming import title_of
 from .parsing import process
 from .parsing.formats import FORMATS, ending_of
 from .parsing.sections import Unreadable
+from .replacing import Prepared, prepare, write_passages
 from .splitting import passages_of
 
 PROGRESS_SECONDS = 0.5
-PIECES_AT_ONCE = 512
+SWAPS = 3  # tries, each of which another embedding model may forestall
+CHANGING = "The embedding model is being changed; the document is read again when that is done."
 WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
 
 
@@ -39,30 +39,31 @@ def read(document: Document, stored: files.Stored | None) -> None:
             path, ending, lambda done, total: progress(Document.Status.READING, done, total)
         )
     passages = list(passages_of(reading.sections))
-    title = reading.title or title_of(document.name)
-    vectors = _embed(passages, title, lambda done, total: progress(Document.Status.INDEXING, done, total))
-    document.title, document.language, document.page_count = title, reading.language, reading.pages
-    _swap(document, stored, passages, vectors)
+    document.title = reading.title or title_of(document.name)
+    document.language, document.page_count = reading.language, reading.pages
+    del reading  # a long document is there once, not twice
 
+    def embedded(done: int) -> None:
+        progress(Document.Status.INDEXING, done, len(passages))
 
-def _embed(passages: list[NewPassage], title: str, on_progress: Callable[[int, int], None]) -> list[Vectors]:
-    """One array of vectors for each passage."""
-    pieces = [pieces_of(passage, title) for passage in passages]
-    flat = [piece for group in pieces for piece in group]
-    arrays = []
-    for start in range(0, len(flat), PIECES_AT_ONCE):
-        on_progress(start, len(flat))
-        arrays.append(embedder().embed(flat[start : start + PIECES_AT_ONCE]))
-    ends = np.cumsum([len(group) for group in pieces])[:-1]
-    return list(np.split(np.concatenate(arrays), ends))
+    embedded(0)
+    for _ in range(SWAPS):
+        prepared = prepare(document, passages, document.title, embedded)
+        if _swap(document, stored, passages, prepared):
+            return
+    raise EmbeddingError(CHANGING, passing=True)
 
 
 def _swap(
-    document: Document, stored: files.Stored | None, passages: list[NewPassage], vectors: list[Vectors]
-) -> None:
-    """Put the new passages, and the new file where there is one, in the place of the old, at once."""
-    active_space()  # made, if it must be, before the transaction that everything waits for
+    document: Document, stored: files.Stored | None, passages: list[NewPassage], prepared: Prepared
+) -> bool:
+    """Put the new passages, and the new file where there is one, in the place of the old, at once.
+
+    False where another embedding model has taken over meanwhile: then nothing is changed.
+    """
     with transaction.atomic():
+        if not stays_active(prepared.space):
+            return False
         long_statements()
         current = (
             Document.objects.select_for_update().filter(pk=document.pk, version=document.version).first()
@@ -70,8 +71,8 @@ def _swap(
         if current is None:  # deleted meanwhile
             if stored:
                 transaction.on_commit(lambda: files.remove(stored.name))
-            return
-        write_passages(document, passages, vectors)
+            return True
+        write_passages(document, passages, prepared)
         changes = {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
         Document.objects.filter(pk=document.pk).update(
             title=document.title, language=document.language, page_count=document.page_count,
@@ -80,6 +81,7 @@ def _swap(
         )  # fmt: skip
         if stored:
             transaction.on_commit(lambda: files.remove(str(current.file.name)))
+    return True
 
 
 def long_statements() -> None:

@@ -11,11 +11,11 @@ from typing import Any
 from uuid import UUID
 
 from chatsite.accounts.principals import Principal
-from ingestion.embedding import EmbeddingError, active_space, embedder, is_built_in
+from ingestion.embedding import EmbeddingError, active_space, embed_soon, embedder_of, is_built_in
 from ingestion.fusion import FoundBy, Mode, Ranked, VectorTrust, rank
 from ingestion.indexing import vector_text
 from ingestion.labels import Uniqueness, cleaned_label, identifier_range, source_name
-from ingestion.models import Document
+from ingestion.models import Document, EmbeddingSpace
 from ingestion.plans import find_candidates
 from ingestion.statements import rows
 from ingestion.words import has_unspaced_script, plain_words, search_text
@@ -90,7 +90,8 @@ def search(
     words = _distinct_words(query)
     if top < 1 or not words:
         return Found((), query, 0, mode)
-    vectors = _vector_parameters(query, mode)
+    space = active_space()
+    vectors = _vector_parameters(space, query, mode)
     if not vectors["with_vectors"]:
         mode = "text"
     parameters = {
@@ -103,7 +104,7 @@ def search(
         **vectors,
     }
     candidates = find_candidates(parameters, active_space().dimensions)
-    ranked = [item for item in rank(candidates, mode, _trust(query)) if item.score >= minimum_score]
+    ranked = [item for item in rank(candidates, mode, _trust(space, query)) if item.score >= minimum_score]
     passages = _load(principal, ranked, top)
     return Found(tuple(passages), query, len(candidates), mode)
 
@@ -129,8 +130,8 @@ def resolve(principal: Principal, sourcefile: str) -> Document | None:
     return Document.objects.visible_to(principal).filter(pk=loaded[0]["id"]).first()
 
 
-def _trust(query: str) -> VectorTrust:
-    if not is_built_in():
+def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:
+    if not is_built_in(space.name):
         return CONFIGURED_TRUST
     return NO_TRUST if has_unspaced_script(query) else BUILT_IN_TRUST
 
@@ -139,17 +140,17 @@ def _distinct_words(query: str) -> list[str]:
     return list(dict.fromkeys(search_text(query, stored=False).split()))[:MOST_WORDS]
 
 
-def _vector_parameters(query: str, mode: Mode) -> dict[str, Any]:
+def _vector_parameters(space: EmbeddingSpace, query: str, mode: Mode) -> dict[str, Any]:
     """What the statement needs of the vector leg; without it where the embedding model fails."""
     without = {"with_vectors": False, "vector": None, "space_id": None}
     if mode == "text":
         return without
     try:
-        vector = embedder().embed([query[:MOST_EMBEDDED]])[0]
-    except EmbeddingError:
-        logger.warning("A question is searched by its words alone: it could not be embedded", exc_info=True)
+        vector = embed_soon(embedder_of(space), [query[:MOST_EMBEDDED]])[0]
+    except EmbeddingError as error:
+        logger.warning("A question is searched by its words alone: %s", error)
         return without
-    return {"with_vectors": True, "vector": vector_text(vector), "space_id": active_space().pk}
+    return {"with_vectors": True, "vector": vector_text(vector), "space_id": space.pk}
 
 
 def _load(principal: Principal, ranked: Sequence[Ranked], top: int) -> list[FoundPassage]:

@@ -10,7 +10,7 @@ import wordllama
 from .names import BUILT_IN_DIMENSIONS, BUILT_IN_NAME
 from .protocol import Vectors, unit
 
-BATCH = 64
+PADDED = 64  # texts that the tokenizer fills up to one length
 
 
 class WordLlamaEmbedder:
@@ -18,6 +18,7 @@ class WordLlamaEmbedder:
 
     name = BUILT_IN_NAME
     dimensions = BUILT_IN_DIMENSIONS
+    batch = 512
 
     def __init__(self) -> None:
         # The tokenizer lies in tokenizers/ of the package but is looked for in tokenizer/, and then in
@@ -28,9 +29,9 @@ class WordLlamaEmbedder:
         )
         self._lock = threading.Lock()
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         with self._lock:  # the tokenizer's padding is state
-            vectors = self._model.embed([text or " " for text in texts], batch_size=BATCH)
+            vectors = self._model.embed([text or " " for text in texts], batch_size=PADDED)
         return unit(np.asarray(vectors, dtype=np.float32))

@@ -1,59 +1,141 @@
 """Embeddings of an OpenAI-compatible server."""
 
+import asyncio
+import functools
+import json
+import threading
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
 
+import httpx2
 import numpy as np
-import openai
-from django.conf import settings
 
 from .protocol import EmbeddingError, Vectors, unit
 
+OPENAI = "https://api.openai.com/v1"
 BATCH = 128
-SECONDS = 60
+SECONDS = 60.0
+CONNECT_SECONDS = 5.0
 CHARACTERS = 8_000  # of one text; models cut longer ones or refuse them
+WIDEST = 4_096  # numbers of a vector that has not been shortened
+NUMBER_BYTES = 40  # of JSON for one of them, at the most
+SPARE_BYTES = 1_000_000
+BUSY = frozenset({408, 409, 425, 429})
+
+SILENT = "The embedding service does not answer."
+SLOW = "The embedding service took too long to answer."
+STRANGE = "The embedding service answers with something else than vectors."
 
 
 class EndpointEmbedder:
     """An OpenAI-compatible `/embeddings`, called in batches; what comes back is checked before it is used."""
 
-    def __init__(self) -> None:
-        self.name: str = settings.EMBEDDING_MODEL
-        self.dimensions: int = settings.EMBEDDING_DIMENSIONS
-        self._client = openai.OpenAI(
-            api_key=settings.OPENAI_API_KEY or "none",
-            base_url=settings.OPENAI_BASE_URL or None,
-            max_retries=0,
-            timeout=SECONDS,
-        )
+    batch = BATCH
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def __init__(self, name: str, dimensions: int, base_url: str, api_key: str) -> None:
+        self.name = name
+        self.dimensions = dimensions
+        self._address = f"{(base_url or OPENAI).rstrip('/')}/embeddings"
+        self._shortened = False  # whether the server was asked for as many dimensions, and not for all it has
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client = httpx2.AsyncClient(headers=headers, follow_redirects=False)
+
+    def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         filled = [index for index, text in enumerate(texts) if text.strip()]
         for start in range(0, len(filled), BATCH):
             batch = filled[start : start + BATCH]
-            vectors[batch] = self._call([texts[index][:CHARACTERS] for index in batch])
+            vectors[batch] = self._vectors([texts[index][:CHARACTERS] for index in batch], seconds or SECONDS)
         return unit(vectors)
 
-    def _call(self, texts: list[str]) -> Vectors:
-        try:
-            answer = self._client.embeddings.create(model=self.name, input=texts, encoding_format="float")
-            rows = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
-            vectors = np.asarray(rows, dtype=np.float32)
-        except (openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError) as error:
-            raise EmbeddingError("The embedding service does not answer.", passing=True) from error
-        except openai.APIStatusError as error:
-            raise EmbeddingError("The embedding service refuses the request.", passing=False) from error
-        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-            raise EmbeddingError(
-                "The embedding service answers with something else.", passing=True
-            ) from error
+    def _vectors(self, texts: list[str], seconds: float) -> Vectors:
+        vectors = self._asked(texts, seconds)
+        if vectors.shape[1:] > (self.dimensions,) and not self._shortened:
+            # Models that can shorten their vectors do so when asked; others refuse the question.
+            self._shortened = True
+            vectors = self._asked(texts, seconds)
         if vectors.shape != (len(texts), self.dimensions):
             raise EmbeddingError(
                 f"The embedding service answers with vectors of another size than {self.dimensions} numbers.",
                 passing=False,
             )
         if not np.isfinite(vectors).all():
-            raise EmbeddingError(
-                "The embedding service answers with something else than numbers.", passing=True
-            )
+            raise EmbeddingError(STRANGE, passing=True)
         return vectors
+
+    def _asked(self, texts: list[str], seconds: float) -> Vectors:
+        body: dict[str, Any] = {"model": self.name, "input": texts, "encoding_format": "float"}
+        if self._shortened:
+            body["dimensions"] = self.dimensions
+        data = asyncio.run_coroutine_threadsafe(self._sent(body, seconds), _loop()).result()
+        return _read(data)
+
+    async def _sent(self, body: dict[str, Any], seconds: float) -> bytes:
+        """The answer's body. No error keeps the server's own words: some servers repeat the key in them."""
+        limit = len(body["input"]) * max(self.dimensions, WIDEST) * NUMBER_BYTES + SPARE_BYTES
+        timeout = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+        data = bytearray()
+        try:
+            # The client's time-outs are those of one read: a server that drips would never reach them.
+            async with (
+                asyncio.timeout(seconds),
+                self._client.stream("POST", self._address, json=body, timeout=timeout) as response,
+            ):
+                if response.status_code != 200:
+                    raise _refusal(response)
+                async for chunk in response.aiter_bytes():
+                    data += chunk
+                    if len(data) > limit:
+                        raise EmbeddingError(STRANGE, passing=True)
+        except (TimeoutError, httpx2.TimeoutException):
+            raise EmbeddingError(SLOW, passing=True) from None
+        except httpx2.TransportError:
+            raise EmbeddingError(SILENT, passing=True) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL):
+            raise EmbeddingError(STRANGE, passing=True) from None
+        return bytes(data)
+
+
+def _read(data: bytes) -> Vectors:
+    """One row for each text, in their order."""
+    try:
+        items = sorted(json.loads(data)["data"], key=lambda item: item["index"])
+        if [item["index"] for item in items] != list(range(len(items))):
+            raise EmbeddingError(STRANGE, passing=True)
+        vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+        raise EmbeddingError(STRANGE, passing=True) from None
+    if vectors.ndim != 2:
+        raise EmbeddingError(STRANGE, passing=True)
+    return vectors
+
+
+def _refusal(response: httpx2.Response) -> EmbeddingError:
+    status = response.status_code
+    if status in BUSY or status >= 500:
+        return EmbeddingError(f"{SILENT[:-1]} ({status}).", passing=True, retry_after=_retry_after(response))
+    return EmbeddingError(f"The embedding service refuses the request ({status}).", passing=False)
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    """Seconds, from a number or a date; None for nonsense."""
+    given = response.headers.get("retry-after", "")
+    try:
+        seconds = float(given)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(given)
+        except ValueError:
+            return None
+        seconds = (when - datetime.now(when.tzinfo and UTC)).total_seconds()
+    return seconds if 0 <= seconds < float("inf") else None
+
+
+@functools.cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """A loop in a thread of its own, which holds the connections to servers for all threads that ask."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="embedding", daemon=True).start()
+    return loop

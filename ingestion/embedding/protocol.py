@@ -10,11 +10,16 @@ Vectors = NDArray[np.float32]
 
 
 class EmbeddingError(Exception):
-    """The embedding model gives no usable vectors; the text is for people and names no address or key."""
+    """The embedding model gives no usable vectors; the text is for people and names no address or key.
 
-    def __init__(self, message: str, *, passing: bool) -> None:
+    `passing` says whether trying again later may help, `retry_after` after how many seconds, where the
+    server has said so.
+    """
+
+    def __init__(self, message: str, *, passing: bool, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.passing = passing  # whether trying again later may help
+        self.passing = passing
+        self.retry_after = retry_after
 
 
 class Embedder(Protocol):
@@ -22,9 +27,13 @@ class Embedder(Protocol):
 
     name: str
     dimensions: int
+    batch: int  # texts that are best embedded at once
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """An array (texts, dimensions); the row of an empty text is zero. Raises EmbeddingError."""
+    def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
+        """An array (texts, dimensions); the row of an empty text is zero. Raises EmbeddingError.
+
+        `seconds` is the most that each batch may take, where the model is somewhere else.
+        """
         ...
 
 

@@ -1,43 +1,90 @@
-"""The spaces that vectors lie in: one for each embedding model, of which one is searched."""
+"""The spaces that vectors lie in: one for each embedding model, of which one is searched.
 
-from django.conf import settings
+The active space is not the settings' business alone: it stays until `manage.py reembed` has filled another.
+Only where nothing is embedded yet the settings decide at once.
+"""
+
 from django.db import connection, transaction
 
-from ingestion.models import EmbeddingSpace
+from ingestion.models import EmbeddingSpace, Vector
 
-from .names import BUILT_IN_DIMENSIONS, BUILT_IN_NAME
+from .protocol import Embedder
+from .selection import configured, embedder
 
-SPACE_LOCK = 0x636861740001  # PostgreSQL's advisory lock for making a space, any number of our own
+SPACE_LOCK = 0x636861740001  # PostgreSQL's advisory lock for changing the active space, a number of our own
+LOCK_WAIT = "1min"  # of those who write vectors for those who change the space
 INDEXED_DIMENSIONS = 4_000  # the most that an index on halfvec takes; above, search scans
 
 
 def active_space() -> EmbeddingSpace:
-    """The space of the configured model; made and indexed on first use, and from then on the active one."""
-    name, dimensions = _configured()
-    space = EmbeddingSpace.objects.filter(name=name, dimensions=dimensions, active=True).first()
-    return space or _activate(name, dimensions)
+    """The space that is searched, made and indexed on first use."""
+    space = EmbeddingSpace.objects.filter(active=True).first()
+    if space and ((space.name, space.dimensions) == configured() or is_used(space)):
+        return space
+    return _activate_configured()
 
 
-def _configured() -> tuple[str, int]:
-    # Without loading the model: search by words alone needs the space but no vectors.
-    if settings.EMBEDDING_MODEL:
-        return settings.EMBEDDING_MODEL, settings.EMBEDDING_DIMENSIONS
-    return BUILT_IN_NAME, BUILT_IN_DIMENSIONS
+def is_used(space: EmbeddingSpace) -> bool:
+    return Vector.objects.filter(space=space).exists()
 
 
-def _activate(name: str, dimensions: int) -> EmbeddingSpace:
+def embedder_of(space: EmbeddingSpace) -> Embedder:
+    """The model whose vectors the space holds, whatever the settings say now."""
+    return embedder(space.name, space.dimensions)
+
+
+def stays_active(space: EmbeddingSpace) -> bool:
+    """Whether the space is the active one, which then stays so until the caller's transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_WAIT])
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [SPACE_LOCK])
+    return EmbeddingSpace.objects.filter(pk=space.pk, active=True).exists()
+
+
+def activate(space: EmbeddingSpace) -> None:
+    """Have the space searched, and no other. The caller holds SPACE_LOCK alone, and the transaction."""
+    EmbeddingSpace.objects.filter(active=True).exclude(pk=space.pk).update(active=False)
+    EmbeddingSpace.objects.filter(pk=space.pk).update(active=True)
+    space.active = True
+
+
+def pending_change() -> str:
+    """What there is to say when the settings name another model than the one that is searched; else empty."""
+    space = EmbeddingSpace.objects.filter(active=True).first()
+    name, dimensions = configured()
+    if space is None or (space.name, space.dimensions) == (name, dimensions) or not is_used(space):
+        return ""
+    return (
+        f"The documents are embedded with {space}, the settings say {name} ({dimensions}):"
+        " run “manage.py reembed”. Until that is done, search goes on with the former model."
+    )
+
+
+def index_name(space: EmbeddingSpace) -> str:
+    return f"vector_space_{space.pk:d}"
+
+
+def index_definition(space: EmbeddingSpace) -> str:
+    """What follows CREATE INDEX; empty where the space is too wide for one."""
+    if space.dimensions > INDEXED_DIMENSIONS:
+        return ""
+    # Whole numbers of our own: identifiers and types cannot be parameters.
+    return (
+        f"{index_name(space)} ON ingestion_vector"
+        f" USING hnsw ((vector::halfvec({space.dimensions:d})) halfvec_cosine_ops)"
+        f" WITH (m = 16, ef_construction = 200) WHERE space_id = {space.pk:d}"
+    )
+
+
+def _activate_configured() -> EmbeddingSpace:
+    name, dimensions = configured()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SPACE_LOCK])
-        space, created = EmbeddingSpace.objects.get_or_create(name=name, dimensions=dimensions)
-        if not space.active:
-            EmbeddingSpace.objects.filter(active=True).update(active=False)
-            EmbeddingSpace.objects.filter(pk=space.pk).update(active=True)
-            space.active = True
-        if created and dimensions <= INDEXED_DIMENSIONS:
-            # Whole numbers of our own: identifiers and types cannot be parameters.
-            cursor.execute(
-                f"CREATE INDEX vector_space_{space.pk:d} ON ingestion_vector"
-                f" USING hnsw ((vector::halfvec({dimensions:d})) halfvec_cosine_ops)"
-                f" WITH (m = 16, ef_construction = 200) WHERE space_id = {space.pk:d}"
-            )
+        current = EmbeddingSpace.objects.filter(active=True).first()
+        if current and is_used(current):  # meanwhile
+            return current
+        space, _ = EmbeddingSpace.objects.get_or_create(name=name, dimensions=dimensions)
+        activate(space)
+        if definition := index_definition(space):
+            cursor.execute(f"CREATE INDEX IF NOT EXISTS {definition}")
     return space

@@ -4,16 +4,15 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-import numpy as np
 from django.db import connection, transaction
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
 from ingestion.acl import Audience, access_list_for
-from ingestion.embedding import embedder
-from ingestion.indexing import NewPassage, pieces_of, write_passages
+from ingestion.indexing import NewPassage
 from ingestion.models import Document
 from ingestion.parsing.language import language_of
+from ingestion.replacing import prepare, write_passages
 
 BATCH = 200  # documents of one transaction
 
@@ -70,7 +69,7 @@ def fill(
                     status=Document.Status.READY,
                 )
                 passage = NewPassage("", None, "", text)
-                write_passages(document, [passage], [np.asarray(embedder().embed(pieces_of(passage, title)))])
+                write_passages(document, [passage], prepare(document, [passage], title))
                 written[identifier] = document.pk
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")

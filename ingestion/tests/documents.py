@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
 from ingestion.acl import Audience, access_list_for
-from ingestion.embedding import embedder
-from ingestion.indexing import NewPassage, pieces_of, write_passages
+from ingestion.indexing import NewPassage
 from ingestion.models import Document
+from ingestion.replacing import prepare, write_passages
 
 EVERYONE = Audience(everyone=True)
 
@@ -46,5 +46,5 @@ def make_document(
     passages = [
         NewPassage("", None, "", content) if isinstance(content, str) else content for content in contents
     ]
-    write_passages(document, passages, [embedder().embed(pieces_of(passage, title)) for passage in passages])
+    write_passages(document, passages, prepare(document, passages, title))
     return document

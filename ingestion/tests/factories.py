@@ -7,9 +7,9 @@ from django.contrib.auth.models import Group
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
 from ingestion.acl import Audience, access_list_for
-from ingestion.embedding import embedder
-from ingestion.indexing import NewPassage, pieces_of, write_passages
+from ingestion.indexing import NewPassage
 from ingestion.models import Document
+from ingestion.replacing import prepare, write_passages
 
 _numbers = count(1)
 
@@ -54,8 +54,7 @@ def make_document(
         **values,
     )
     passages = [text if isinstance(text, NewPassage) else NewPassage(*_fields(text)) for text in texts]
-    vectors = [embedder().embed(pieces_of(passage, document.title)) for passage in passages]
-    write_passages(document, passages, vectors)
+    write_passages(document, passages, prepare(document, passages, document.title))
     return document
 
 

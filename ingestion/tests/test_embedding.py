@@ -1,8 +1,6 @@
 """Vectors: of the built-in model, and of an OpenAI-compatible server that may answer anything."""
 
-import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 from django.db import connection
@@ -10,41 +8,7 @@ from django.test import SimpleTestCase, TestCase, override_settings
 
 from ingestion.embedding import EmbeddingError, active_space, embedder
 from ingestion.models import EmbeddingSpace
-
-
-class Server(ThreadingHTTPServer):
-    """Answers `/v1/embeddings` with what `reply(texts)` gives: a list of vectors, or (status, body)."""
-
-    daemon_threads = True
-
-    def __init__(self, reply):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.reply, self.asked = reply, []
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append(body)
-        answer = self.server.reply(body["input"])
-        status, data = answer if isinstance(answer, tuple) else (200, None)
-        if data is None:
-            items = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(answer)]
-            usage = {"prompt_tokens": 1, "total_tokens": 1}
-            data = json.dumps({"object": "list", "data": items[::-1], "model": "m", "usage": usage})
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data.encode())
-
-    def log_message(self, *arguments):
-        pass
+from ingestion.tests.embedding_server import Server
 
 
 class BuiltInTests(SimpleTestCase):
@@ -115,7 +79,7 @@ class EndpointTests(SimpleTestCase):
         self.assertIn("something else", self.failure(lambda texts: [["a", "b", "c"]] * 2, True))
         self.assertIn("something else", self.failure(lambda texts: (200, "<html>"), True))
         self.assertIn("refuses", self.failure(lambda texts: (401, '{"error": "key"}'), False))
-        self.assertIn("does not answer", self.failure(lambda texts: (429, "{}"), True))
+        self.assertIn("does not answer (429)", self.failure(lambda texts: (429, "{}"), True))
         self.assertIn("does not answer", self.failure(lambda texts: (503, "{}"), True))
 
 

@@ -1,10 +1,11 @@
 """Passages as they are written, and the words and pieces made of them."""
 
-import numpy as np
 from django.test import SimpleTestCase, TestCase
 
-from ingestion.indexing import NewPassage, pieces_of, write_passages
-from ingestion.models import Passage, Vector
+from ingestion.embedding import EmbeddingError
+from ingestion.indexing import NewPassage, pieces_of
+from ingestion.models import Passage, PreparedVector, Vector
+from ingestion.replacing import prepare, write_passages
 from ingestion.words import plain_words, search_text
 
 from .documents import make_document
@@ -50,21 +51,30 @@ class PiecesTests(SimpleTestCase):
 class WritePassagesTests(TestCase):
     def test_writing_again_replaces_what_was_there(self):
         document = make_document("a.txt", ["One.", "Two."])
-        write_passages(document, [NewPassage("x", 2, "H", "Three.")], [np.ones((2, 256), dtype=np.float32)])
+        text = " ".join(f"Number {number}." for number in range(30))
+        passages = [NewPassage("x", 2, "H", text)]
+        write_passages(document, passages, prepare(document, passages, "T"))
         (passage,) = Passage.objects.filter(document=document)
         self.assertEqual(
             (passage.position, passage.anchor, passage.page, passage.heading, passage.content),
-            (0, "x", 2, "H", "Three."),
+            (0, "x", 2, "H", text),
         )
-        self.assertEqual(Vector.objects.filter(document=document, passage=passage).count(), 2)
-        self.assertEqual(Vector.objects.count(), 2)
+        vectors = Vector.objects.filter(document=document, passage=passage).count()
+        self.assertEqual(vectors, len(pieces_of(passages[0], "T")))
+        self.assertEqual((Vector.objects.count(), PreparedVector.objects.count()), (vectors, 0))
 
     def test_passages_keep_their_order(self):
         document = make_document("a.txt", [f"Number {number}." for number in range(30)])
         contents = Passage.objects.filter(document=document).values_list("content", flat=True)
         self.assertEqual(list(contents), [f"Number {number}." for number in range(30)])
 
-    def test_vectors_that_do_not_match_the_passages_are_refused(self):
+    def test_passages_that_were_not_prepared_are_refused(self):
         document = make_document("a.txt", ["One."])
+        passage = NewPassage("", None, "", "x")
         with self.assertRaises(ValueError):
-            write_passages(document, [NewPassage("", None, "", "x")], [])
+            write_passages(document, [passage], prepare(document, [], ""))
+        prepared = prepare(document, [passage], "")
+        PreparedVector.objects.all().delete()  # as when PostgreSQL has died meanwhile
+        with self.assertRaises(EmbeddingError) as caught:
+            write_passages(document, [passage], prepared)
+        self.assertTrue(caught.exception.passing)

@@ -12,7 +12,7 @@ from chatsite.accounts.models import User
 from ingestion import files, pipeline, reading
 from ingestion.acl import Audience
 from ingestion.embedding import EmbeddingError
-from ingestion.models import Document, Passage, Vector
+from ingestion.models import Document, Passage, PreparedVector, Vector
 from ingestion.tests import building
 from ingestion.tests.media import MediaMixin
 
@@ -117,7 +117,7 @@ class PipelineTests(MediaMixin, TestCase):
             (self.texts(document), document.version, document.status), (["Old words."], 1, "failed")
         )
 
-    def half_written(self, document, passages, vectors):
+    def half_written(self, document, passages, prepared):
         Passage.objects.filter(document=document).delete()
         raise Fault
 
@@ -173,11 +173,17 @@ class PipelineTests(MediaMixin, TestCase):
 
     def test_a_document_deleted_while_it_is_read_leaves_nothing(self):
         document = self.add(read=False)
-        with mock.patch.object(
-            reading, "_embed", side_effect=lambda *_: Document.objects.all().delete() and []
-        ):
+        prepare = reading.prepare
+
+        def deleted_meanwhile(*arguments):
+            prepared = prepare(*arguments)
+            pipeline.delete_document(document)
+            return prepared
+
+        with mock.patch.object(reading, "prepare", side_effect=deleted_meanwhile):
             pipeline.read_document(document.pk)
         self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
+        self.assertEqual(PreparedVector.objects.count(), 0)
 
     @override_settings(DOCUMENT_MAX_BYTES=1_000_000)
     def test_a_file_that_is_too_large_is_refused_and_not_kept(self):

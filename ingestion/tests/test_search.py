@@ -1,6 +1,5 @@
 """What search finds, by which leg, in which order; and that no question makes it fail."""
 
-from types import SimpleNamespace
 from unittest import mock
 
 from django.test import TestCase
@@ -155,13 +154,11 @@ class EmbeddingFailureTests(TestCase):
         principal = principal_of(User.objects.create_user("reader"))
         make_document("handbook.txt", [DOGS, LEAVE])
 
-        def fail(texts):
-            raise EmbeddingError("The embedding service does not answer.", passing=True)
-
+        fault = EmbeddingError("The embedding service does not answer.", passing=True)
         for mode in ("hybrid", "vectors"):
             with (
                 self.subTest(mode=mode),
-                mock.patch("ingestion.retrieval.embedder", return_value=SimpleNamespace(embed=fail)),
+                mock.patch("ingestion.retrieval.embed_soon", side_effect=fault),
                 self.assertLogs("ingestion.retrieval", "WARNING"),
             ):
                 found = search(principal, "How many days of annual leave?", mode=mode)

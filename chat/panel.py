@@ -8,7 +8,7 @@ from typing import Literal
 
 from chatsite.accounts.principals import Principal
 from history.models import Conversation, Message, Source
-from ingestion.acl import why_readable
+from ingestion.explaining import why_readable
 from ingestion.models import Document, Passage
 
 from .marking import Piece, flowing, marked

@@ -3,12 +3,10 @@
 import hashlib
 from dataclasses import dataclass
 
-from django.contrib.auth.models import Group
 from django.db import connection, transaction
 from django.db.models import Q
 
 from chatsite.accounts.models import User
-from chatsite.accounts.principals import Principal
 from chatsite.database import reading_everything
 
 from .models import AccessEntry, AccessList, Document
@@ -74,27 +72,6 @@ def set_audience(document: Document, audience: Audience) -> None:
     # Whoever manages the document for its owner may leave themselves out: the caller has checked their right.
     with reading_everything():
         Document.objects.filter(pk=document.pk).update(access_list=document.access_list)
-
-
-def why_readable(principal: Principal, document: Document) -> list[str]:
-    """Why the caller may read the document, one sentence a reason; empty where they may not."""
-    reasons = []
-    entries = document.access_list.entries.all()
-    named = any(entry.user_id == principal.user_id for entry in entries)
-    if named and document.owner_id == principal.user_id:
-        reasons.append("You added it.")
-    elif named:
-        reasons.append("It is shared with you.")
-    groups = Group.objects.filter(
-        user=principal.user_id, pk__in=[entry.group_id for entry in entries if entry.group_id]
-    )
-    for name in groups.order_by("name").values_list("name", flat=True):
-        reasons.append(f"You are in {name}, and {name} may read it.")
-    if any(entry.guests for entry in entries):
-        reasons.append("Everyone may read it, also without signing in.")
-    elif any(entry.user_id is None and entry.group_id is None for entry in entries):
-        reasons.append("Everyone who signs in may read it.")
-    return reasons
 
 
 def people_count(audience: Audience) -> int:

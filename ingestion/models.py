@@ -55,16 +55,19 @@ class AccessEntry(models.Model):
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def visible_to(self, principal: Principal) -> "DocumentQuerySet":
-        """What the caller may read, by entries for everyone, for them, or for a group they are in now."""
+        """What the caller may read, by entries for everyone, for them, or for a group they are in now.
+
+        A disabled account may read nothing.
+        """
         groups = Group.objects.filter(user=principal.user_id).values("pk")
-        has_account = Exists(User.objects.filter(pk=principal.user_id, guest_until=None))
+        account = User.objects.filter(pk=principal.user_id, is_active=True)
         mine = AccessEntry.objects.filter(access_list=OuterRef("access_list")).filter(
             Q(guests=True)
-            | (Q(user=None, group=None) & has_account)
+            | (Q(user=None, group=None) & Exists(account.filter(guest_until=None)))
             | Q(user=principal.user_id)
             | Q(group__in=groups)
         )
-        return self.filter(Exists(mine))
+        return self.filter(Exists(account), Exists(mine))
 
     def searchable(self) -> "DocumentQuerySet":
         """Those with passages to find: a document that is read again stays findable as it was."""

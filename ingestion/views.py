@@ -16,9 +16,9 @@ from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 
 from . import listing
-from .acl import why_readable
 from .changing import may_change, may_delete, rights_form
 from .descriptions import as_json, row
+from .explaining import why_readable
 from .labels import Uniqueness, source_name
 from .models import Document, Passage
 from .parsing.formats import PAGED

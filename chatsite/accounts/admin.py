@@ -9,10 +9,15 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
+from django.utils.text import Truncator
 
+from .auditing import record
 from .forms import AdminSignInForm
-from .models import ApiKey, ExternalIdentity, GroupMapping, User
+from .models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
+from .read_only import ReadOnly
 from .sessions import end_sessions
+
+SUBJECT_SHOWN = 100  # characters of it in a list
 
 admin.site.site_header = "chatsite administration"
 admin.site.site_title = "chatsite administration"
@@ -61,6 +66,8 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             super().save_model(request, obj, form, change)
             return
         made, secret = ApiKey.objects.issue(obj.user, obj.name)
+        actor = request.user if isinstance(request.user, User) else None
+        record(AuditEntry.Action.KEY_MADE, actor=actor, person=obj.user, subject=str(made))
         obj.pk = made.pk
         obj.refresh_from_db()
         messages.warning(request, f"The new key, shown only this once: {secret}")
@@ -96,3 +103,18 @@ class ExternalIdentityAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_change_permission(self, request: HttpRequest, obj: ExternalIdentity | None = None) -> bool:
         return False
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
+    """Who looked at or changed what others may read; nothing is added, changed or removed here, by nobody."""
+
+    list_display = ["created_at", "actor", "action", "person", "shortened", "request_id"]
+    list_filter = ["action", "created_at"]
+    search_fields = ["actor", "person", "subject", "request_id"]
+    date_hierarchy = "created_at"
+    show_full_result_count = False
+
+    @admin.display(description="Subject")
+    def shortened(self, entry: AuditEntry) -> str:
+        return Truncator(entry.subject).chars(SUBJECT_SHOWN)

@@ -115,3 +115,34 @@ class GroupMapping(models.Model):
 
     def __str__(self) -> str:
         return f"{self.value} → {self.group}"
+
+
+class AuditEntry(models.Model):
+    """An act of staff or of a command that concerns what others may read (see auditing).
+
+    Without foreign keys, for the log outlives those it tells of; the database refuses to change a row.
+    """
+
+    class Action(models.TextChoices):
+        EXPLAIN_ACCESS = "explain_access", "Asked why somebody may read a document"
+        SEARCH_AS = "search_as", "Searched as another person"
+        RIGHTS_CHANGED = "rights_changed", "Changed who may read a document"
+        KEY_MADE = "key_made", "Made an API key for somebody"
+
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+    action = models.CharField(max_length=20, choices=Action)
+    actor = models.CharField(max_length=200, help_text="Who did it; a command is told as such.")
+    actor_id = models.BigIntegerField(null=True)
+    person = models.CharField(max_length=150, blank=True, db_index=True, help_text="Whom it is about.")
+    person_id = models.BigIntegerField(null=True)
+    subject = models.TextField(blank=True, help_text="The document, the question, the key.")
+    request_id = models.CharField(max_length=64, blank=True, help_text="As in the log of the site.")
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name_plural = "audit log"
+        default_permissions = ["view"]
+        permissions = [("view_as_others", "Can see why others may read a document, and search as they would")]
+
+    def __str__(self) -> str:
+        return f"{self.created_at:%Y-%m-%d %H:%M} {self.actor}: {self.get_action_display()}"

@@ -16,7 +16,8 @@ from chatsite.asgi import application
 from chatsite.tests.routes import routes
 from history.models import Conversation
 from ingestion import retrieval
-from ingestion.acl import Audience, set_audience, why_readable
+from ingestion.acl import Audience, set_audience
+from ingestion.explaining import why_readable
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import TestCase, TransactionTestCase
 
 from chatsite.accounts.models import User
-from ingestion.acl import Audience, access_list_for, audience_of, people_count, set_audience, why_readable
+from ingestion.acl import Audience, access_list_for, audience_of, people_count, set_audience
 from ingestion.models import AccessEntry, AccessList, Document, Passage
 from ingestion.tests.media import MediaMixin, principal
 
@@ -56,21 +56,6 @@ class AccessListTests(MediaMixin, TestCase):
                 visible = Document.objects.visible_to(principal(user)).filter(pk=document.pk).exists()
                 self.assertEqual(visible, user in readers, (audience, user))
         self.assertEqual(list(Passage.objects.values()), passages)
-
-    def test_the_reasons_why_somebody_may_read(self):
-        audience = Audience(True, frozenset({self.ann.pk}), frozenset({self.staff.pk}))
-        document = self.add(owner=self.owner, audience=audience, read=False)
-        everyone = "Everyone who signs in may read it."
-        self.assertEqual(why_readable(principal(self.owner), document), ["You added it.", everyone])
-        self.assertEqual(why_readable(principal(self.ann), document), ["It is shared with you.", everyone])
-        self.assertEqual(
-            why_readable(principal(self.bob), document),
-            ["You are in Staff, and Staff may read it.", everyone],
-        )
-
-    def test_a_stranger_is_given_no_reason(self):
-        document = self.add(owner=self.owner, audience=Audience(), read=False)
-        self.assertEqual(why_readable(principal(self.ann), document), [])
 
     def test_people_are_counted_once_and_only_active_ones(self):
         audience = Audience(

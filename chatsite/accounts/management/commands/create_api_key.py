@@ -4,8 +4,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
-from chatsite.accounts.models import ApiKey, User
+from chatsite.accounts.auditing import record
+from chatsite.accounts.models import ApiKey, AuditEntry, User
 
 
 class Command(BaseCommand):
@@ -24,4 +26,7 @@ class Command(BaseCommand):
         longest = ApiKey._meta.get_field("name").max_length
         if len(options["name"]) > (longest or 0):
             raise CommandError(f"The name of a key has at most {longest} characters.")
-        self.stdout.write(ApiKey.objects.issue(user, options["name"])[1])
+        with transaction.atomic():
+            key, secret = ApiKey.objects.issue(user, options["name"])
+            record(AuditEntry.Action.KEY_MADE, actor=None, person=user, subject=str(key))
+        self.stdout.write(secret)

@@ -1,0 +1,35 @@
+"""`manage.py explain_access USER DOCUMENT`: why somebody can or cannot read a document."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from chatsite.accounts.auditing import record_before
+from chatsite.accounts.models import AuditEntry, User
+from ingestion.explaining import documents_named, explain
+
+
+class Command(BaseCommand):
+    help = "Say why an account can or cannot read a document. The question is written to the audit log."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("user", metavar="USER", help="The account's user name.")
+        parser.add_argument("document", metavar="DOCUMENT", help="Its file name, number, public id or label.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        user = User.objects.filter(username=options["user"].replace("\0", "")).first()
+        if user is None:
+            raise CommandError(f"There is no account named “{options['user']}”.")
+        found = documents_named(options["document"])
+        if not found:
+            raise CommandError(f"There is no document “{options['document']}”.")
+        for document in found:
+            subject = f"{document.name} ({document.public_id})"
+            record_before(AuditEntry.Action.EXPLAIN_ACCESS, actor=None, person=user, subject=subject)
+            explanation = explain(user, document)
+            where = f"  {document.folder}/" if document.folder else "  "
+            self.stdout.write(explanation.verdict)
+            self.stdout.write(f"{where}{document.name}, {document.public_id}")
+            for line in (*explanation.reasons, *explanation.notes):
+                self.stdout.write(f"- {line}")

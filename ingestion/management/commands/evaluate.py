@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
+from chatsite.database import reading_as
 from ingestion.evaluation.judging import (
     Judged,
     Resolver,
@@ -124,9 +125,10 @@ def _report(
 
 def _asked(principal: Principal, tasks: Sequence[Task], settings: Settings) -> list[Judged]:
     judged: list[Judged] = []
-    for item in judge(principal, tasks, settings):
-        _progress("questions", len(judged), len(tasks))
-        judged.append(item)
+    with reading_as(principal.user_id):
+        for item in judge(principal, tasks, settings):
+            _progress("questions", len(judged), len(tasks))
+            judged.append(item)
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     return judged

@@ -1,0 +1,191 @@
+"""The page of the back office that explains access and searches as another person, and the audit log."""
+
+from unittest.mock import patch
+
+from django.contrib.auth.models import Group, Permission
+from django.db import DatabaseError, transaction
+from django.test import TestCase, TransactionTestCase
+
+from chatsite.accounts.models import ApiKey, AuditEntry, User
+from ingestion.tests.factories import make_document, make_user
+
+PAGE = "/admin/ingestion/document/access/"
+LOG = "/admin/accounts/auditentry/"
+HOSTILE = "<script>alert(1)</script>"
+
+
+class AccessPageTests(TestCase):
+    def setUp(self):
+        self.admin = User.objects.create_superuser("root")
+        self.client.force_login(self.admin)
+        self.ann = make_user("ann", groups=["HR"])
+        self.bob = make_user("bob")
+        self.pay = make_document("pay.md", ["Bands of pay start at 30,000."], groups=[Group.objects.get()])
+        self.open = make_document("open.md", ["Pay comes on the last day."], everyone=True)
+
+    def show(self, **fields):
+        return self.client.post(PAGE, fields)
+
+    def test_it_says_why_somebody_may_read_and_why_not(self):
+        self.assertContains(
+            self.show(person="ann", document="pay.md"), "ann is in HR, and HR may read it.", status_code=200
+        )
+        page = self.show(person="bob", document=str(self.pay.public_id))
+        self.assertContains(page, "bob may not read pay.md.")
+        self.assertContains(page, "Members of HR may read it, and bob is in none of these groups.")
+
+    def test_a_search_finds_what_that_person_would_find_and_nothing_of_the_administrators(self):
+        make_document("secret.md", ["Pay of the board."], owner=self.admin)
+        page = self.show(person="bob", question="When is pay?")
+        self.assertContains(page, "open.md")
+        for hidden in ("pay.md", "30,000", "secret.md", "the board"):
+            self.assertNotContains(page, hidden)
+        page = self.show(person="ann", question="When is pay?")
+        self.assertContains(page, "30,000")
+        self.assertNotContains(page, "the board")
+
+    def test_a_disabled_account_finds_nothing(self):
+        User.objects.filter(pk=self.ann.pk).update(is_active=False)
+        page = self.show(person="ann", question="pay", document="open.md")
+        self.assertContains(page, "Nothing.")
+        self.assertContains(page, "is disabled")
+
+    def test_each_use_is_in_the_log_with_who_whom_and_what(self):
+        response = self.show(person="ann", document="pay.md", question="pay\nday")
+        search, explained = AuditEntry.objects.all()
+        self.assertEqual(
+            (explained.action, explained.actor, explained.actor_id, explained.person, explained.person_id),
+            ("explain_access", "root", self.admin.pk, "ann", self.ann.pk),
+        )
+        self.assertEqual((search.action, search.subject), ("search_as", "pay\nday"))
+        self.assertIn(str(self.pay.public_id), explained.subject)
+        self.assertEqual(search.request_id, response.headers["X-Request-ID"])
+
+    def test_a_link_fills_in_the_form_and_shows_and_writes_nothing(self):
+        page = self.client.get(f"{PAGE}?person=ann&document={self.pay.public_id}&question=pay")
+        self.assertContains(page, 'value="ann"')
+        self.assertContains(page, f'value="{self.pay.public_id}"')
+        self.assertNotContains(page, "HR may read it")
+        self.assertFalse(AuditEntry.objects.exists())
+
+    def test_what_is_unknown_or_missing_is_said_and_nothing_is_written(self):
+        for fields, words in (
+            ({"person": "nobody", "document": "pay.md"}, "There is no account of this name."),
+            ({"person": "ann", "document": "nothing.md"}, "There is no such document."),
+            ({"person": "ann"}, "Name a document, or ask a question."),
+            ({"document": "pay.md"}, "This field is required."),
+            ({"person": "a\0nn", "document": "pay.md"}, "Null characters are not allowed."),
+        ):
+            self.assertContains(self.show(**fields), words)
+        self.assertFalse(AuditEntry.objects.exists())
+
+    def test_it_is_for_those_with_the_permission(self):
+        staff = User.objects.create_user("staff", is_staff=True)
+        self.client.force_login(staff)
+        for method in (self.client.get, self.client.post):
+            self.assertEqual(method(PAGE, {"person": "ann", "question": "pay"}).status_code, 403)
+        staff.user_permissions.add(Permission.objects.get(codename="view_as_others"))
+        self.assertContains(self.show(person="ann", question="pay"), "30,000")
+        self.client.force_login(self.bob)
+        self.assertEqual(self.client.get(PAGE).status_code, 302)
+
+    def test_pages_of_the_administration_lead_there(self):
+        for path, link in (
+            ("/admin/", PAGE),
+            (f"/admin/ingestion/document/{self.pay.pk}/change/", f"{PAGE}?document={self.pay.public_id}"),
+            (f"/admin/accounts/user/{self.ann.pk}/change/", f"{PAGE}?person=ann"),
+        ):
+            self.assertContains(self.client.get(path), f'href="{link}"')
+        looker = User.objects.create_user("looker", is_staff=True)
+        looker.user_permissions.add(Permission.objects.get(codename="view_document"))
+        self.client.force_login(looker)
+        for path in ("/admin/", f"/admin/ingestion/document/{self.pay.pk}/change/"):
+            self.assertNotContains(self.client.get(path), PAGE)
+
+    def test_names_texts_and_questions_with_html_are_shown_as_text(self):
+        User.objects.filter(pk=self.ann.pk).update(username=HOSTILE)
+        document = make_document("pay2.md", [f"Pay {HOSTILE} now."], title=HOSTILE, everyone=True)
+        type(document).objects.filter(pk=document.pk).update(name=f"{HOSTILE}.md"[:50])
+        page = self.show(person=HOSTILE, document=str(document.pk), question=f"pay {HOSTILE}")
+        self.assertContains(page, "&lt;script&gt;")
+        self.assertNotContains(page, HOSTILE)
+        self.assertNotContains(self.client.get(LOG), HOSTILE)
+
+
+class AuditLogTests(TestCase):
+    def setUp(self):
+        self.admin = User.objects.create_superuser("root")
+        self.client.force_login(self.admin)
+        self.entry = AuditEntry.objects.create(action="search_as", actor="root", person="ann", subject="pay")
+
+    def test_it_can_be_looked_through_and_by_nobody_changed(self):
+        self.assertContains(self.client.get(f"{LOG}?action__exact=search_as&q=ann"), "1 audit entry")
+        self.assertContains(self.client.get(f"{LOG}?action__exact=key_made"), "0 audit log")
+        page = self.client.get(f"{LOG}{self.entry.pk}/change/")
+        self.assertContains(page, "pay")
+        self.assertNotContains(page, 'name="_save"')
+        for path in (f"{LOG}add/", f"{LOG}{self.entry.pk}/change/", f"{LOG}{self.entry.pk}/delete/"):
+            self.assertEqual(self.client.post(path, {"post": "yes", "actor": "x"}).status_code, 403, path)
+        self.client.post(
+            LOG, {"action": "delete_selected", "_selected_action": [self.entry.pk], "post": "yes"}
+        )
+        self.assertEqual(AuditEntry.objects.get().actor, "root")
+
+    def test_the_database_itself_refuses_to_change_or_remove_an_entry(self):
+        for change in (lambda rows: rows.update(actor="x"), lambda rows: rows.delete()):
+            with self.assertRaises(DatabaseError), transaction.atomic():
+                change(AuditEntry.objects.all())
+        self.assertEqual(AuditEntry.objects.get().actor, "root")
+
+    def test_it_outlives_the_accounts_that_it_tells_of(self):
+        ann = make_user("ann")
+        AuditEntry.objects.create(action="search_as", actor="root", person="ann", person_id=ann.pk)
+        ann.delete()
+        self.assertEqual(AuditEntry.objects.filter(person="ann").count(), 2)
+
+    def test_only_those_with_the_permission_see_it(self):
+        staff = User.objects.create_user("staff", is_staff=True)
+        self.client.force_login(staff)
+        self.assertEqual(self.client.get(LOG).status_code, 403)
+        staff.user_permissions.add(Permission.objects.get(codename="view_auditentry"))
+        self.assertContains(self.client.get(LOG), "pay")
+
+    def test_changed_rights_and_new_keys_are_in_it(self):
+        ann = make_user("ann")
+        document = make_document(owner=ann)
+        page = f"/admin/ingestion/document/{document.pk}/change/"
+        self.client.post(page, {"everyone": "on"})
+        self.client.post(page, {"everyone": "on", "category": "rules"})
+        entry = AuditEntry.objects.first()
+        self.assertEqual((entry.action, entry.actor, entry.person), ("rights_changed", "root", "ann"))
+        self.assertTrue(entry.subject.endswith(": ann → Everyone who signs in"), entry.subject)
+        self.assertEqual(AuditEntry.objects.count(), 2)
+        self.client.post("/admin/accounts/apikey/add/", {"user": ann.pk, "name": "nightly"})
+        entry = AuditEntry.objects.first()
+        self.assertEqual((entry.action, entry.person), ("key_made", "ann"))
+        self.assertIn(ApiKey.objects.get().prefix, entry.subject)
+
+
+class OrderTests(TransactionTestCase):
+    def test_the_entry_is_there_also_when_the_search_then_fails(self):
+        admin = User.objects.create_superuser("root")
+        make_user("ann")
+        self.client.force_login(admin)
+        self.client.raise_request_exception = False
+        with patch("ingestion.access_admin.search", side_effect=RuntimeError):
+            with self.assertLogs("django.request", "ERROR"):
+                response = self.client.post(PAGE, {"person": "ann", "question": "pay"})
+        self.assertEqual(response.status_code, 500)
+        self.assertEqual(AuditEntry.objects.get().subject, "pay")
+
+    def test_where_the_entry_cannot_be_written_nothing_is_searched(self):
+        self.client.force_login(User.objects.create_superuser("root"))
+        make_user("ann")
+        self.client.raise_request_exception = False
+        with (
+            patch("ingestion.access_admin.search") as search,
+            patch("chatsite.accounts.auditing.record", side_effect=DatabaseError),
+            self.assertLogs("django.request", "ERROR"),
+        ):
+            self.client.post(PAGE, {"person": "ann", "question": "pay"})
+        search.assert_not_called()

@@ -2,9 +2,9 @@
 
 from django.contrib import admin
 
-from history.admin import ReadOnly
+from chatsite.accounts.read_only import ReadOnly
 
-from .models import Agent, Run
+from .models import Agent, MessageAllowance, Run
 
 
 @admin.register(Agent)
@@ -12,6 +12,16 @@ class AgentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ["name", "description", "may_search", "model", "order", "active"]
     list_editable = ["order", "active"]
     search_fields = ["name", "description"]
+
+
+@admin.register(MessageAllowance)
+class MessageAllowanceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """How many messages a day: of a person, else of their most generous group, else of all others."""
+
+    list_display = ["__str__", "user", "group", "messages"]
+    list_select_related = ["user", "group"]
+    autocomplete_fields = ["user", "group"]
+    search_fields = ["user__username", "group__name"]
 
 
 @admin.register(Run)

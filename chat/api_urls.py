@@ -2,7 +2,9 @@
 
 from django.urls import URLPattern, re_path
 
-from . import api, models_api
+from . import api, models_api, runs_api
+
+RUN = r"^chat/runs/(?P<run_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 
 
 def _chat_ui(path: str, view: type[api.ExchangeView], name: str) -> list[URLPattern]:
@@ -18,6 +20,8 @@ app_name = "chat-api"
 urlpatterns = [
     re_path(r"^chat/?\Z", api.ChatView.as_view(), name="chat"),
     re_path(r"^chat//?stream/?\Z", api.ChatStreamView.as_view(), name="chat-stream"),
+    re_path(RUN + r"/events/?\Z", runs_api.RunEventsView.as_view(), name="run-events"),
+    re_path(RUN + r"/stop/?\Z", runs_api.StopRunView.as_view(), name="stop-run"),
     re_path(r"^ask/?\Z", api.ChatView.as_view(), {"alone": True}, name="ask"),
     re_path(r"^ask//?stream/?\Z", api.ChatStreamView.as_view(), {"alone": True}, name="ask-stream"),
     *_chat_ui("chat", api.ChatUiView, "chat-ui"),

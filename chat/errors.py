@@ -29,7 +29,8 @@ ERRORS: dict[str, ErrorText] = {
         409, "This conversation is being answered. Wait for the answer, or stop it."
     ),
     "idempotency_mismatch": ErrorText(422, "This idempotency key was used for another request."),
-    "busy": ErrorText(503, "Many people are asking right now."),
+    "busy": ErrorText(503, "Many people are asking right now. Try again in a moment."),
+    "quota_exceeded": ErrorText(429, "No messages can be sent with this account today."),
     "rate_limited": ErrorText(429, "The language model takes no more questions at the moment."),
     "upstream_unavailable": ErrorText(502, "The language model does not answer at the moment."),
     "upstream_timeout": ErrorText(504, "The language model took too long to answer."),
@@ -52,11 +53,11 @@ def status(code: str) -> int:
 
 
 class Refused(Exception):
-    """Refused before the first byte. `code` is one of ERRORS."""
+    """Refused before the first byte. `code` is one of ERRORS, `retry_after` is in seconds."""
 
-    def __init__(self, code: str, retry_after: int | None = None) -> None:
+    def __init__(self, code: str, retry_after: int | None = None, message: str = "") -> None:
         super().__init__(code)
         self.code = code
         self.status = ERRORS[code].status
-        self.message = ERRORS[code].words
+        self.message = message or ERRORS[code].words
         self.retry_after = retry_after

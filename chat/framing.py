@@ -6,6 +6,10 @@ from typing import Any
 
 Framing = Callable[[Any], bytes]
 
+EVENT_STREAM = "text/event-stream"
+JSON_LINES = "application/json-lines"
+COMMENT = b": waiting\n\n"  # of an event stream; a reader passes over it
+
 
 def json_lines(chunk: Any) -> bytes:
     """One value a line, always ended by a line feed."""
@@ -13,9 +17,10 @@ def json_lines(chunk: Any) -> bytes:
 
 
 def server_sent_event(chunk: Any) -> bytes:
-    """One event a chunk; text is sent as it is, anything else as JSON."""
+    """One event a chunk; text is sent as it is, anything else as JSON. A `seq` is also the event's id."""
     data = chunk.encode() if isinstance(chunk, str) else _compact(chunk)
-    return b"data: " + data + b"\n\n"
+    number = chunk.get("seq") if isinstance(chunk, dict) else None
+    return (b"" if number is None else b"id: %d\n" % number) + b"data: " + data + b"\n\n"
 
 
 def _compact(chunk: Any) -> bytes:
@@ -23,7 +28,7 @@ def _compact(chunk: Any) -> bytes:
 
 
 FRAMINGS: dict[str, Framing] = {
-    "application/json-lines": json_lines,
+    JSON_LINES: json_lines,
     "application/jsonl": json_lines,
-    "text/event-stream": server_sent_event,
+    EVENT_STREAM: server_sent_event,
 }

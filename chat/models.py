@@ -3,6 +3,7 @@
 import uuid
 
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -54,7 +55,9 @@ class Run(models.Model):
     """One generation. It belongs to the site: connections come and go, its lease says that it lives."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )  # the index on owner and time serves it
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs")
     question = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
     answer = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="run")
@@ -67,6 +70,9 @@ class Run(models.Model):
     stop_requested = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True)
+    last_event = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="The number of the event that ended it; 0 where that is not known."
+    )
 
     objects = RunQuerySet.as_manager()
 
@@ -82,7 +88,10 @@ class Run(models.Model):
                 name="run_one_unfinished", fields=["conversation"], condition=Q(finished_at=None)
             ),
         ]
-        indexes = [models.Index(fields=["lease_until"], condition=Q(finished_at=None), name="run_unfinished")]
+        indexes = [
+            models.Index(fields=["lease_until"], condition=Q(finished_at=None), name="run_unfinished"),
+            models.Index(fields=["owner", "created_at"], name="run_of_owner"),
+        ]
 
     def __str__(self) -> str:
         return str(self.id)
@@ -101,3 +110,49 @@ class JournalEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.first}-{self.last}"
+
+
+class MessageAllowance(models.Model):
+    """How many messages somebody may send each day. Managed in the admin; see chat.allowances."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        help_text="A person's own number holds instead of those of their groups.",
+    )  # fmt: skip
+    group = models.OneToOneField(
+        Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        help_text="In several groups the largest number holds. Neither person nor group: all others.",
+    )  # fmt: skip
+    messages = models.PositiveIntegerField(
+        null=True, blank=True, verbose_name="messages a day", help_text="Empty: as many as they like."
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="allowance_user_or_group", condition=Q(user=None) | Q(group=None),
+                violation_error_message="Choose a person or a group, not both.",
+            ),
+            models.UniqueConstraint(
+                name="allowance_unique", fields=["user", "group"], nulls_distinct=False,
+                violation_error_message="There is a row for these already.",
+            ),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return (
+            f"{self.user or self.group or 'all others'}: {'any' if self.messages is None else self.messages}"
+        )
+
+
+class Usage(models.Model):
+    """What somebody has sent today. Its row is locked while a question of theirs is stored."""
+
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"
+    )
+    day = models.DateField(help_text="In the site's time zone.")
+    messages = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.owner_id} {self.day}: {self.messages}"

@@ -12,11 +12,13 @@ from django.http import StreamingHttpResponse
 from chatsite.accounts.principals import Principal
 
 from . import errors, runs
-from .dialects import Dialect
-from .events import Failed
-from .framing import FRAMINGS
+from .dialects import Dialect, run_events
+from .events import TERMINAL, Failed
+from .framing import COMMENT, EVENT_STREAM, FRAMINGS
 
 logger = logging.getLogger(__name__)
+
+KEEP_ALIVE_SECONDS = 10.0
 
 
 class ClosingStream(StreamingHttpResponse):
@@ -37,6 +39,23 @@ class ClosingStream(StreamingHttpResponse):
                 yield chunk
 
 
+class Silence:
+    """How long a stream has been silent; a proxy on its way takes a silent one for dead."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+
+    def broken(self) -> None:
+        self._since = time.monotonic()
+
+    def too_long(self) -> bool:
+        """Whether something must be said now, which is then taken for said."""
+        if time.monotonic() - self._since < KEEP_ALIVE_SECONDS:
+            return False
+        self.broken()
+        return True
+
+
 async def exchange_stream(
     principal: Principal, run_id: UUID, dialect: Dialect
 ) -> AsyncGenerator[bytes, None]:
@@ -46,20 +65,28 @@ async def exchange_stream(
     """
     frame = FRAMINGS[dialect.stream_type]
     told = float("-inf")
+    silence = Silence()
     async with aclosing(_chunks(principal, run_id, dialect)) as chunks:
         async for chunk in chunks:
+            if chunk is None:
+                # Only server-sent events have something to say that means nothing.
+                if dialect.stream_type == EVENT_STREAM and silence.too_long():
+                    yield COMMENT
+                continue
             await asyncio.sleep(max(0.0, told + dialect.gap - time.monotonic()))
             yield frame(chunk)
             told = time.monotonic()
+            silence.broken()
 
 
 async def _chunks(principal: Principal, run_id: UUID, dialect: Dialect) -> AsyncGenerator[object, None]:
+    """None stands for a second or so without news."""
     encoder = dialect.encoder()
     failed = Failed("failed", "internal")
     try:
-        async with aclosing(runs.follow(principal, run_id)) as numbered:
-            async for _, event in numbered:
-                for chunk in encoder.encode(event):
+        async with aclosing(runs.watch(principal, run_id)) as items:
+            async for item in items:
+                for chunk in encoder.encode(item[1]) if item else [None]:
                     yield chunk
         return
     except errors.Refused as refusal:
@@ -68,3 +95,31 @@ async def _chunks(principal: Principal, run_id: UUID, dialect: Dialect) -> Async
         logger.exception("An answer could not be followed to its end")
     for chunk in encoder.encode(failed):
         yield chunk
+
+
+async def resumed_stream(
+    principal: Principal, run_id: UUID, after: int, media_type: str
+) -> AsyncGenerator[bytes, None]:
+    """The events of a run with a number above `after`, each with its number, and its end with the messages.
+
+    Losing the right to read, or the database, breaks it off without an end: it can be resumed.
+    """
+    frame = FRAMINGS[media_type]
+    silence = Silence()
+    number = after
+    try:
+        async with aclosing(runs.watch(principal, run_id, after, retell=False)) as items:
+            async for item in items:
+                if item:
+                    number, event = item
+                    chunk = run_events.chunk(number, event)
+                    if isinstance(event, TERMINAL):
+                        chunk |= run_events.outcome(event, await runs.told(principal, run_id))
+                    yield frame(chunk)
+                    silence.broken()
+                elif silence.too_long():
+                    yield COMMENT if media_type == EVENT_STREAM else frame(run_events.waiting(number))
+    except errors.Refused:
+        return
+    except Exception:
+        logger.exception("An answer could not be followed to its end")

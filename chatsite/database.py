@@ -13,20 +13,21 @@ none may lie around a `yield` of an asynchronous generator: what follows would r
 import asyncio
 import functools
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import connection
+from django.db import OperationalError, connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 NOBODY = ""
 EVERYTHING = "everything"
+WAIT_SECONDS = 3.0  # as long as for a connection of the pool
 
 
 @dataclass(slots=True)
@@ -140,5 +141,22 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 
     Cancelling the caller does not undo the work: the thread finishes its statement.
     """
+    return await asyncio.wrap_future(_begun(function, *args, **kwargs))
+
+
+async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """As :func:`in_database`, for a caller who is better refused than kept waiting.
+
+    Raises OperationalError where no thread was free for three seconds: nothing has happened then.
+    """
+    begun = _begun(function, *args, **kwargs)
+    result = asyncio.wrap_future(begun)
+    await asyncio.wait({result}, timeout=WAIT_SECONDS)
+    if not result.done() and begun.cancel():
+        raise OperationalError("All database threads are at work.")
+    return await result
+
+
+def _begun(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
     call = functools.partial(_call, _reader.get(), functools.partial(function, *args, **kwargs))
-    return await asyncio.get_running_loop().run_in_executor(_threads(), call)
+    return _threads().submit(call)

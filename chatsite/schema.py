@@ -25,11 +25,14 @@ of conversations.
 Who asks shows it by an API key or an ID token (`Authorization: Bearer …`), or by the portal's session, whose
 requests then need the CSRF token. Where the operator lets guests in, a request without any of them is theirs.
 
-Every answer carries `X-Request-ID`. A trailing slash is accepted everywhere."""
+Every answer carries `X-Request-ID`, and an answer to a question `Chat-Run`, the id by which it is resumed and
+stopped; where the day's messages are limited, `RateLimit` and `RateLimit-Policy` say what is left. A trailing
+slash is accepted everywhere."""
 TAGS = {
     "Questions": "RAG chat, the AI Chat Protocol, and chat completions with context.",
     "Chat UI": "The Chat UI's protocol, its multi-agent mode, and its minimal format.",
     "OpenAI": "For any client of OpenAI's API, with a base URL ending in `/v1`.",
+    "Runs": "One answer: resumed after a broken connection, or stopped.",
     "History": "One's own conversations.",
     "Documents": "The files that answers cite.",
 }
@@ -38,14 +41,14 @@ TAGS = {
 @functools.cache
 def document() -> dict[str, Any]:
     """The whole description."""
-    parts = {name: _part(name) for name in ("chat", "history", "components")}
+    parts = {name: _part(name) for name in ("chat", "runs", "history", "components")}
     return {
         "openapi": "3.1.0",
         "info": {"title": settings.SITE_NAME, "version": VERSION, "description": DESCRIPTION},
         "servers": [{"url": "/"}],
         "tags": [{"name": name, "description": words} for name, words in TAGS.items()],
         "security": [{"key": []}, {"token": []}, {"session": []}],
-        "paths": parts["chat"] | parts["history"],
+        "paths": parts["chat"] | parts["runs"] | parts["history"],
         "components": parts["components"],
     }
 

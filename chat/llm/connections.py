@@ -2,13 +2,16 @@
 
 import asyncio
 import re
+import time
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from weakref import WeakKeyDictionary
 
 import httpx2
 import openai
 from django.conf import settings
 
+from .circuit import Circuit
 from .protocol import ModelError
 
 KEYLESS = "no-key"  # local servers want none, the client library insists on one
@@ -26,6 +29,11 @@ class Connection:
 
     client: openai.AsyncOpenAI
     refused: set[str] = field(default_factory=set)
+    circuits: dict[str, Circuit] = field(default_factory=dict)
+
+    def circuit(self, model: str) -> Circuit:
+        """Whether that model of the server is left alone just now."""
+        return self.circuits.setdefault(model, Circuit(settings.MODEL_REST_SECONDS))
 
 
 class MemberRefused(ModelError):
@@ -104,9 +112,17 @@ def _of_request(error: openai.APIStatusError) -> ModelError:
 
 
 def _retry_after(error: openai.APIStatusError) -> float | None:
-    """Seconds, where the header gives them; a date or nonsense means that nobody told us to wait."""
+    """Seconds to wait, of the header or until its date; None where nobody told us to wait."""
+    told = error.response.headers.get("retry-after", "")
     try:
-        seconds = float(error.response.headers.get("retry-after", ""))
+        seconds = float(told)
     except ValueError:
-        return None
+        return _seconds_until(told)
     return seconds if seconds >= 0 else None
+
+
+def _seconds_until(date: str) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None

@@ -14,6 +14,7 @@ from django.conf import settings
 from chat.requests import Turn
 
 from . import event_stream, side_texts
+from .circuit import Circuit
 from .connections import MemberRefused, connection, told, translated
 from .event_stream import Clock, Deadlines
 from .protocol import ModelError, Part, Prompt, Said, Text, instructions, messages, said_text, sources_text
@@ -96,7 +97,31 @@ class RemoteModel:
         return side_texts.grades(text, len(passages))
 
     async def _attempt(self, prompt: Prompt, clock: Clock) -> AsyncGenerator[Part, None]:
-        request = connection().client.chat.completions.with_streaming_response.create(
+        circuit = connection().circuit(self.name)
+        try:
+            with circuit.asking():
+                request = self._request(prompt)
+                async with asyncio.timeout_at(clock.by):
+                    response = await request.__aenter__()
+        except TimeoutError:
+            raise ModelError("upstream_timeout") from None
+        except openai.APIError as error:
+            logger.warning("The model refused: %s", told(error))
+            raise self._counted(circuit, translated(error)) from None
+        except (httpx2.InvalidURL, ValueError) as error:
+            # An address or a key that cannot be put into a request.
+            logger.warning("The model cannot be asked: %s", type(error).__name__)
+            raise ModelError("upstream_misconfigured") from None
+        circuit.answered()
+        try:
+            async with aclosing(event_stream.parts(response.iter_bytes(), clock)) as parts:
+                async for part in parts:
+                    yield part
+        finally:
+            await request.__aexit__(None, None, None)
+
+    def _request(self, prompt: Prompt) -> Any:
+        return connection().client.chat.completions.with_streaming_response.create(
             **self._members(
                 messages(prompt),
                 temperature=prompt.temperature,
@@ -104,24 +129,14 @@ class RemoteModel:
                 stream_options={"include_usage": True},
             )
         )
-        try:
-            async with asyncio.timeout_at(clock.by):
-                response = await request.__aenter__()
-        except TimeoutError:
-            raise ModelError("upstream_timeout") from None
-        except openai.APIError as error:
-            logger.warning("The model refused: %s", told(error))
-            raise translated(error) from None
-        except (httpx2.InvalidURL, ValueError) as error:
-            # An address or a key that cannot be put into a request.
-            logger.warning("The model cannot be asked: %s", type(error).__name__)
-            raise ModelError("upstream_misconfigured") from None
-        try:
-            async with aclosing(event_stream.parts(response.iter_bytes(), clock)) as parts:
-                async for part in parts:
-                    yield part
-        finally:
-            await request.__aexit__(None, None, None)
+
+    @staticmethod
+    def _counted(circuit: Circuit, error: ModelError) -> ModelError:
+        if error.code == "upstream_unavailable":
+            circuit.failed(error.retry_after)
+        elif error.code != "upstream_timeout":
+            circuit.answered()
+        return error
 
     async def _prepare_repetition(self, prompt: Prompt, error: ModelError) -> Prompt:
         """Wait, or shorten the request, as the error asks. Raises it where a repetition makes no sense."""
@@ -146,6 +161,8 @@ class RemoteModel:
     async def _side(self, name: str, said: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
         """A short text beside the answer; empty where the model fails: the answer does not need it."""
         try:
+            if connection().circuit(self.name).down:
+                return ""
             async with asyncio.timeout(SIDE_SECONDS):
                 completion = await connection().client.chat.completions.create(
                     **self._members(

@@ -6,10 +6,10 @@ A generation needs no connection; readers attach and detach. Only :func:`stop` e
 
 from .beginning import Accepted, again, begin, request_stop
 from .endings import close_expired, expire_all
-from .following import follow, whole
+from .following import follow, last_event, told, watch, whole
 from .generating import housekeeping, listening, shutdown, start, stop
 
 __all__ = [
-    "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "housekeeping", "listening",
-    "request_stop", "shutdown", "start", "stop", "whole",
+    "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "housekeeping", "last_event",
+    "listening", "request_stop", "shutdown", "start", "stop", "told", "watch", "whole",
 ]  # fmt: skip

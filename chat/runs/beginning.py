@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from chat.allowances import Allowance, allowance_of
 from chat.errors import Refused
 from chat.llm.side_texts import title_of
 from chat.models import Agent, Run
@@ -19,7 +20,7 @@ from chatsite.accounts.principals import Principal
 from history import recording
 from history.models import Conversation, Message
 
-from . import carriers, endings
+from . import admission, carriers, endings
 
 EARLIER_MESSAGES = 12
 SET_PROMPT = "chat.set_prompt"
@@ -38,6 +39,7 @@ class Accepted:
     request_id: str
     created_at: str
     team: bool  # whether the agents answer
+    allowance: Allowance | None  # what is left of the owner's messages of the day
     new: bool
 
 
@@ -58,13 +60,16 @@ def begin(
     digest = _digest(request)
     try:
         with transaction.atomic():
+            usage = admission.take_turn(principal)
             earlier = _by_key(principal, idempotency_key)
             if earlier is None:
+                allowance = admission.admit(principal, usage)
                 conversation = _conversation(principal, request)
                 question = recording.append(
                     conversation, Message.Role.USER, request.question, request_id=request_id
                 )
-                return _store(principal, request, question, digest, idempotency_key, request_id)
+                run = _store(principal, request, question, digest, idempotency_key, request_id)
+                return _accepted(principal, request, run, allowance, new=True)
     except IntegrityError:
         # Somebody else used the key between our look and our write: theirs is committed now.
         earlier = _by_key(principal, idempotency_key)
@@ -72,12 +77,13 @@ def begin(
             raise Refused("generation_in_progress") from None
     if earlier.body_digest != digest:
         raise Refused("idempotency_mismatch")
-    return _accepted(principal, request, earlier, new=False)
+    return _accepted(principal, request, earlier, allowance_of(principal), new=False)
 
 
 def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Accepted:
     """Answer the question of an earlier answer once more; what had arrived is kept. Raises Refused."""
     with transaction.atomic():
+        usage = admission.take_turn(principal)
         exchanges = (
             Message.objects.owned_by(principal)
             .filter(pk=answer_id, role=Message.Role.ASSISTANT)
@@ -94,7 +100,9 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
                 conversation, Message.Role.USER, question.content, request_id=request_id
             )
         request = ChatRequest(question.content, conversation.pk)
-        return _store(principal, request, question, _digest(request), None, request_id)
+        allowance = admission.admit(principal, usage)
+        run = _store(principal, request, question, _digest(request), None, request_id)
+        return _accepted(principal, request, run, allowance, new=True)
 
 
 def request_stop(principal: Principal, run_id: UUID) -> None:
@@ -184,7 +192,7 @@ def _store(
     digest: str,
     key: str | None,
     request_id: str,
-) -> Accepted:
+) -> Run:
     run_id = uuid4()
     answer = recording.append(
         question.conversation,
@@ -194,7 +202,7 @@ def _store(
         agent_name=_first_speaker(question.conversation, request),
         request_id=request_id,
     )
-    run = Run.objects.create(
+    return Run.objects.create(
         id=run_id,
         owner_id=principal.user_id,
         conversation_id=question.conversation_id,
@@ -205,7 +213,6 @@ def _store(
         body_digest=digest,
         lease_until=timezone.now() + timedelta(seconds=settings.LEASE_SECONDS),
     )
-    return _accepted(principal, request, run, new=True)
 
 
 def _by_team(conversation: Conversation, request: ChatRequest) -> bool:
@@ -220,7 +227,9 @@ def _first_speaker(conversation: Conversation, request: ChatRequest) -> str:
     return Agent.objects.team().values_list("name", flat=True).first() or ""
 
 
-def _accepted(principal: Principal, request: ChatRequest, run: Run, *, new: bool) -> Accepted:
+def _accepted(
+    principal: Principal, request: ChatRequest, run: Run, allowance: Allowance | None, *, new: bool
+) -> Accepted:
     return Accepted(
         id=run.pk,
         principal=principal,
@@ -231,5 +240,6 @@ def _accepted(principal: Principal, request: ChatRequest, run: Run, *, new: bool
         request_id=run.answer.request_id,
         created_at=recording.timestamp(run.answer.created_at),
         team=_by_team(run.conversation, request),
+        allowance=allowance,
         new=new,
     )

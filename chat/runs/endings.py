@@ -28,7 +28,7 @@ def close(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
         if run is None:
             return False
         journal.flush([run_id], [rest])
-        _close(run, fold(every))
+        _close(run, fold(every), rest.first + len(rest.events) - 1)
         return True
 
 
@@ -78,11 +78,11 @@ def _close_dead(run_id: UUID) -> int:
     every = [*(event for _, event in numbered), end]
     last = numbered[-1][0] if numbered else 0
     journal.append([Batch(run_id, last + 1, [end])])
-    _close(run, fold(every))
+    _close(run, fold(every), last + 1)
     return 1
 
 
-def _close(run: Run, whole: Whole) -> None:
+def _close(run: Run, whole: Whole, last_event: int) -> None:
     """Each message of the exchange gets its text; those that were never begun end with it."""
     assert whole.end is not None
     for spoken in whole.spoken or [Spoken("")]:
@@ -92,7 +92,7 @@ def _close(run: Run, whole: Whole) -> None:
     silent = Message.objects.filter(exchange=run.pk, state__in=Message.UNFINISHED)
     for message_id in silent.values_list("pk", flat=True):
         recording.close_answer(message_id, _closing(Spoken(str(message_id)), whole, whole.end))
-    Run.objects.filter(pk=run.pk).update(finished_at=timezone.now())
+    Run.objects.filter(pk=run.pk).update(finished_at=timezone.now(), last_event=last_event)
 
 
 def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:

@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from uuid import UUID
 
@@ -47,14 +47,29 @@ async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGen
     number 1, whatever `after` was. Raises Refused("not_found") for a run that is not the caller's, and as
     soon as the caller's account, session or key is no longer valid. Iterate under `aclosing`.
     """
+    async with aclosing(watch(principal, run_id, after)) as items:
+        async for item in items:
+            if item is not None:
+                yield item
+
+
+async def watch(
+    principal: Principal, run_id: UUID, after: int = 0, *, retell: bool = True
+) -> AsyncGenerator[Numbered | None, None]:
+    """As :func:`follow`, with None for each second or so without news.
+
+    Without `retell`, a run whose journal is gone is only told its end, with the number that it had. The end
+    is told in any case, also to whoever says that they have it.
+    """
     run = await in_database(_run, principal, run_id)
     live = generations().live.get(run_id)
-    source = _from_memory(live, after) if live else _from_journal(run, after)
+    source = _from_memory(live, after) if live else _from_journal(principal, run, after, retell=retell)
     guard = _Guard(principal)
     async with aclosing(source) as numbered:
         async for item in numbered:
             await guard.check()
             if item is None:
+                yield None
                 continue
             number, event = item
             if isinstance(event, ContextReady):
@@ -97,6 +112,9 @@ async def _from_memory(live: Live, after: int) -> AsyncGenerator[Numbered | None
             yield position, event
             if isinstance(event, TERMINAL):
                 return
+        if isinstance(live.events[-1], TERMINAL):
+            yield len(live.events), live.events[-1]
+            return
         try:
             async with asyncio.timeout(CHECK_SECONDS):
                 await changed.wait()
@@ -104,7 +122,9 @@ async def _from_memory(live: Live, after: int) -> AsyncGenerator[Numbered | None
             yield None
 
 
-async def _from_journal(run: Run, after: int) -> AsyncGenerator[Numbered | None, None]:
+async def _from_journal(
+    principal: Principal, run: Run, after: int, *, retell: bool
+) -> AsyncGenerator[Numbered | None, None]:
     position = after
     with wakeups.hub().waiting(run.pk) as news:
         while True:
@@ -119,13 +139,25 @@ async def _from_journal(run: Run, after: int) -> AsyncGenerator[Numbered | None,
             if not numbered:
                 yield None
                 await news.wait()
-    async for item in _from_message(run):
-        yield item
-
-
-async def _from_message(run: Run) -> AsyncIterator[Numbered]:
-    for number, event in enumerate(await in_database(_retell, run), start=1):
+    events = await in_database(_retell, run)
+    if not retell:
+        last = await in_database(last_event, principal, run.pk)
+        yield last or after, events[-1]
+        return
+    for number, event in enumerate(events, start=1):
         yield number, event
+
+
+async def told(principal: Principal, run_id: UUID) -> Whole:
+    """An exchange that has ended, from its messages, with the sources that the caller may open now."""
+    run = await in_database(_run, principal, run_id)
+    events = await in_database(_retell, run)
+    return endings.fold(
+        [
+            await _with_sources(principal, event) if isinstance(event, ContextReady) else event
+            for event in events
+        ]
+    )
 
 
 def _run(principal: Principal, run_id: UUID) -> Run:
@@ -133,6 +165,12 @@ def _run(principal: Principal, run_id: UUID) -> Run:
     if run is None or not still_valid(principal):
         raise Refused("not_found")
     return run
+
+
+def last_event(principal: Principal, run_id: UUID) -> int | None:
+    """The number of the event that ended it: None before the end, 0 where it is not known. Raises Refused."""
+    run = _run(principal, run_id)
+    return run.last_event if run.finished_at else None
 
 
 def _look(run_id: UUID, after: int) -> tuple[list[Numbered], bool]:

@@ -26,6 +26,7 @@ from history.models import Message
 from . import beginning, carriers, endings, journal, wakeups
 from .beginning import Accepted
 from .journal import Batch
+from .room import room
 from .teams import team
 
 logger = logging.getLogger(__name__)
@@ -84,6 +85,7 @@ class Generations:
             return
         live = Live(accepted)
         self.live[accepted.id] = live
+        room.enter()
         live.publish(
             Started(
                 run_id=str(accepted.id),
@@ -123,6 +125,7 @@ class Generations:
             except asyncio.CancelledError:
                 continue
         del self.live[live.accepted.id]
+        room.leave()
 
     async def _run_engine(self, live: Live) -> Finished | Failed:
         request_id = live.accepted.request_id

@@ -277,7 +277,7 @@ class RefusalTests(GoldenTestCase):
             ("/api/chat/stream", {"error": {"message": mock.ANY, "code": "not_found"}}),
             ("/v1/chat/completions", {"error": mock.ANY}),
         ):
-            with mock.patch("chat.runs.follow", side_effect=Refused("not_found")):
+            with mock.patch("chat.runs.watch", side_effect=Refused("not_found")):
                 body = {"messages": [{"role": "user", "content": "Leave?"}], "stream": True}
                 response = await self.post(path, body)
             last = response.body[-1].removeprefix(b"data: ")

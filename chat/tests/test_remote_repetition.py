@@ -1,6 +1,8 @@
 """When the remote model asks again, and when it leaves."""
 
 import asyncio
+import email.utils
+import time
 from contextlib import aclosing
 
 from django.test import override_settings
@@ -38,7 +40,12 @@ class RepetitionTests(FakeServerTestCase):
             self.assertEqual(self.calls() - before, 1, wait)
             self.assertLess(self.seconds, 2)
 
-    def test_without_a_number_of_seconds_nothing_is_repeated(self):
+    def test_a_date_soon_is_waited_for(self):
+        soon = email.utils.formatdate(time.time() + 1, usegmt=True)
+        self.assertEqual(self.ask(limited(soon), answer("Five.")), ("Five.", None))
+        self.assertEqual(self.calls(), 2)
+
+    def test_where_nobody_says_when_or_a_date_is_far_nothing_is_repeated(self):
         for fault in ("rate_limited", "rate_limited_until", "rate_limited_nonsense"):
             before = self.calls()
             self.assertEqual(self.ask(fault), ("", "rate_limited"))

@@ -209,7 +209,7 @@ OVERFLOWS = {
     "vllm": {"message": "This model's maximum context length is 4096 tokens.", "code": 400},
 }
 UPSTREAM_ERROR = {"error": {"message": f"internal details with {KEY}", "type": "server_error"}}
-LATER = email.utils.formatdate(time.time() + 5, usegmt=True)
+LATER = email.utils.formatdate(time.time() + 3600, usegmt=True)
 FAULTS = {
     "good": good,
     "silent": silent,

@@ -77,6 +77,10 @@ chat-api:chat            POST   session  401       yes      yes      yes      ye
 chat-api:chat            POST   key      401       yes      yes      yes      yes      401
 chat-api:chat-stream     POST   session  401       yes      yes      yes      yes      401
 chat-api:chat-stream     POST   key      401       yes      yes      yes      yes      401
+chat-api:run-events      GET    session  401       absent   absent   yes      absent   401
+chat-api:run-events      GET    key      401       absent   absent   yes      absent   401
+chat-api:stop-run        POST   session  401       absent   absent   yes      absent   401
+chat-api:stop-run        POST   key      401       absent   absent   yes      absent   401
 chat-api:ask             POST   session  401       yes      yes      yes      yes      401
 chat-api:ask             POST   key      401       yes      yes      yes      yes      401
 chat-api:ask-stream      POST   session  401       yes      yes      yes      yes      401
@@ -252,6 +256,8 @@ def leads_to_sign_in(answer):
 
 def plain(answer):
     """The body without what differs from one request to the next."""
+    if answer.streaming and answer.is_async:
+        return "a stream"
     body = b"".join(answer.streaming_content) if answer.streaming else answer.content
     return CHANGING.sub("", body.decode("utf-8", "replace"))
 

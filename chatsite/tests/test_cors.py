@@ -52,7 +52,10 @@ class ListedOrigins(TransactionTestCase):
         status, headers = await exchange("POST", "/chat", b"{}", origin=ORIGIN, content_length="2")
         self.assertEqual(status, 401)
         self.assertEqual(headers["access-control-allow-origin"], ORIGIN)
-        self.assertEqual(headers["access-control-expose-headers"], "Link, Retry-After, X-Request-ID")
+        self.assertEqual(
+            headers["access-control-expose-headers"],
+            "Chat-Run, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID",
+        )
         self.assertIn("Origin", headers["vary"])
         status, headers = await exchange("POST", "/chat", origin=ORIGIN, content_length="999999999")
         self.assertEqual((status, headers["access-control-allow-origin"]), (413, ORIGIN))

@@ -22,6 +22,7 @@ DESCRIBED = ("chat-api:", "history:")
 DESCRIBED_TOO = {"ingestion:content", "ingestion:page-image"}
 VALUES = {
     "conversation_id": str(uuid.UUID(int=1)),
+    "run_id": str(uuid.UUID(int=1)),
     "public_id": str(uuid.UUID(int=1)),
     "page": "1",
     "sourcefile": "a.pdf",

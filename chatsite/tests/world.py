@@ -16,6 +16,7 @@ from ingestion.models import Document, Passage
 
 ROLES = ("anonymous", "stranger", "member", "owner", "staff", "disabled")
 CONVERSATION = uuid.UUID("11111111-1111-4111-8111-111111111111")
+RUN = uuid.UUID("33333333-3333-4333-8333-333333333333")
 DOCUMENT = uuid.UUID("22222222-2222-4222-8222-222222222222")
 NOWHERE = uuid.UUID("99999999-9999-4999-8999-999999999999")
 NAME = "minutes.pdf"
@@ -92,10 +93,9 @@ class World:
             found_by="words",
         )
         # Being answered, so that no row of the matrix starts a real answer.
-        run = uuid.uuid4()
-        Message.objects.filter(pk=answer.pk).update(exchange=run)
+        Message.objects.filter(pk=answer.pk).update(exchange=RUN)
         Run.objects.create(
-            id=run,
+            id=RUN,
             owner=owner,
             conversation=conversation,
             question=conversation.messages.get(position=0),
@@ -114,6 +114,7 @@ class World:
         """Values of URL parameters that name the owner's things."""
         return {
             "conversation_id": CONVERSATION,
+            "run_id": RUN,
             "public_id": DOCUMENT,
             "key_id": ApiKey.objects.get(user=self.people["owner"]).pk,
             "position": 1,
@@ -127,6 +128,7 @@ class World:
         """The same parameters, naming what does not exist."""
         return self.arguments | {
             "conversation_id": NOWHERE,
+            "run_id": NOWHERE,
             "public_id": NOWHERE,
             "key_id": 999_999,
             "sourcefile": "nothing-here.pdf",

@@ -1,0 +1,138 @@
+"""A model's server that is down is left alone, and asked once to see whether it is back."""
+
+import asyncio
+
+from django.test import override_settings
+
+from chat.llm import ModelError
+from chat.llm.circuit import FAILURES
+from chat.llm.connections import connection
+from chat.llm.remote import RemoteModel
+from chat.requests import Turn
+from chat.tests.upstream_case import PROMPT, FakeServerTestCase
+from chat.tests.upstream_faults import answer, status
+
+DOWN = status(503, {"error": {"message": "Out of order"}})
+REST = 0.3
+OPEN = [DOWN] * FAILURES
+
+
+async def asked(model=None):
+    """The answer's text, or the code of the error."""
+    text = ""
+    try:
+        async for part in (model or RemoteModel()).answer(PROMPT):
+            text += getattr(part, "text", "")
+    except ModelError as error:
+        return error.code
+    return text
+
+
+class CircuitTests(FakeServerTestCase):
+    deadlines = {"MODEL_REST_SECONDS": REST}
+
+    def on_one_loop(self, scenario):
+        """As in one process: what is known of the server stays."""
+
+        async def run():
+            try:
+                return await scenario()
+            finally:
+                await connection().client.close()
+
+        return asyncio.run(run())
+
+    async def after_failures(self):
+        self.fake.script(*OPEN)
+        for _ in range(FAILURES):
+            self.assertEqual(await asked(), "upstream_unavailable")
+
+    def test_after_some_failures_nothing_is_asked_and_the_refusal_comes_at_once(self):
+        async def scenario():
+            await self.after_failures()
+            before = asyncio.get_running_loop().time()
+            codes = [await asked() for _ in range(20)]
+            return set(codes), asyncio.get_running_loop().time() - before
+
+        codes, seconds = self.on_one_loop(scenario)
+        self.assertEqual((codes, self.calls()), ({"upstream_unavailable"}, FAILURES))
+        self.assertLess(seconds, 0.2)
+
+    def test_one_question_of_many_finds_out_whether_it_is_back(self):
+        async def scenario():
+            await self.after_failures()
+            await asyncio.sleep(REST + 0.05)
+            self.fake.script(answer("Back.", pause=0.1))
+            return await asyncio.gather(*(asked() for _ in range(10)))
+
+        said = self.on_one_loop(scenario)
+        self.assertEqual(sorted(said), ["Back."] + ["upstream_unavailable"] * 9)
+        self.assertEqual(self.calls(), FAILURES + 1)
+
+    def test_a_probe_that_fails_begins_a_new_rest_and_one_that_succeeds_ends_it(self):
+        async def scenario():
+            await self.after_failures()
+            said = []
+            for behaviour in (DOWN, answer("Back.")):
+                await asyncio.sleep(REST + 0.05)
+                self.fake.script(behaviour)
+                said += [await asked(), await asked()]
+            return said
+
+        unavailable = "upstream_unavailable"
+        self.assertEqual(self.on_one_loop(scenario)[:3], [unavailable, unavailable, "Back."])
+        self.assertEqual(self.calls(), FAILURES + 3)
+
+    def test_a_probe_that_its_asker_stops_lets_the_next_one_ask(self):
+        async def scenario():
+            await self.after_failures()
+            await asyncio.sleep(REST + 0.05)
+            self.fake.script("silent", answer("Back."))
+            probe = asyncio.create_task(asked())
+            await asyncio.sleep(0.1)
+            probe.cancel()
+            await asyncio.gather(probe, return_exceptions=True)
+            return await asked()
+
+        self.assertEqual(self.on_one_loop(scenario), "Back.")
+
+    def test_the_server_may_ask_for_a_longer_rest(self):
+        async def scenario():
+            self.fake.script(*[status(503, {}, "Retry-After: 20")] * FAILURES)
+            codes = [await asked() for _ in range(FAILURES)]
+            await asyncio.sleep(REST + 0.05)
+            return [*codes, await asked()]
+
+        self.assertEqual(set(self.on_one_loop(scenario)), {"upstream_unavailable"})
+        self.assertEqual(self.calls(), FAILURES)
+
+    def test_a_server_that_refuses_or_fails_now_and_then_is_at_work(self):
+        async def scenario():
+            self.fake.script(*([DOWN] * (FAILURES - 1) + ["unauthorised"]) * 3)
+            for _ in range(FAILURES * 3):
+                await asked()
+
+        with override_settings(MODEL_REST_SECONDS=60):
+            self.on_one_loop(scenario)
+        self.assertEqual(self.calls(), FAILURES * 3)
+
+    def test_another_model_of_the_same_server_has_its_own(self):
+        async def scenario():
+            await self.after_failures()
+            return await asked(), await asked(RemoteModel("other"))
+
+        self.assertEqual(self.on_one_loop(scenario)[0], "upstream_unavailable")
+        self.assertEqual(self.calls(), FAILURES + 1)
+
+    def test_connections_that_are_refused_count_and_side_texts_are_spared(self):
+        async def scenario():
+            with override_settings(OPENAI_BASE_URL="http://127.0.0.1:9/v1"):
+                codes = [await asked() for _ in range(FAILURES)]
+                model, turns = RemoteModel(), [Turn("user", "Leave?")]
+                self.assertEqual(await model.search_query("How many?", turns), "How many?")
+                down = connection().circuit("fake").down
+                await connection().client.close()
+            return codes, down
+
+        codes, down = self.on_one_loop(scenario)
+        self.assertEqual((set(codes), down), ({"upstream_unavailable"}, True))

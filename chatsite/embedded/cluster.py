@@ -32,7 +32,7 @@ unix_socket_directories = '{sockets}'
 unix_socket_permissions = 0700
 port = {port}
 max_connections = 100
-shared_buffers = 64MB
+shared_buffers = {buffers}MB
 max_wal_size = 512MB
 log_timezone = 'UTC'
 timezone = 'UTC'
@@ -180,7 +180,8 @@ class Cluster:
     def _write_configuration(self) -> None:
         # Written at every start: the directory may have been moved, and the socket's path with it.
         self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
-        text = CONFIGURATION.format(sockets=str(self.sockets).replace("'", "''"), port=files.PORT)
+        sockets = str(self.sockets).replace("'", "''")
+        text = CONFIGURATION.format(sockets=sockets, port=files.PORT, buffers=_buffers())
         path = self.directory / "postgresql.auto.conf"
         path.write_text(text)
         self.log.touch(mode=0o600)
@@ -254,6 +255,15 @@ def _server_account() -> pwd.struct_passwd | None:
             f"PostgreSQL does not run as root, and there is no account “{SERVER_ACCOUNT}” to run it: "
             "start the site as another user, or set DATABASE_URL."
         ) from None
+
+
+def _buffers() -> int:
+    """Megabytes that the server's processes share: a sixteenth of the memory. They are taken as there is data
+    to fill them; with too few, every look-up in a large index copies its pages once more."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(OSError, ValueError):
+        memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(max(memory // 16 // 1_000_000, 64), 512)
 
 
 def _binaries() -> Path:

@@ -11,14 +11,7 @@ candidates AS MATERIALIZED (
 ),
 
 by_words AS MATERIALIZED (
-    SELECT
-        scored.passage_id,
-        scored.score,
-        scored.coverage,
-        row_number() OVER (ORDER BY scored.score DESC, scored.passage_id) AS place
-    FROM (
 -- include: text_scores
-    ) AS scored
 ),
 
 by_vectors AS MATERIALIZED (
@@ -43,7 +36,4 @@ SELECT
 FROM candidates
 LEFT JOIN by_words ON by_words.passage_id = candidates.passage_id
 LEFT JOIN by_vectors ON by_vectors.passage_id = candidates.passage_id
-WHERE
-    by_words.place <= %(depth)s
-    OR candidates.passage_id IN (SELECT nearest.passage_id FROM nearest)
 ORDER BY candidates.passage_id

@@ -1,17 +1,17 @@
-        -- The score of a candidate by all words, and the share of the question that it covers.
-        SELECT
-            hit.passage_id,
-            sum(
-                weights.idf
-                *
+    -- The score of a candidate by all words, and the share of the question that it covers.
+    SELECT
+        hit.passage_id,
+        sum(
+            weights.idf
+            *
 -- include: rank
-            ) AS score,
-            sum(weights.share) / max(questions.share) AS coverage
-        FROM (
-            SELECT candidates.passage_id, candidates.language, candidates.search, words.number, words.query
-            FROM candidates
-            JOIN words ON words.language = candidates.language AND candidates.search @@ words.query
-        ) AS hit
-        JOIN weights ON weights.number = hit.number
-        JOIN questions ON questions.language = hit.language
-        GROUP BY hit.passage_id
+        ) AS score,
+        sum(weights.share) / max(questions.share) AS coverage
+    FROM (
+        SELECT candidates.passage_id, candidates.language, candidates.search, words.number, words.query
+        FROM candidates
+        JOIN words ON words.language = candidates.language AND candidates.search @@ words.query
+    ) AS hit
+    JOIN weights ON weights.number = hit.number
+    JOIN questions ON questions.language = hit.language
+    GROUP BY hit.passage_id

@@ -17,12 +17,12 @@ questions AS MATERIALIZED (
     GROUP BY words.language
 ),
 
--- The passages with the best of the words sought; those that go on are scored by all words.
+-- The passages that the words put forward.
 worded AS MATERIALIZED (
     SELECT hits.passage_id
     FROM hits
     JOIN weights ON weights.number = hits.number
     GROUP BY hits.passage_id
     ORDER BY sum(weights.idf * hits.rank) DESC, hits.passage_id
-    LIMIT %(shortlist)s
+    LIMIT %(depth)s
 )

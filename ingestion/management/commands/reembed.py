@@ -1,0 +1,107 @@
+"""`manage.py reembed`: all documents over to the embedding model that the settings name."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, InterfaceError
+
+from ingestion.embedding import EmbeddingError
+from ingestion.models import EmbeddingSpace, Passage
+from ingestion.reembedding import AlreadyRunning, Progress, missing, reembed, wanted_space
+
+BAR_WIDTH = 30
+TERMINAL_SECONDS = 0.1
+LOG_SECONDS = 5.0
+INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C has ended
+
+
+class Command(BaseCommand):
+    help = (
+        "Embed all documents with the model that the settings name. Search goes on with the former model"
+        " until that is complete. It may be stopped at any time; begun again, it goes on where it was."
+    )
+    requires_system_checks = ["chatsite"]  # whether the settings are whole
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        former = EmbeddingSpace.objects.filter(active=True).first()
+        space = wanted_space()
+        if former in (None, space) and not missing(space) and EmbeddingSpace.objects.count() == 1:
+            self.stdout.write(f"The documents are embedded with {space}. There is nothing to do.")
+            return
+        display = Display(sys.stderr)
+        try:
+            for progress in reembed():
+                display.show(progress)
+        except AlreadyRunning:
+            raise CommandError("Another “manage.py reembed” is running and does the work.") from None
+        except EmbeddingError as error:
+            raise CommandError(f"{error} {self._state(space)}") from error
+        except (DatabaseError, InterfaceError) as error:
+            raise CommandError(
+                "The database has failed. What was embedded is kept: run “manage.py reembed” again."
+            ) from error
+        except KeyboardInterrupt:
+            raise CommandError(f"Stopped. {self._state(space)}", returncode=INTERRUPTED) from None
+        finally:
+            display.clear()
+        self.stdout.write(f"The documents are embedded with {space}: {Passage.objects.count():,} passages.")
+
+    def _state(self, space: EmbeddingSpace) -> str:
+        """What is kept, and what to do."""
+        total = Passage.objects.count()
+        active = EmbeddingSpace.objects.filter(active=True).first()
+        searched = f" Search goes on with {active}." if active and active != space else ""
+        return (
+            f"{total - missing(space):,} of {total:,} passages are embedded with {space} and kept.{searched}"
+            " Run “manage.py reembed” again to go on."
+        )
+
+
+class Display:
+    """A line that changes on a terminal; elsewhere a line every few seconds."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._terminal = stream.isatty()
+        self._words = ""
+        self._began = 0.0
+        self._first = 0
+        self._shown = 0.0
+
+    def show(self, progress: Progress) -> None:
+        now = self._clock()
+        if progress.words != self._words:
+            self._words, self._began, self._first, self._shown = progress.words, now, progress.done, 0.0
+        if self._shown and now - self._shown < (TERMINAL_SECONDS if self._terminal else LOG_SECONDS):
+            return
+        self._shown = now
+        line = self._line(progress, now - self._began)
+        self._stream.write(f"\r{line}\x1b[K" if self._terminal else f"{line}\n")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        if self._terminal:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def _line(self, progress: Progress, seconds: float) -> str:
+        if not progress.total:
+            return f"{progress.words} …"
+        full = BAR_WIDTH * progress.done // progress.total
+        bar = f"{'█' * full}{'░' * (BAR_WIDTH - full)} " if self._terminal else ""
+        line = f"{bar}{progress.words} {progress.done:,}/{progress.total:,}"
+        rate = (progress.done - self._first) / seconds if seconds > 0 else 0.0
+        if rate <= 0:
+            return line
+        left = (progress.total - progress.done) / rate
+        return f"{line}, {rate:,.0f} a second, {_duration(left)} left"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -66,6 +66,15 @@ def audience_of(document: Document) -> Audience:
     )
 
 
+def widens(before: Audience, after: Audience) -> bool:
+    """Whether somebody is named in `after` whom `before` did not cover."""
+    if after.guests and not before.guests:
+        return True
+    if before.everyone:
+        return False
+    return after.everyone or not (after.user_ids <= before.user_ids and after.group_ids <= before.group_ids)
+
+
 def set_audience(document: Document, audience: Audience) -> None:
     """Give the document other readers: one row is written, and the next query of anyone goes by it."""
     document.access_list = access_list_for(audience, document.owner_id)

@@ -16,7 +16,7 @@ from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.models import User
 
 from . import listing, pipeline
-from .acl import Audience, audience_of, people_count, set_audience
+from .acl import audience_of, people_count, set_audience, widens
 from .forms import AudienceForm
 from .models import Document
 
@@ -61,15 +61,6 @@ def rights_form(request: HttpRequest, document: Document) -> AudienceForm:
         any_group=any_group(request),
         current=audience_of(document),
     )
-
-
-def widens(before: Audience, after: Audience) -> bool:
-    """Whether somebody is named in `after` whom `before` did not cover."""
-    if after.guests and not before.guests:
-        return True
-    if before.everyone:
-        return False
-    return after.everyone or not (after.user_ids <= before.user_ids and after.group_ids <= before.group_ids)
 
 
 @login_required

@@ -118,6 +118,9 @@ class Document(models.Model):
     )
     status = models.CharField(max_length=10, choices=Status, default=Status.WAITING, db_index=True)
     reason = models.CharField(max_length=300, blank=True, help_text="Why it failed, in words for people.")
+    turn = models.PositiveIntegerField(
+        default=0, editable=False, help_text="When its waiting job's turn is (see ingestion.turns)."
+    )
     progress_done = models.PositiveIntegerField(default=0, editable=False)
     progress_total = models.PositiveIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -127,10 +130,37 @@ class Document(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-pk"]
-        indexes = [models.Index(fields=["access_list", "id"]), models.Index(fields=["name"])]
+        indexes = [
+            models.Index(fields=["access_list", "id"]),
+            models.Index(fields=["name"]),
+            models.Index(
+                name="document_turns",
+                fields=["owner", "turn"],
+                condition=Q(status__in=("waiting", "reading", "indexing")),
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title or self.name
+
+
+class SourceFile(models.Model):
+    """A document that mirrors a file of a synchronised folder (see ingestion.syncing)."""
+
+    document = models.OneToOneField(
+        Document, on_delete=models.CASCADE, primary_key=True, related_name="source_file"
+    )
+    source = models.CharField(max_length=500, help_text="Name of the folder that is mirrored.")
+    path = models.CharField(max_length=1000, help_text="Of the file below it.")
+    size = models.BigIntegerField(help_text="Bytes, when it was last looked at.")
+    modified_ns = models.BigIntegerField(help_text="When the file was changed then; 0 where that is unsure.")
+    sha256 = models.CharField(max_length=64, help_text="Of the contents that were last taken.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="source_file_path", fields=["source", "path"])]
+
+    def __str__(self) -> str:
+        return self.path
 
 
 class Passage(models.Model):

@@ -29,6 +29,7 @@ from .models import Document
 from .naming import UploadRefused, file_name, folder_name
 from .parsing.formats import format_of
 from .parsing.sections import Unreadable, clean
+from .turns import next_turn, priority_of
 
 __all__ = [
     "TryAgain",
@@ -53,7 +54,10 @@ DELAYED = "Reading is delayed by a fault on the server and is tried again by its
 
 
 class TryAgain(Exception):
-    """Something around the document failed, not the document: reading it later may succeed."""
+    """Something around the document failed, not the document: reading it later may succeed.
+
+    Its text is the reason, in words for people.
+    """
 
 
 def add_document(
@@ -71,7 +75,7 @@ def add_document(
     stored = _store(upload)
     try:
         with transaction.atomic():
-            document = Document.objects.create(
+            document = Document(
                 owner=owner,
                 access_list=access_list_for(audience, owner.pk if owner else None),
                 folder=folder,
@@ -82,6 +86,8 @@ def add_document(
                 size=stored.size,
                 sha256=stored.sha256,
             )
+            document.turn = next_turn(document)
+            document.save()
             _defer(document)
     except BaseException:
         files.remove(stored.name)
@@ -139,13 +145,13 @@ def read_document(document_id: int, replacement: dict[str, str | int] | None = N
         except (Unreadable, EmbeddingError) as error:
             if isinstance(error, EmbeddingError) and error.passing:
                 _delay(document_id, str(error))
-                raise TryAgain from error
+                raise TryAgain(str(error)) from error
             _fail(document_id, str(error), stored)
         except FileNotFoundError:
             _fail(document_id, LOST, stored)
         except (OperationalError, InterfaceError, OSError) as error:
             _delay(document_id, DELAYED)
-            raise TryAgain from error
+            raise TryAgain(BROKEN) from error
         except Exception:
             logger.exception("Reading a document failed.", extra={"document": document_id})
             _fail(document_id, BROKEN, stored)
@@ -158,10 +164,10 @@ def forget_jobs(document: Document) -> None:
         app.job_manager.cancel_job_by_id(job_id, delete_job=True)
 
 
-def give_up(document_id: int, replacement: dict[str, str | int] | None = None) -> None:
+def give_up(document_id: int, replacement: dict[str, str | int] | None = None, reason: str = BROKEN) -> None:
     """End the attempts to read a document that something around it has prevented."""
     stored = files.Stored(**replacement) if replacement else None  # type: ignore[arg-type]
-    _fail(document_id, BROKEN, stored)
+    _fail(document_id, reason, stored)
 
 
 def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
@@ -194,9 +200,11 @@ def _store(upload: "File[bytes]") -> files.Stored:
 
 def _requeue(document: Document, stored: files.Stored | None) -> None:
     # The caller holds the transaction.
+    document.turn = next_turn(document)
     Document.objects.filter(pk=document.pk).update(
         status=Document.Status.WAITING,
         reason="",
+        turn=document.turn,
         progress_done=0,
         progress_total=0,
         changed_at=timezone.now(),
@@ -205,7 +213,9 @@ def _requeue(document: Document, stored: files.Stored | None) -> None:
 
 
 def _defer(document: Document, replacement: dict[str, str | int] | None = None) -> None:
-    task = app.configure_task(TASK, queue=QUEUE, lock=_lock_name(document.pk))
+    task = app.configure_task(
+        TASK, queue=QUEUE, lock=_lock_name(document.pk), priority=priority_of(document.turn)
+    )
     arguments: dict[str, JSONValue] = {
         "document_id": document.pk,
         "replacement": {**replacement} if replacement else None,

@@ -17,9 +17,10 @@ from .models import Document
 
 logger = logging.getLogger(__name__)
 
-ATTEMPTS = 6
-RETRYING = RetryStrategy(max_attempts=ATTEMPTS, exponential_wait=4, retry_exceptions=[pipeline.TryAgain])
+ATTEMPTS = 3
+RETRYING = RetryStrategy(max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[pipeline.TryAgain])
 ORPHAN_AGE = timedelta(days=1)
+DEADLY = "Reading it ended its worker each time, so it is not tried again by itself."
 GRACE_SECONDS = 5  # between taking a job and locking its document; it takes milliseconds
 ABANDONED = """
     SELECT job.id
@@ -42,14 +43,14 @@ ABANDONED = """
 
 @app.task(name=pipeline.TASK, queue=pipeline.QUEUE, retry=RETRYING, pass_context=True)
 def read(context: JobContext, document_id: int, replacement: dict[str, str | int] | None = None) -> None:
-    """Read one document; faults around it are tried again after 4, 16, 64, 256 and 1,024 seconds."""
+    """Read one document; faults around it are tried again after 15 seconds and after four minutes."""
     try:
         pipeline.read_document(document_id, replacement)
-    except pipeline.TryAgain:
+    except pipeline.TryAgain as fault:
         if context.job.attempts + 1 < ATTEMPTS:
             raise
         logger.exception("Reading a document was given up.", extra={"document": document_id})
-        pipeline.give_up(document_id, replacement)
+        pipeline.give_up(document_id, replacement, str(fault))
 
 
 @app.periodic(cron="* * * * *")
@@ -105,6 +106,6 @@ def _give_up_deadly(job_ids: Collection[int]) -> set[int]:
     found = dict(deadly.values_list("pk", "args"))
     for arguments in found.values():
         logger.error("Reading a document was given up: its workers die.", extra={"arguments": arguments})
-        pipeline.give_up(**arguments)
+        pipeline.give_up(**arguments, reason=DEADLY)
     release_connection()
     return set(found)

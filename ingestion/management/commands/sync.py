@@ -1,0 +1,141 @@
+"""`manage.py sync`: documents follow a folder tree."""
+
+import contextlib
+import hashlib
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+
+from ingestion.management import readers
+from ingestion.management.progress import Bar, counted, read_now, shown
+from ingestion.models import Document
+from ingestion.syncing import mirror
+from ingestion.syncing.rights import FolderRights, Rights
+
+FEW = 10  # so many may go without being asked about
+SYNC_LOCK = 0x73796E63
+SOURCE_CHARACTERS = 500
+
+
+class Command(BaseCommand):
+    help = "Make documents follow a folder: new files are added, changed ones replaced, gone ones deleted."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("folder", type=Path, metavar="FOLDER")
+        readers.add_arguments(parser)
+        parser.add_argument("--prefix", default="", metavar="FOLDER", help="Where they are listed.")
+        parser.add_argument(
+            "--source", default="", metavar="NAME", help="What the source is called; its path otherwise."
+        )
+        parser.add_argument("--dry-run", action="store_true", help="Only say what would be done.")
+        parser.add_argument("--now", action="store_true", help="Read them here, not by a worker.")
+        parser.add_argument(
+            "--allow-empty", action="store_true", help="Go on where the folder holds no file any more."
+        )
+        parser.add_argument(
+            "--most-gone", type=int, default=50, metavar="PERCENT",
+            help="Stop where more of the known files are gone, and more than ten (50).",
+        )  # fmt: skip
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        source = _source(options)
+        with _alone(source.name):
+            differences = mirror.compare(source)
+            _guard(differences, options)
+            if options["dry_run"]:
+                self._list(differences)
+            else:
+                self._follow(source, differences, options["now"])
+        self._summarise(differences, options["dry_run"])
+
+    def _follow(self, source: mirror.Source, differences: mirror.Differences, now: bool) -> None:
+        bar = Bar(sys.stderr, len(differences))
+        taken = []
+        for done, each in enumerate(mirror.follow(source, differences)):
+            bar.show(done, each.document.name if each else "")
+            if each:
+                taken.append(each)
+        for done, each in enumerate(taken if now else []):
+            bar.show(done, each.document.name)
+            read_now(each.document, each.replacement)
+        bar.clear()
+        if now:
+            ids = [each.document.pk for each in taken]
+            failed = Document.objects.filter(pk__in=ids, status=Document.Status.FAILED)
+            differences.problems += [(document.name, document.reason) for document in failed]
+
+    def _list(self, differences: mirror.Differences) -> None:
+        named = (("new", differences.new), ("changed", differences.changed), ("moved", differences.moved))
+        for word, found in named:
+            for each in found:
+                self.stdout.write(f"{word}: {shown(each.found.path)}")
+        for row in differences.gone:
+            self.stdout.write(f"gone: {shown(row.path)}")
+
+    def _summarise(self, differences: mirror.Differences, dry: bool) -> None:
+        numbers = [
+            (len(differences.new), "new"),
+            (len(differences.changed), "changed"),
+            (len(differences.moved), "with other readers or another place"),
+            (len(differences.gone), "gone"),
+            (differences.unchanged, "unchanged"),
+        ]
+        words = [f"{number:,} {word}" for number, word in numbers if number] or ["No files"]
+        skipped = [(differences.hidden, "hidden file"), (differences.links, "link")]
+        words += [f"{counted(number, word)} skipped" for number, word in skipped if number]
+        self.stdout.write(f"{'Nothing is done. ' if dry else ''}{'; '.join(words)}.")
+        for path, reason in differences.problems:
+            self.stdout.write(f"  {shown(path)}: {reason}")
+        if differences.problems:
+            raise CommandError(f"{counted(len(differences.problems), 'problem')}, see above.")
+
+
+def _source(options: dict[str, Any]) -> mirror.Source:
+    try:
+        root = options["folder"].resolve(strict=True)
+    except OSError as error:
+        raise CommandError(f"{shown(options['folder'])} cannot be opened: {error.strerror}.") from error
+    if not root.is_dir():
+        raise CommandError(f"{shown(options['folder'])} is not a folder.")
+    given = readers.given(options)
+    default = Rights(given.audience, given.category) if given.audience else None
+    name = options["source"] or str(root)
+    if len(name) > SOURCE_CHARACTERS:
+        raise CommandError("The folder's path is too long to name its source: give it one with --source.")
+    rights = FolderRights(root, default, given.category)
+    return mirror.Source(root, name, options["prefix"], given.owner, rights)
+
+
+def _guard(differences: mirror.Differences, options: dict[str, Any]) -> None:
+    """A folder that is not mounted looks like one from which everything was deleted."""
+    gone, documents = len(differences.gone), differences.documents
+    if documents and not differences.files and not options["allow_empty"]:
+        raise CommandError(
+            f"The folder is empty, and {counted(documents, 'document')} came from it. Nothing is done;"
+            " if they should go, say --allow-empty."
+        )
+    many = gone > FEW and gone * 100 > documents * options["most_gone"]
+    if many and not (options["allow_empty"] and not differences.files):
+        raise CommandError(
+            f"{gone:,} of {counted(documents, 'known file')} are gone. Nothing is done;"
+            " if they should go, say --most-gone 100."
+        )
+
+
+@contextlib.contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """One at a time for each source."""
+    key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], signed=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [SYNC_LOCK, key])
+        if not cursor.fetchone()[0]:
+            raise CommandError("This folder is being synchronised already.")
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [SYNC_LOCK, key])

@@ -1,0 +1,57 @@
+"""What commands show of long work, and how they read documents themselves."""
+
+import time
+from typing import TextIO
+
+from ingestion import pipeline
+from ingestion.models import Document
+from ingestion.parsing.sections import clean
+
+ATTEMPTS = 3
+BAR_WIDTH = 30
+LINE_WIDTH = 79
+
+
+class Bar:
+    """A progress bar on a terminal; nothing elsewhere."""
+
+    def __init__(self, stream: TextIO, total: int) -> None:
+        self._stream = stream
+        self._total = total
+        self._shown = stream.isatty()
+
+    def show(self, done: int, name: str) -> None:
+        if self._shown:
+            full = BAR_WIDTH * done // max(self._total, 1)
+            bar = "█" * full + "░" * (BAR_WIDTH - full)
+            self._write(f"{bar} {done}/{self._total} {clean(name)}"[:LINE_WIDTH])
+
+    def clear(self) -> None:
+        if self._shown:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"\r{text}\x1b[K")
+        self._stream.flush()
+
+
+def read_now(document: Document, replacement: dict[str, str | int] | None = None) -> None:
+    """Read the document here, unless a running worker has begun or finished it; its job goes."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            pipeline.read_document(document.pk, replacement)
+        except pipeline.TryAgain:
+            time.sleep(attempt)
+        else:
+            pipeline.forget_jobs(document)
+            return
+
+
+def counted(number: int, word: str) -> str:
+    """“1 document”, “2,000 documents”."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
+def shown(path: object) -> str:
+    """A path on one line, without control characters."""
+    return clean(str(path)).replace("\n", " ")

@@ -1,0 +1,62 @@
+"""Who may read what a command adds: its flags, and the accounts and groups that they name."""
+
+from argparse import ArgumentParser
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.core.management.base import CommandError
+
+from chatsite.accounts.models import User
+from ingestion.acl import Audience
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the documents get besides their files; no audience where no flag says one."""
+
+    owner: User | None
+    audience: Audience | None
+    category: str
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The flags that `given` understands."""
+    parser.add_argument("--everyone", action="store_true", help="Everyone who signs in may read them.")
+    parser.add_argument("--guests", action="store_true", help="Everyone may, and guests too.")
+    parser.add_argument(
+        "--user", nargs="+", action="extend", default=[], metavar="NAME", help="These people may."
+    )
+    parser.add_argument(
+        "--group", nargs="+", action="extend", default=[], metavar="NAME", help="These groups may."
+    )
+    parser.add_argument(
+        "--owner", metavar="NAME", help="Whose documents they are; the owner may always read them."
+    )
+    parser.add_argument("--category", default="", help="A category for all of them.")
+
+
+def given(options: dict[str, Any]) -> Given:
+    """The rights and owner that were asked for, which must exist. Raises CommandError."""
+    users = _named(User.objects.all(), "username", options["user"], "user")
+    groups = _named(Group.objects.all(), "name", options["group"], "group")
+    owners = _named(User.objects.all(), "username", [options["owner"]] if options["owner"] else [], "user")
+    everyone = options["everyone"] or options["guests"]
+    if everyone and (users or groups):
+        raise CommandError("--everyone already includes all users and groups: leave out --user and --group.")
+    audience = Audience(
+        everyone=everyone,
+        guests=options["guests"],
+        user_ids=frozenset(user.pk for user in users),
+        group_ids=frozenset(group.pk for group in groups),
+    )
+    named = everyone or users or groups
+    return Given(owners[0] if owners else None, audience if named else None, options["category"])
+
+
+def _named(rows: Any, field: str, names: list[str], kind: str) -> list[Any]:
+    found = {getattr(row, field): row for row in rows.filter(**{f"{field}__in": names})}
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise CommandError(f"There is no {kind} named {', '.join(missing)}.")
+    return [found[name] for name in names]

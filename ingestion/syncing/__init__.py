@@ -1,0 +1,1 @@
+"""Folders as sources: a tree of files mirrored as documents."""

@@ -1,0 +1,97 @@
+"""What lies in a folder tree. No symbolic link is followed: it could lead to what others may not read."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path, PurePosixPath
+
+PATH_CHARACTERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file below the root, by its path from there; when it changed, in nanoseconds."""
+
+    path: str
+    size: int
+    modified_ns: int
+
+    @property
+    def folder(self) -> str:
+        """“” for the root itself."""
+        return PurePosixPath(self.path).parent.as_posix().strip(".")
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(self.path).name
+
+
+@dataclass(slots=True)
+class Tree:
+    """Files to mirror; paths with the reason why one could not look; how much was passed over."""
+
+    files: list[Found] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    hidden: int = 0
+    links: int = 0
+
+
+def look(root: Path) -> Tree:
+    """Everything below the root, in the order of paths."""
+    tree = Tree()
+    for folder, entries in _walk(root, tree):
+        for entry in entries:
+            _note(tree, root, Path(folder, entry))
+    return tree
+
+
+def open_below(root: Path, path: str) -> BufferedReader:
+    """Open a regular file that lies exactly there: nothing on the way may be a link. Raises OSError."""
+    wanted = root / path
+    # Not waiting: a pipe in the tree would never open.
+    descriptor = os.open(wanted, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        if not regular or Path(f"/proc/self/fd/{descriptor}").readlink() != wanted:
+            raise OSError(f"{path} is not a regular file of the tree.")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
+
+
+def _walk(root: Path, tree: Tree) -> Iterator[tuple[str, list[str]]]:
+    def unreadable(error: OSError) -> None:
+        tree.problems.append((_below(root, Path(error.filename)), f"It cannot be opened: {error.strerror}."))
+
+    for folder, folders, names in os.walk(root, onerror=unreadable):
+        tree.links += sum(Path(folder, name).is_symlink() for name in folders)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield folder, sorted(names)
+
+
+def _note(tree: Tree, root: Path, path: Path) -> None:
+    relative = _below(root, path)
+    if path.name.startswith("."):
+        tree.hidden += 1
+        return
+    try:
+        status = path.lstat()
+        relative.encode()
+    except OSError as error:
+        tree.problems.append((relative, f"It cannot be opened: {error.strerror}."))
+    except UnicodeEncodeError:
+        tree.problems.append((relative, "Its name is not UTF-8."))
+    else:
+        if stat.S_ISLNK(status.st_mode):
+            tree.links += 1
+        elif len(relative) > PATH_CHARACTERS:
+            tree.problems.append((relative, f"Its path is longer than {PATH_CHARACTERS} characters."))
+        elif stat.S_ISREG(status.st_mode):
+            tree.files.append(Found(relative, status.st_size, status.st_mtime_ns))
+
+
+def _below(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()

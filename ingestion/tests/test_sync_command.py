@@ -1,0 +1,333 @@
+"""`manage.py sync`: documents follow a folder tree, with the rights that stand in it."""
+
+import hashlib
+import os
+import tempfile
+import time
+from io import StringIO
+from pathlib import Path
+from unittest import mock
+
+from django.contrib.auth.models import Group
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import TestCase, override_settings
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from chatsite.accounts.models import User
+from ingestion import pipeline
+from ingestion.acl import audience_of
+from ingestion.management.commands.sync import SYNC_LOCK
+from ingestion.models import Document, Passage, SourceFile
+from ingestion.tests.media import MediaMixin, principal
+
+LONG_AGO = time.time() - 1_000
+
+
+class SyncMixin(MediaMixin):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name).resolve()
+
+    def put(self, path, text="Words.", age=0):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        os.utime(file, (LONG_AGO - age,) * 2)
+        return file
+
+    def sync(self, *options, now=False, folder=None):
+        output = StringIO()
+        with self.captureOnCommitCallbacks(execute=True):
+            call_command(
+                "sync", str(folder or self.root), *options, *(["--now"] if now else []), stdout=output
+            )
+        return output.getvalue().strip()
+
+    def refused(self, *options, **more):
+        """What is said on the way, and the error."""
+        output = StringIO()
+        with self.captureOnCommitCallbacks(execute=True), self.assertRaises(CommandError) as caught:
+            call_command("sync", str(more.get("folder", self.root)), *options, stdout=output)
+        return f"{output.getvalue()}{caught.exception}"
+
+    def paths(self):
+        documents = Document.objects.order_by("folder", "name").values_list("folder", "name")
+        return [f"{folder}/{name}".strip("/") for folder, name in documents]
+
+    def texts(self):
+        return sorted(Passage.objects.values_list("content", flat=True))
+
+
+class MirrorTests(SyncMixin, TestCase):
+    def test_files_become_documents_in_their_folders_and_names_may_repeat(self):
+        self.put("a.md", "One.")
+        self.put("b/a.md", "Two.")
+        self.assertEqual(self.sync("--everyone", now=True), "2 new.")
+        self.assertEqual((self.paths(), self.texts()), (["a.md", "b/a.md"], ["One.", "Two."]))
+        self.assertEqual(ProcrastinateJob.objects.count(), 0)
+
+    def test_what_did_not_change_is_not_opened_again(self):
+        self.put("a.md")
+        self.sync("--everyone")
+        with mock.patch("ingestion.syncing.mirror.open_below") as opened:
+            self.assertEqual(self.sync("--everyone"), "1 unchanged.")
+        opened.assert_not_called()
+
+    def test_a_file_that_is_only_newer_is_looked_at_and_left(self):
+        self.put("a.md")
+        self.sync("--everyone")
+        self.put("a.md", age=-5)
+        self.assertEqual(self.sync("--everyone"), "1 unchanged.")
+        self.assertEqual(Document.objects.get().version, 0)
+        with mock.patch("ingestion.syncing.mirror._digest") as digest:
+            self.sync("--everyone")
+        digest.assert_not_called()
+
+    def test_a_file_changed_within_the_last_moments_is_looked_at_again(self):
+        file = self.put("a.md", "One.")
+        os.utime(file)
+        self.sync("--everyone", now=True)
+        status = file.stat()
+        file.write_text("Two.")
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+        self.assertEqual(self.sync("--everyone", now=True), "1 changed.")
+        self.assertEqual(self.texts(), ["Two."])
+
+    def test_new_changed_and_gone_files_are_followed(self):
+        self.put("a.md", "One.")
+        self.put("b.md", "Two.")
+        self.sync("--everyone", now=True)
+        kept = Document.objects.get(name="a.md")
+        self.put("a.md", "One, changed.")
+        (self.root / "b.md").unlink()
+        self.put("c.md", "Three.")
+        self.assertEqual(self.sync("--everyone", now=True), "1 new; 1 changed; 1 gone.")
+        self.assertEqual((self.paths(), self.texts()), (["a.md", "c.md"], ["One, changed.", "Three."]))
+        kept.refresh_from_db()
+        self.assertEqual(kept.version, 2)
+        self.assertEqual(len([path for path in Path(self.media).rglob("*") if path.is_file()]), 2)
+
+    def test_a_change_taken_back_before_it_was_read_is_taken_back(self):
+        self.put("a.md", "One.")
+        self.sync("--everyone", now=True)
+        for text in ("Two.", "One."):
+            self.put("a.md", text, age=len(text) + ord(text[0]))
+            self.assertEqual(self.sync("--everyone"), "1 changed.")
+        for job in ProcrastinateJob.objects.order_by("-priority", "pk"):
+            pipeline.read_document(**job.args)
+        self.assertEqual(self.texts(), ["One."])
+
+    def test_without_now_the_workers_read(self):
+        self.put("a.md")
+        self.sync("--everyone")
+        self.assertEqual(Document.objects.get().status, "waiting")
+        self.assertEqual(ProcrastinateJob.objects.count(), 1)
+
+    def test_other_documents_and_other_sources_are_left_alone(self):
+        self.add("own.md")
+        with tempfile.TemporaryDirectory() as other:
+            Path(other, "a.md").write_text("Words.")
+            self.sync("--everyone", folder=other)
+            self.put("a.md")
+            self.sync("--everyone")
+            (self.root / "a.md").unlink()
+            self.assertEqual(self.sync("--everyone", "--allow-empty"), "1 gone.")
+        self.assertEqual(self.paths(), ["a.md", "own.md"])
+
+    def test_a_dry_run_writes_nothing(self):
+        self.put("a.md")
+        self.assertEqual(self.sync("--everyone", "--dry-run"), "new: a.md\nNothing is done. 1 new.")
+        self.assertEqual(Document.objects.count(), 0)
+
+    def test_the_prefix_is_a_folder_above_and_may_change(self):
+        self.put("b/a.md")
+        self.sync("--everyone", "--prefix", "Handbook")
+        self.assertEqual(self.paths(), ["Handbook/b/a.md"])
+        self.sync("--everyone", "--prefix", "Rules")
+        self.assertEqual((self.paths(), Document.objects.get().version), (["Rules/b/a.md"], 0))
+
+    def test_a_document_that_was_deleted_on_the_site_comes_back(self):
+        self.put("a.md")
+        self.sync("--everyone")
+        pipeline.delete_document(Document.objects.get())
+        self.assertEqual(self.sync("--everyone"), "1 new.")
+
+
+class GuardTests(SyncMixin, TestCase):
+    def test_an_empty_folder_deletes_nothing_unless_told_to(self):
+        file = self.put("a.md")
+        self.sync("--everyone")
+        file.unlink()
+        self.assertIn("say --allow-empty", self.refused("--everyone"))
+        self.assertEqual(Document.objects.count(), 1)
+        self.assertEqual(self.sync("--everyone", "--allow-empty"), "1 gone.")
+
+    def test_when_most_files_are_gone_nothing_is_done_unless_told_to(self):
+        files = [self.put(f"{number}.md") for number in range(14)]
+        self.sync("--everyone")
+        for file in files[:11]:
+            file.unlink()
+        self.assertIn("11 of 14 known files are gone", self.refused("--everyone"))
+        self.assertEqual(Document.objects.count(), 14)
+        self.assertEqual(self.sync("--everyone", "--most-gone", "100"), "11 gone; 3 unchanged.")
+
+    def test_a_folder_that_is_missing_is_an_error(self):
+        self.assertIn("cannot be opened", self.refused("--everyone", folder=self.root / "no"))
+
+    def test_links_and_hidden_files_are_passed_over(self):
+        self.put("a.md")
+        self.put(".hidden/b.md")
+        self.put(".c.md")
+        with tempfile.TemporaryDirectory() as outside:
+            Path(outside, "secret.md").write_text("Secret.")
+            (self.root / "link.md").symlink_to(Path(outside, "secret.md"))
+            (self.root / "folder").symlink_to(outside)
+            self.assertEqual(
+                self.sync("--everyone", now=True), "1 new; 1 hidden file skipped; 2 links skipped."
+            )
+        self.assertEqual(self.texts(), ["Words."])
+
+    def test_a_folder_swapped_for_a_link_is_not_read_through(self):
+        self.put("b/a.md")
+        with tempfile.TemporaryDirectory() as outside:
+            Path(outside, "a.md").write_text("Secret.")
+
+            def swapped(differences, options):
+                (self.root / "b").rename(self.root / ".b")
+                (self.root / "b").symlink_to(outside)
+
+            with mock.patch("ingestion.management.commands.sync._guard", side_effect=swapped):
+                self.assertIn("not a regular file", self.refused("--everyone"))
+        self.assertEqual(Document.objects.count(), 0)
+
+    def test_pipes_do_not_keep_it_waiting(self):
+        os.mkfifo(self.root / "pipe.md")
+        self.assertEqual(self.sync("--everyone"), "No files.")
+
+    @override_settings(DOCUMENT_MAX_BYTES=10)
+    def test_what_cannot_be_taken_is_told_and_the_rest_is_done(self):
+        self.put("a.md")
+        self.put("large.md", "x" * 11)
+        (self.root / os.fsdecode(b"\xff.md")).write_text("Words.")
+        said = self.refused("--everyone")
+        self.assertIn("large.md: The file is larger than", said)
+        self.assertIn("Its name is not UTF-8.", said)
+        self.assertEqual(self.paths(), ["a.md"])
+
+    def test_what_cannot_be_looked_into_is_not_gone(self):
+        self.put("a.md")
+        self.put("b/a.md")
+        self.sync("--everyone")
+        scandir = os.scandir
+
+        def closed(path):
+            if Path(path).name == "b":
+                raise PermissionError(13, "Permission denied", str(path))
+            return scandir(path)
+
+        with mock.patch.object(os, "scandir", closed):
+            self.assertIn("b: It cannot be opened: Permission denied.", self.refused("--everyone"))
+        self.assertEqual(self.paths(), ["a.md", "b/a.md"])
+
+    def test_two_at_a_time_are_refused(self):
+        other = connection.copy()
+        self.addCleanup(other.close)
+        key = int.from_bytes(hashlib.sha256(str(self.root).encode()).digest()[:4], signed=True)
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s, %s)", [SYNC_LOCK, key])
+            self.assertIn("is being synchronised already", self.refused("--everyone"))
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [SYNC_LOCK, key])
+        self.assertEqual(self.sync("--everyone"), "No files.")
+
+
+class RightsTests(SyncMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.hr, self.board = (Group.objects.create(name=name) for name in ("HR", "Board"))
+        self.ann, self.bob = (User.objects.create(username=name) for name in ("ann", "bob"))
+        self.ann.groups.add(self.hr)
+
+    def readable(self, user):
+        return sorted(Document.objects.visible_to(principal(user)).values_list("name", flat=True))
+
+    def test_the_nearest_file_says_who_may_read(self):
+        self.put(".chatsite.toml", "everyone = true")
+        self.put("a.md")
+        self.put("pay/.chatsite.toml", 'groups = ["HR"]\ncategory = "pay"')
+        self.put("pay/2025/b.md")
+        self.assertEqual(self.sync(), "2 new; 2 hidden files skipped.")
+        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md", "b.md"], ["a.md"]))
+        self.assertEqual(Document.objects.get(name="b.md").category, "pay")
+
+    def test_without_any_word_on_rights_nothing_is_taken(self):
+        self.put("a.md")
+        self.assertIn("Nothing says who may read it", self.refused())
+        self.assertEqual(Document.objects.count(), 0)
+
+    def test_other_rights_write_the_access_list_alone(self):
+        self.put("a.md")
+        self.sync("--everyone", now=True)
+        passage = Passage.objects.get()
+        self.assertEqual(self.sync("--group", "HR"), "1 with other readers or another place.")
+        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
+        self.assertEqual((Passage.objects.get(), Document.objects.get().version), (passage, 1))
+
+    def test_a_file_of_rights_that_is_wrong_leaves_its_folder_as_it_is_and_widens_nothing(self):
+        wrong = {
+            'groups = ["Nobody"]': "there is no group named Nobody.",
+            'users = ["nobody"]': "there is no user named nobody.",
+            "everyone = 1": "everyone must be true or false.",
+            "groups = 'HR'": "groups must be a list of names.",
+            "everybody = true": "everybody means nothing here.",
+            'everyone = true\nusers = ["ann"]': "everyone already includes",
+            "users = []": "it names nobody who may read.",
+            "groups = [": "is not TOML",
+        }
+        self.put(".chatsite.toml", "everyone = true")
+        self.put("pay/.chatsite.toml", 'groups = ["HR"]')
+        self.put("pay/a.md")
+        self.sync(now=True)
+        self.put("pay/new.md")
+        self.put("pay/a.md", "Changed.")
+        for text, reason in wrong.items():
+            self.put("pay/.chatsite.toml", text)
+            said = self.refused()
+            self.assertIn(reason, said)
+            self.assertIn("The folder is left as it is.", said)
+            self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
+            self.assertEqual(self.texts(), ["Words."])
+
+    def test_a_file_of_rights_that_is_a_link_is_not_believed(self):
+        self.put("rights.toml", "everyone = true")
+        (self.root / ".chatsite.toml").symlink_to(self.root / "rights.toml")
+        self.assertIn(".chatsite.toml cannot be opened", self.refused("--group", "HR"))
+        self.assertEqual(Document.objects.count(), 0)
+
+    def test_the_owner_may_always_read(self):
+        self.put("a.md")
+        self.sync("--group", "Board", "--owner", "bob")
+        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), ([], ["a.md"]))
+        self.assertEqual(self.sync("--group", "Board", "--owner", "bob"), "1 unchanged.")
+
+    def test_more_readers_do_not_get_the_former_contents(self):
+        self.put("a.md", "Secret.")
+        self.sync("--group", "HR", now=True)
+        before = Document.objects.get()
+        self.put("a.md", "Without the secret.")
+        self.sync("--everyone")
+        after = Document.objects.get()
+        self.assertNotEqual(after.public_id, before.public_id)
+        self.assertEqual(self.texts(), [])
+
+    @override_settings(DOCUMENT_MAX_BYTES=10)
+    def test_fewer_readers_count_also_where_the_new_contents_are_refused(self):
+        self.put("a.md")
+        self.sync("--everyone")
+        self.put("a.md", "x" * 11)
+        self.assertIn("larger than", self.refused("--group", "HR"))
+        self.assertEqual(self.readable(self.bob), [])
+        self.assertEqual(audience_of(Document.objects.get()).group_ids, {self.hr.pk})
+        self.assertEqual(SourceFile.objects.count(), 1)

@@ -1,0 +1,96 @@
+"""Whose document is read next: nobody waits behind all that somebody else has added."""
+
+from django.db import connection
+from django.test import TestCase
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from chatsite.accounts.models import User
+from ingestion import pipeline, turns
+from ingestion.acl import Audience, access_list_for
+from ingestion.models import Document
+
+LONG_QUEUE = 1_000
+
+
+class TurnTests(TestCase):
+    def setUp(self):
+        self.ann, self.bob = (User.objects.create(username=name) for name in ("ann", "bob"))
+        self.readers = access_list_for(Audience(everyone=True), None)
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id")
+            self.worker = cursor.fetchone()[0]
+
+    def add(self, owner, name=""):
+        document = Document(owner=owner, access_list=self.readers, name=name, media_type="", size=1)
+        document.turn = turns.next_turn(document)
+        document.save()
+        pipeline._defer(document)
+        return document
+
+    def take(self, number=1):
+        """As many workers as that each take a job; whose documents they are."""
+        with connection.cursor() as cursor:
+            for _ in range(number):
+                cursor.execute(
+                    "SELECT args ->> 'document_id' FROM procrastinate_fetch_job_v2(NULL, %s)", [self.worker]
+                )
+                yield Document.objects.get(pk=cursor.fetchone()[0]).owner
+
+    def finish_all(self):
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM procrastinate_jobs WHERE status = 'doing'")
+
+    def test_one_document_does_not_wait_behind_a_thousand_of_another(self):
+        for _ in range(LONG_QUEUE):
+            self.add(self.ann)
+        self.assertEqual(list(self.take(2)), [self.ann, self.ann])
+        self.add(self.bob)
+        self.assertEqual(list(self.take(2)), [self.ann, self.bob])
+
+    def test_two_with_many_take_turns_also_when_one_began_earlier(self):
+        for _ in range(20):
+            self.add(self.ann)
+        self.assertEqual(list(self.take(5)), [self.ann] * 5)
+        self.finish_all()
+        for _ in range(5):
+            self.add(self.bob)
+        self.assertEqual(list(self.take(8)), [self.ann, self.bob] * 4)
+
+    def test_a_stream_of_single_documents_does_not_starve_the_long_queue(self):
+        for _ in range(20):
+            self.add(self.ann)
+        served = []
+        for _ in range(10):
+            self.add(self.bob)
+            served += self.take(2)
+            self.finish_all()
+        self.assertEqual((served.count(self.ann), served.count(self.bob)), (10, 10))
+
+    def test_documents_without_an_owner_are_those_of_one_more(self):
+        for _ in range(10):
+            self.add(None)
+        self.add(self.bob)
+        self.assertEqual(list(self.take(3)), [None, self.bob, None])
+
+    def test_when_nothing_waits_the_count_begins_again(self):
+        for _ in range(3):
+            self.add(self.ann)
+        list(self.take(3))
+        Document.objects.update(status="ready")
+        self.finish_all()
+        self.assertEqual(self.add(self.ann).turn, 1)
+
+    def test_a_document_that_is_read_again_keeps_the_order_of_its_own_jobs(self):
+        document = self.add(self.ann)
+        before = document.turn
+        with self.captureOnCommitCallbacks():
+            pipeline.retry(document)
+        self.assertGreater(document.turn, before)
+        jobs = ProcrastinateJob.objects.order_by("-priority").values_list("pk", flat=True)
+        self.assertEqual(list(jobs), sorted(jobs))
+
+    def test_how_many_wait_in_front_is_counted_up_to_a_bound(self):
+        documents = [self.add(self.ann) for _ in range(turns.COUNTED + 3)]
+        wanted = [documents[0].turn, documents[4].turn, documents[-1].turn]
+        self.assertEqual(list(turns.waiting_before(wanted).values()), [0, 4, turns.COUNTED])
+        self.assertEqual(turns.waiting_before([]), {})

@@ -6,15 +6,25 @@ from typing import Any, TypeVar, cast
 
 from django.contrib import admin
 from django.contrib.admin.apps import AdminConfig
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import BadRequest
+from django.db import DataError
 from django.http import HttpRequest, HttpResponseBase
 
 from chatsite.database import request_reads_everything
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
+# What Django's admin hands on from an address to Python or PostgreSQL, which then refuse it: a NUL in a text,
+# a year of eleven digits, a word where a number is meant.
+UNUSABLE = (ValueError, OverflowError, DataError)
+
 
 class BackOffice(admin.AdminSite):
-    """Who keeps the site manages documents that they may not read in the portal."""
+    """Who keeps the site manages documents that they may not read in the portal.
+
+    Filters, dates, searches and choices that cannot be meant are a 400, as everywhere on the site.
+    """
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
         """The view, for staff; from where that is certain it reads everything."""
@@ -22,9 +32,19 @@ class BackOffice(admin.AdminSite):
         @wraps(view)
         def for_staff(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             request_reads_everything()
-            return view(request, *args, **kwargs)
+            try:
+                return view(request, *args, **kwargs)
+            except UNUSABLE as error:
+                if not _has_typed_values(request):
+                    raise
+                raise BadRequest("An address or a choice holds what no column can hold") from error
 
         return super().admin_view(cast(View, for_staff), cacheable)
+
+
+def _has_typed_values(request: HttpRequest) -> bool:
+    """Whether somebody may have written by hand what the page was asked with. Forms check their fields."""
+    return bool(request.GET) if request.method != "POST" else ACTION_CHECKBOX_NAME in request.POST
 
 
 class BackOfficeConfig(AdminConfig):

@@ -30,6 +30,11 @@ class Allowance:
     resets_at: datetime
 
     @property
+    def words(self) -> str:
+        """For the person whose it is."""
+        return f"{self.left or 'No'} message{'' if self.left == 1 else 's'} left today."
+
+    @property
     def seconds(self) -> int:
         """Until it begins anew."""
         return max(1, int((self.resets_at - timezone.now()).total_seconds()))
@@ -90,7 +95,6 @@ def _allowance(limit: int, used: int) -> Allowance:
 
 def _refusal(allowance: Allowance) -> Refused:
     zone = timezone.get_default_timezone_name()
-    words = (
-        f"You have sent the {allowance.messages:,} messages of today. More can be sent from 00:00 ({zone})."
-    )
+    sent = "today’s message" if allowance.messages == 1 else f"all {allowance.messages:,} messages of today"
+    words = f"You have sent {sent}. More can be sent from 00:00 ({zone})."
     return Refused("quota_exceeded", allowance.seconds, words if allowance.messages else "")

@@ -149,7 +149,8 @@ def _refused(
     if refused.code == "not_found":
         raise Http404
     if _wants_json(request):
-        return JsonResponse({"code": refused.code, "message": refused.message}, status=refused.status)
+        body = {"code": refused.code, "message": refused.message}
+        return _to_come_back(JsonResponse(body, status=refused.status), refused)
     kept = {
         "text": text.replace("\x00", "\ufffd"),
         "problem": refused.message,
@@ -157,8 +158,14 @@ def _refused(
         "team": request.POST.get("mode") == "team",
     }
     if row is None:
-        return new_page(request, principal, **kept)
-    return conversation_page(request, principal, row, **kept)
+        return _to_come_back(new_page(request, principal, **kept), refused)
+    return _to_come_back(conversation_page(request, principal, row, **kept), refused)
+
+
+def _to_come_back(response: HttpResponse, refused: Refused) -> HttpResponse:
+    if refused.retry_after is not None:
+        response.headers["Retry-After"] = str(refused.retry_after)
+    return response
 
 
 def _wants_json(request: HttpRequest) -> bool:

@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from chatsite.accounts.principals import Principal, principal_of, still_valid
-from chatsite.database import in_database, reading_as
+from chatsite.database import in_database, in_database_soon, reading_as
 from history.models import Conversation
 
 from . import runs
@@ -38,6 +38,7 @@ CLOSED_ERROR = 1011
 MOST_CHARACTERS = 250_000  # of a message: the longest question, each character escaped
 MOST_MESSAGES = 30  # in
 PERIOD = 10.0  # seconds
+MOST_WAITING = 500  # events, for a page that reads slowly
 
 
 class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -114,17 +115,18 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         asked = ChatRequest(text, self.conversation_id)
         try:
-            accepted = await in_database(
+            accepted = await in_database_soon(
                 runs.begin, self.principal, asked, idempotency_key=key, request_id=uuid4().hex
             )
         except Refused as refused:
-            await self._tell(
-                {"type": "refused", "key": key, "code": refused.code, "message": refused.message}
-            )
+            told = {"code": refused.code, "message": refused.message}
+            await self._tell({"type": "refused", "key": key, **told})
             return
         runs.start(accepted)
         html = await in_database(new_exchange, self.principal, accepted.id)
-        await self._tell({"type": "accepted", "key": key, "run": str(accepted.id), "html": html})
+        left = accepted.allowance.words if accepted.allowance else ""
+        run = str(accepted.id)
+        await self._tell({"type": "accepted", "key": key, "run": run, "html": html, "left": left})
         await self._follow(accepted.id, 0)
 
     async def _stop(self, run_id: UUID | None) -> None:
@@ -153,7 +155,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
         """Tell the page about a run: what it does not have yet in one frame, then what comes."""
-        queue: asyncio.Queue[tuple[int, Event] | None] = asyncio.Queue()
+        queue: asyncio.Queue[tuple[int, Event] | None] = asyncio.Queue(MOST_WAITING)
         events = asyncio.create_task(_collect(self.principal, run_id, queue))
         teller = Teller(self.principal, self.conversation_id, place, after)
         try:
@@ -177,15 +179,20 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 async def _collect(
     principal: Principal, run_id: UUID, queue: "asyncio.Queue[tuple[int, Event] | None]"
 ) -> None:
-    """Put a run's events into the queue; None at the end, also where the reader's right has ended."""
+    """Put a run's events into the queue; None at the end, also where the reader's right has ended.
+
+    A page that reads slowly keeps this waiting, and the answer not.
+    """
     try:
         async with aclosing(runs.follow(principal, run_id)) as numbered:
             async for item in numbered:
-                queue.put_nowait(item)
+                await queue.put(item)
     except Refused:
         pass
-    finally:
-        queue.put_nowait(None)
+    except Exception:
+        await queue.put(None)
+        raise
+    await queue.put(None)
 
 
 async def _available(queue: "asyncio.Queue[tuple[int, Event] | None]") -> list[tuple[int, Event]] | None:

@@ -20,6 +20,7 @@ from history.exporting import as_markdown
 from history.models import Conversation
 
 from . import searching
+from .allowances import allowance_of
 from .models import Agent
 from .panel import Panel, panel_of
 from .starts import starts
@@ -56,7 +57,9 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
         "connected": bool(settings.CHAT_MODEL or settings.OPENAI_BASE_URL),
         "team_size": Agent.objects.team().count(),
     }
-    return render(request, "chat/new.html", _composer() | context | kept, status=kept.get("status", 200))
+    return render(
+        request, "chat/new.html", _composer(principal) | context | kept, status=kept.get("status", 200)
+    )
 
 
 def conversation_page(
@@ -71,7 +74,10 @@ def conversation_page(
         "panel": _panel(request, principal, conversation),
     }
     return render(
-        request, "chat/conversation.html", _composer() | context | kept, status=kept.get("status", 200)
+        request,
+        "chat/conversation.html",
+        _composer(principal) | context | kept,
+        status=kept.get("status", 200),
     )
 
 
@@ -117,8 +123,13 @@ def export(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     )
 
 
-def _composer() -> dict[str, Any]:
-    return {"most_characters": settings.MESSAGE_MAX_CHARACTERS, "form_key": uuid4().hex, "text": ""}
+def _composer(principal: Principal) -> dict[str, Any]:
+    return {
+        "most_characters": settings.MESSAGE_MAX_CHARACTERS,
+        "form_key": uuid4().hex,
+        "text": "",
+        "allowance": allowance_of(principal),
+    }
 
 
 def _running(exchanges: list[Exchange]) -> Answer | None:

@@ -199,6 +199,7 @@ function composer() {
     running(value) { running = value; send.hidden = value; stop.hidden = !value; hinted(); },
     busy(value) { send.toggleAttribute('aria-busy', value); },
     lost() { show(words.lost); },
+    left(text) { $('#left').textContent = text; },
   };
   if (conversation && streamModule) {
     let loading;

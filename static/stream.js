@@ -137,8 +137,9 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   });
 
   // ---- Questions. --------------------------------------------------------------------------------------------------
-  function accepted({ run: id, html }) {
+  function accepted({ run: id, html, left }) {
     draw();
+    state.left(left);
     for (const old of $$('.next', thread)) old.remove();
     $('#latest')?.removeAttribute('id');
     const exchange = parsed(html), article = $('article', exchange);

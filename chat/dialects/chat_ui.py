@@ -36,6 +36,7 @@ CODES = {
     415: "unsupported_media_type",
     429: "rate_limited",
     500: "internal",
+    503: "busy",
 }
 
 

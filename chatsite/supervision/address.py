@@ -3,6 +3,8 @@
 import errno
 import socket
 
+from django.conf import settings
+
 from .refusal import StartRefused
 
 BACKLOG = 2048
@@ -22,12 +24,23 @@ def listen(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _forget_who_never_reads(listener)
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         raise StartRefused(_reason(error, host, port)) from None
     return listener
+
+
+def _forget_who_never_reads(listener: socket.socket) -> None:
+    """Connections whose other end takes nothing for so long are dropped by the kernel, buffers and all.
+
+    The server could not: closing a connection waits until its buffer was sent. Only Linux knows how.
+    """
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        milliseconds = int(settings.READER_SECONDS * 1000)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
 
 
 def _reason(error: OSError, host: str, port: int) -> str:

@@ -48,6 +48,11 @@ class AccessEntry(models.Model):
                 name="access_entry_unique", fields=["access_list", "user", "group"], nulls_distinct=False
             ),
         ]
+        indexes = [
+            models.Index(
+                name="access_entry_everyone", fields=["access_list"], condition=Q(user=None, group=None)
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.user or self.group or ('everyone, also guests' if self.guests else 'everyone')}"
@@ -133,6 +138,7 @@ class Document(models.Model):
         indexes = [
             models.Index(fields=["access_list", "id"]),
             models.Index(fields=["name"]),
+            models.Index(fields=["language"], name="document_language"),
             models.Index(
                 name="document_turns",
                 fields=["owner", "turn"],

@@ -1,11 +1,13 @@
--- The documents that the caller may read and asks for.
+-- The documents that the caller may read and asks for, and the languages of them.
 readable AS MATERIALIZED (
-    SELECT document.id, document.language, document.passage_count
+    SELECT document.id, document.language
     FROM ingestion_document AS document
     WHERE
+-- include: by_lists
+        AND
 -- include: allowed
 ),
 
-size AS MATERIALIZED (
-    SELECT coalesce(sum(readable.passage_count), 0)::double precision AS passages FROM readable
+languages AS MATERIALIZED (
+    SELECT DISTINCT readable.language FROM readable
 )

@@ -1,12 +1,17 @@
--- Which words of the question occur together how often, in a sample of the readable documents; and of how
--- many documents the sample is.
+-- Which words of the question occur together in how many passages of a sample of the readable documents.
 WITH readable AS MATERIALIZED (
     SELECT document.id, document.language
     FROM ingestion_document AS document
     WHERE
-        abs(hashint8(document.id)::bigint) %% %(step)s = 0
+        document.id = ANY(ARRAY(
+-- include: probes
+        ))
         AND
 -- include: allowed
+),
+
+languages AS MATERIALIZED (
+    SELECT DISTINCT readable.language FROM readable
 ),
 
 -- include: words
@@ -19,12 +24,12 @@ sample AS MATERIALIZED (
         SELECT words.search
         FROM ingestion_passagewords AS words
         WHERE words.document_id = readable.id
-        LIMIT %(of_each)s
+        LIMIT 1 + %(sampled)s / (SELECT count(*) FROM readable)
     ) AS passage
-    LIMIT %(most)s
+    LIMIT %(sampled)s
 )
 
-SELECT held.numbers, count(*) AS passages, (SELECT count(*) FROM readable) AS documents
+SELECT held.numbers, count(*) AS passages
 FROM (
     SELECT (
         SELECT array_agg(words.number ORDER BY words.number)

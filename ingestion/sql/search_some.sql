@@ -6,6 +6,9 @@ WITH
 -- include: words
 ,
 
+-- include: found
+,
+
 -- include: hits_by_word
 ,
 

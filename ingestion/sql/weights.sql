@@ -3,10 +3,9 @@
 weights AS MATERIALIZED (
     SELECT
         frequencies.number,
-        ln(1 + (size.passages - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS idf,
-        ln(1 + (size.passages + 100 - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS share
+        ln(1 + (%(visible)s - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS idf,
+        ln(1 + (%(visible)s + 100 - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS share
     FROM frequencies
-    CROSS JOIN size
 ),
 
 -- What a language calls a stop word is no part of the question for its passages.

@@ -7,10 +7,11 @@ parsed AS MATERIALIZED (
         plainto_tsquery(language.configuration, word.text) AS query
     FROM unnest(%(words)s::text[]) WITH ORDINALITY AS word (text, number)
     CROSS JOIN (
-        SELECT occurring.language, coalesce(known.oid, 'simple'::regconfig)::regconfig AS configuration
-        FROM (SELECT DISTINCT readable.language FROM readable) AS occurring
+        SELECT languages.language, coalesce(known.oid, 'simple'::regconfig)::regconfig AS configuration
+        FROM languages
         LEFT JOIN pg_ts_config AS known
-            ON known.cfgname = occurring.language AND known.cfgnamespace = 'pg_catalog'::regnamespace
+            ON known.cfgname = languages.language AND known.cfgnamespace = 'pg_catalog'::regnamespace
+        WHERE languages.language IS NOT NULL
     ) AS language
 ),
 

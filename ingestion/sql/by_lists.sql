@@ -1,0 +1,4 @@
+        -- Not the predicate (that follows) but a way to its rows: an array leads through the index of access lists.
+        document.access_list_id = ANY(ARRAY(
+-- include: readable
+        ))

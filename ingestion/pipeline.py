@@ -21,7 +21,7 @@ from procrastinate.types import JSONValue
 
 from chatsite.accounts.models import User
 
-from . import files, reading
+from . import files, quota, reading
 from .acl import Audience, access_list_for
 from .embedding import EmbeddingError
 from .indexing import delete_passages
@@ -68,13 +68,19 @@ def add_document(
     audience: Audience,
     folder: str = "",
     category: str = "",
+    within_quota: bool = False,
 ) -> Document:
-    """Keep the file, and create its document together with the job that reads it. Raises UploadRefused."""
+    """Keep the file, and create its document together with the job that reads it.
+
+    Raises UploadRefused, with `within_quota` also where it is too much for its owner.
+    """
     name, folder = file_name(name), folder_name(folder)
     kind = format_of(name)
     stored = _store(upload)
     try:
         with transaction.atomic():
+            if within_quota and owner:
+                quota.claim(owner, stored.size)
             document = Document(
                 owner=owner,
                 access_list=access_list_for(audience, owner.pk if owner else None),
@@ -95,7 +101,9 @@ def add_document(
     return document
 
 
-def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | int]:
+def replace_file(
+    document: Document, upload: "File[bytes]", *, within_quota: bool = False
+) -> dict[str, str | int]:
     """Have another file read in the document's place; until that has succeeded it stays as it is.
 
     Returns what `read_document` takes as `replacement`. Raises UploadRefused.
@@ -103,6 +111,8 @@ def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | i
     stored = _store(upload)
     try:
         with transaction.atomic():
+            if within_quota and document.owner:
+                quota.claim(document.owner, stored.size, instead_of=document.size)
             _requeue(document, stored)
     except BaseException:
         files.remove(stored.name)

@@ -34,6 +34,7 @@ def put_document(
     audience: Audience,
     folder: str = "",
     category: str = "",
+    within_quota: bool = False,
 ) -> Put:
     """Add the file, or put it in the place of its earlier version. Raises pipeline.UploadRefused."""
     owner_id = owner.pk if owner else None
@@ -45,11 +46,17 @@ def put_document(
     ).first()
     if known is None:
         document = pipeline.add_document(
-            upload, name, owner=owner, audience=audience, folder=folder, category=category
+            upload,
+            name,
+            owner=owner,
+            audience=audience,
+            folder=folder,
+            category=category,
+            within_quota=within_quota,
         )
         return Put(document, "added")
     if known.sha256 != _digest(upload):
-        return Put(known, "replaced", pipeline.replace_file(known, upload))
+        return Put(known, "replaced", pipeline.replace_file(known, upload, within_quota=within_quota))
     if known.status == Document.Status.READY:
         return Put(known, "unchanged")
     pipeline.retry(known)

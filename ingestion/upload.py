@@ -17,7 +17,7 @@ from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
 
-from . import listing, pipeline
+from . import listing, pipeline, quota
 from .acl import Audience, people_count
 from .changing import any_group
 from .descriptions import Row, as_json, row
@@ -63,6 +63,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         "unfinished": not posted and any(line.unfinished for line in rows),
         "kinds": list(dict.fromkeys(kind.name for kind in FORMATS.values())),
         "most": f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB",
+        "use": quota.use_of(User.objects.get(pk=principal.user_id)),
         "everyone": people_count(Audience(everyone=True)),
         "folders": _known(principal, "folder"),
         "categories": _known(principal, "category"),
@@ -85,6 +86,7 @@ def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Put], list[
                 audience=audience,
                 folder=form.cleaned_data["folder"],
                 category=form.cleaned_data["category"],
+                within_quota=True,
             )
         except pipeline.UploadRefused as refusal:
             refused.append({"name": sent_name(file.name), "message": refusal.message})

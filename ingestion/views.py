@@ -14,8 +14,9 @@ from django.views.decorators.http import require_safe
 
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
+from chatsite.accounts.models import User
 
-from . import listing
+from . import listing, quota
 from .changing import may_change, may_delete, rights_form
 from .descriptions import as_json, row
 from .explaining import why_readable
@@ -60,6 +61,7 @@ def documents(request: HttpRequest) -> HttpResponse:
         "anything": counts["all"],
         "rows": [row(document, principal) for document in found.documents],
         "next": found.next,
+        "use": quota.use_of(request.user) if isinstance(request.user, User) else None,
     }
     return render(request, "ingestion/documents.html", context)
 

@@ -50,9 +50,10 @@ FORGOTTEN = {  # of the environment of the tests
 class Site:
     """`manage.py up` as a child process. `folder` is its data directory; it survives stop and start."""
 
-    def __init__(self, folder, demo=True, web_workers=1, **environment):
+    def __init__(self, folder, demo=True, web_workers=1, workers=1, **environment):
         self.folder = Path(folder)
         self.web_workers = web_workers
+        self.workers = workers
         self.environment = environment | {"CHATSITE_DEMO": "1" if demo else "0"}
         self.process = None
         self.url = ""
@@ -93,7 +94,10 @@ class Site:
             **self.environment,
         }
         self.process = subprocess.Popen(
-            [*IN_BACKGROUND, sys.executable, "manage.py", "up", f"--web-workers={self.web_workers}"],
+            [
+                *[*IN_BACKGROUND, sys.executable, "manage.py", "up"],
+                *[f"--web-workers={self.web_workers}", f"--workers={self.workers}"],
+            ],
             cwd=BASE,
             env={name: value for name, value in environment.items() if value is not None},
             stdin=subprocess.DEVNULL,

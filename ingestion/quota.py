@@ -1,0 +1,78 @@
+"""How much each person may keep: bytes and documents, as the settings say. Staff keep what they need."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Count, Sum
+
+from chatsite.accounts.models import User
+
+from .models import Document
+from .naming import UploadRefused
+
+# Files that wait to take a document's place lie on disk beside it.
+INCOMING = """
+    SELECT coalesce(sum((job.args -> 'replacement' ->> 'size')::bigint), 0)
+    FROM procrastinate_jobs AS job
+    WHERE job.status IN ('todo', 'doing') AND job.lock = ANY(%s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What somebody keeps, and the most they may; 0 is no limit."""
+
+    size: int
+    documents: int
+    most_size: int
+    most_documents: int
+
+    @property
+    def limited(self) -> bool:
+        return bool(self.most_size or self.most_documents)
+
+    def __str__(self) -> str:
+        """“3 of 50 documents, 12 of 100 MB”."""
+        parts = []
+        if self.most_documents:
+            parts.append(f"{self.documents:,} of {self.most_documents:,} documents")
+        if self.most_size:
+            parts.append(f"{self.size / 1_000_000:.3g} of {self.most_size / 1_000_000:g} MB")
+        return ", ".join(parts)
+
+
+def use_of(user: User) -> Use:
+    """What the user's documents take, with the files that wait to replace them, where that is limited."""
+    if user.is_staff or not (settings.USER_MAX_BYTES or settings.USER_MAX_DOCUMENTS):
+        return Use(0, 0, 0, 0)
+    mine = Document.objects.filter(owner=user)
+    kept = mine.aggregate(size=Sum("size", default=0), documents=Count("pk"))
+    waiting = mine.filter(status__in=Document.UNFINISHED).values_list("pk", flat=True)
+    with connection.cursor() as cursor:
+        cursor.execute(INCOMING, [[f"document-{document_id}" for document_id in waiting]])
+        incoming: int = cursor.fetchone()[0]
+    size = kept["size"] + int(incoming)
+    return Use(size, kept["documents"], settings.USER_MAX_BYTES, settings.USER_MAX_DOCUMENTS)
+
+
+def claim(user: User, size: int, *, instead_of: int | None = None) -> None:
+    """Let the user keep `size` bytes more: a new document, or a file instead of one of `instead_of` bytes.
+
+    Raises UploadRefused. The caller holds the transaction in which it comes true: until that ends, no other
+    of this user is let through, so the limit holds however many come at once.
+    """
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    use = use_of(user)
+    if instead_of is None and 0 < use.most_documents <= use.documents:
+        raise UploadRefused(
+            "too_many_documents",
+            f"You may keep {use.most_documents:,} documents and have {use.documents:,}. Delete some first.",
+        )
+    if use.most_size and use.size - (instead_of or 0) + size > use.most_size:
+        raise UploadRefused(
+            "quota_exceeded",
+            f"Your documents may take {use.most_size / 1_000_000:g} MB."
+            f" They take {use.size / 1_000_000:.3g} MB, and this file has {size / 1_000_000:.3g} MB."
+            " Delete some first.",
+        )

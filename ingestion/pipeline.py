@@ -56,8 +56,12 @@ DELAYED = "Reading is delayed by a fault on the server and is tried again by its
 class TryAgain(Exception):
     """Something around the document failed, not the document: reading it later may succeed.
 
-    Its text is the reason, in words for people.
+    Its text is the reason, in words for people; `retry_after` are the seconds that a server has asked for.
     """
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
 
 
 def add_document(
@@ -155,7 +159,7 @@ def read_document(document_id: int, replacement: dict[str, str | int] | None = N
         except (Unreadable, EmbeddingError) as error:
             if isinstance(error, EmbeddingError) and error.passing:
                 _delay(document_id, str(error))
-                raise TryAgain(str(error)) from error
+                raise TryAgain(str(error), error.retry_after) from error
             _fail(document_id, str(error), stored)
         except FileNotFoundError:
             _fail(document_id, LOST, stored)

@@ -8,11 +8,13 @@ import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from django.db import IntegrityError, connection
+from django.utils import timezone
 
 from .embedding import EmbeddingError, Vectors, active_space, embedder_of
 from .indexing import NewPassage, delete_passages, insert_passages, pieces_of
@@ -62,6 +64,12 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
         passage_ids = np.repeat(insert_passages(document, passages), prepared.counts)
         _place(document, prepared, passage_ids.tolist())
     PreparedVector.objects.filter(document=document).delete()
+
+
+def forget_prepared(age: timedelta) -> None:
+    """Delete what was prepared for documents that have failed, and have stayed so for that long."""
+    failed = Document.objects.filter(status=Document.Status.FAILED, changed_at__lt=timezone.now() - age)
+    PreparedVector.objects.filter(document__in=failed).delete()
 
 
 def digest_of(piece: str) -> int:

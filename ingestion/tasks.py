@@ -5,20 +5,36 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 from asgiref.sync import async_to_sync, sync_to_async
-from procrastinate import JobContext, RetryStrategy
+from procrastinate import JobContext, RetryDecision, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
-from procrastinate.jobs import Status
+from procrastinate.jobs import Job, Status
 
 from chatsite.database import release_connection
 
 from . import files, pipeline
 from .models import Document
+from .replacing import forget_prepared
 
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-RETRYING = RetryStrategy(max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[pipeline.TryAgain])
+LONGEST_WAIT = 3_600  # seconds, however many a server asks for
+
+
+class Patience(RetryStrategy):
+    """Waits longer with each attempt, and at least for as long as a server has asked for."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        decision = super().get_retry_decision(exception=exception, job=job)
+        asked = getattr(exception, "retry_after", None)
+        if decision is None or decision.retry_at is None or not asked:
+            return decision
+        earliest = datetime.now(UTC) + timedelta(seconds=min(asked, LONGEST_WAIT))
+        return RetryDecision(retry_at=max(decision.retry_at, earliest))
+
+
+RETRYING = Patience(max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[pipeline.TryAgain])
 ORPHAN_AGE = timedelta(days=1)
 DEADLY = "Reading it ended its worker each time, so it is not tried again by itself."
 GRACE_SECONDS = 5  # between taking a job and locking its document; it takes milliseconds
@@ -68,6 +84,7 @@ def remove_orphans(timestamp: int) -> None:
     kept |= {
         (arguments.get("replacement") or {}).get("name") for arguments in jobs.values_list("args", flat=True)
     }
+    forget_prepared(ORPHAN_AGE)
     for name in files.names_older_than(ORPHAN_AGE):
         if name not in kept:
             files.remove(name)

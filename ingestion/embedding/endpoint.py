@@ -104,7 +104,8 @@ def _read(data: bytes) -> Vectors:
         items = sorted(json.loads(data)["data"], key=lambda item: item["index"])
         if [item["index"] for item in items] != list(range(len(items))):
             raise EmbeddingError(STRANGE, passing=True)
-        vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, which is found out
+            vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         raise EmbeddingError(STRANGE, passing=True) from None
     if vectors.ndim != 2:

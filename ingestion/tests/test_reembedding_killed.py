@@ -45,7 +45,7 @@ class KilledTests(ReembedCase):
         process = self.start(server)
         while process.poll() is None and len(server.asked) < target:
             if len(server.texts) >= PASSAGES:
-                time.sleep(chance.random())
+                time.sleep(chance.uniform(0.5, 3))
                 break
             time.sleep(0.005)
         process.kill()

@@ -1,0 +1,83 @@
+"""Reading a file again: what has not changed is not embedded again."""
+
+from django.core.files.base import ContentFile
+from django.test import TestCase
+
+from ingestion import pipeline
+from ingestion.models import Document, Passage, PreparedVector, Vector
+from ingestion.putting import put_document
+from ingestion.tests.embedding_server import Server, by_words
+from ingestion.tests.media import EVERYONE, MediaMixin
+
+
+def text_of(*numbers, start="# Guide"):
+    return "\n\n".join([start, *(f"## Part {n}\n\nParagraph {n} says {n}." for n in numbers)])
+
+
+class ReplacingTests(MediaMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.server = Server(by_words(64))
+        self.addCleanup(self.server.stop)
+        settings = self.server.settings(dimensions=64)
+        settings.enable()
+        self.addCleanup(settings.disable)
+
+    def put(self, text):
+        put = put_document(ContentFile(text.encode()), "guide.md", owner=None, audience=EVERYONE)
+        if put.outcome != "unchanged":
+            pipeline.read_document(put.document.pk, put.replacement)
+        asked, self.server.asked = self.server.texts, []
+        return put.outcome, asked
+
+    def vectors(self):
+        """By the texts of their passages."""
+        found = Vector.objects.values_list("passage__content", "vector")
+        return {content: tuple(vector) for content, vector in found}
+
+    def test_the_same_file_again_is_nothing_to_do(self):
+        outcome, asked = self.put(text_of(1, 2, 3))
+        self.assertEqual((outcome, len(asked)), ("added", 3))
+        self.assertEqual(self.put(text_of(1, 2, 3)), ("unchanged", []))
+        self.assertEqual(Document.objects.get().version, 1)
+
+    def test_only_what_has_changed_is_embedded(self):
+        self.put(text_of(1, 2, 3, 4))
+        before = self.vectors()
+        outcome, asked = self.put(text_of(1, 2, 3, 4).replace("3 says", "3 asks"))
+        self.assertEqual((outcome, len(asked)), ("replaced", 1))
+        self.assertIn("Paragraph 3 asks", asked[0])
+        after = self.vectors()
+        self.assertEqual(len(after), 4)
+        same = before.keys() & after.keys()
+        self.assertEqual([before[key] for key in same], [after[key] for key in same])
+        self.assertEqual((len(same), PreparedVector.objects.count()), (3, 0))
+
+    def test_what_has_moved_keeps_its_embedding(self):
+        self.put(text_of(1, 2, 3))
+        self.assertEqual(self.put(text_of(3, 1, 2))[1], [])
+        self.assertEqual(Passage.objects.order_by("position").first().heading, "Part 3")
+        self.assertEqual(len(self.vectors()), 3)
+
+    def test_what_stands_under_another_title_is_embedded_again(self):
+        self.put(text_of(1, 2))
+        self.assertEqual(len(self.put(text_of(1, 2, start="# Handbook"))[1]), 2)
+
+    def test_a_text_that_occurs_twice_is_embedded_once_and_found_at_both_places(self):
+        text = "# Guide\n\n## Note\n\nThe same.\n\n## Between\n\nOther.\n\n## Note\n\nThe same."
+        self.assertEqual(len(self.put(text)[1]), 2)
+        self.assertEqual((Passage.objects.count(), Vector.objects.count()), (3, 3))
+
+    def test_reading_again_embeds_nothing(self):
+        self.put(text_of(1, 2, 3))
+        document = Document.objects.get()
+        pipeline.retry(document)
+        pipeline.read_document(document.pk)
+        document.refresh_from_db()
+        self.assertEqual((document.version, self.server.texts, len(self.vectors())), (2, [], 3))
+
+    def test_what_another_document_says_is_its_own(self):
+        self.put(text_of(1, 2))
+        other = put_document(ContentFile(text_of(1, 2).encode()), "other.md", owner=None, audience=EVERYONE)
+        pipeline.read_document(other.document.pk)
+        self.assertEqual(len(self.server.texts), 2)

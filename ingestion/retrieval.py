@@ -103,7 +103,7 @@ def search(
         "words": [] if mode == "vectors" else words,
         **vectors,
     }
-    candidates = find_candidates(parameters, active_space().dimensions)
+    candidates = find_candidates(parameters, space.dimensions)
     ranked = [item for item in rank(candidates, mode, _trust(space, query)) if item.score >= minimum_score]
     passages = _load(principal, ranked, top)
     return Found(tuple(passages), query, len(candidates), mode)

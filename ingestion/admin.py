@@ -18,8 +18,10 @@ from chatsite.accounts.models import AuditEntry, User
 from . import pipeline
 from .access_admin import AccessPage
 from .acl import Audience, audience_of, set_audience
+from .embedding import pending_change
 from .models import Document, Passage
 from .naming import UploadRefused, folder_name
+from .putting import put_document
 
 NAMES_SHOWN = 3
 PASSAGES_SHOWN = 100
@@ -117,6 +119,11 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
         entries = ("access_list__entries__user", "access_list__entries__group")
         return super().get_queryset(request).prefetch_related(*entries)
 
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        if change := pending_change():
+            messages.warning(request, change)
+        return super().changelist_view(request, extra_context)
+
     def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         kwargs["form"] = DocumentForm if obj else NewDocumentForm
         return super().get_form(request, obj, change, **kwargs)
@@ -141,7 +148,7 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
             _change_rights(request.user, obj, form.audience())
             return
         upload: UploadedFile[bytes] = form.cleaned_data["upload"]
-        made = pipeline.add_document(
+        put = put_document(
             upload,
             upload.name or "",
             owner=request.user if isinstance(request.user, User) else None,
@@ -149,7 +156,9 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
             folder=form.cleaned_data["folder"],
             category=form.cleaned_data["category"],
         )
-        obj.pk = made.pk
+        if put.outcome == "unchanged":
+            messages.info(request, "This very file is there already, with these rights. Nothing is changed.")
+        obj.pk = put.document.pk
         obj.refresh_from_db()
 
     def delete_model(self, request: HttpRequest, obj: Document) -> None:

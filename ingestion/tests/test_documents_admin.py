@@ -34,6 +34,25 @@ class DocumentsAdminTests(MediaMixin, TestCase):
             audience_of(document), Audience(False, frozenset({self.ann.pk}), frozenset({self.group.pk}))
         )
 
+    def test_the_same_file_again_is_left_alone_and_a_changed_one_becomes_a_new_version(self):
+        self.upload(groups=[self.group.pk])
+        Document.objects.update(status="ready", version=1)
+        response = self.client.post(
+            f"{LIST}add/",
+            {"upload": SimpleUploadedFile("a.md", b"Text."), "groups": [self.group.pk]},
+            follow=True,
+        )
+        self.assertContains(response, "This very file is there already")
+        self.assertEqual(Document.objects.get().status, "ready")
+        self.upload(data=b"Other.", groups=[self.group.pk])
+        self.assertEqual((Document.objects.get().status, Document.objects.get().version), ("waiting", 1))
+
+    def test_who_has_named_another_embedding_model_is_told_what_to_do(self):
+        self.add()
+        self.assertNotContains(self.client.get(LIST), "reembed")
+        with override_settings(EMBEDDING_MODEL="other", EMBEDDING_DIMENSIONS=8):
+            self.assertContains(self.client.get(LIST), "the settings say other (8): run “manage.py reembed”")
+
     @override_settings(DOCUMENT_MAX_BYTES=10)
     def test_a_file_that_is_too_large_is_an_error_of_the_form(self):
         self.assertContains(self.upload(data=b"x" * 11), "The file is larger than")

@@ -25,6 +25,7 @@ from chatsite.supervision.children import Child, Children
 from chatsite.supervision.keeper import Keeper
 from chatsite.supervision.readiness import wait_until_ready
 from chatsite.supervision.refusal import StartRefused
+from ingestion.embedding import pending_change
 
 
 class Command(BaseCommand):
@@ -64,6 +65,8 @@ class Command(BaseCommand):
             self.stdout.write("\nDemo accounts:")
         for account in accounts:
             self.stdout.write(f"  {account.username:<10} {account.password:<24} {account.description}")
+        if change := pending_change():
+            self.stdout.write(f"\n{change}")
         self.stdout.flush()
 
 

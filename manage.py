@@ -27,7 +27,7 @@ def main() -> None:
     except ImproperlyConfigured as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit(0 if "up" in sys.argv[1:2] else INTERRUPTED)
+        sys.exit(0 if sys.argv[1:2] in (["up"], ["work"]) else INTERRUPTED)
 
 
 if __name__ == "__main__":

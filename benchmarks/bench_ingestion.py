@@ -40,7 +40,7 @@ def main() -> None:
     wanted = parser.parse_args()
     folder = temporary_folder()
     try:
-        with Site(folder, arguments=["--workers", str(wanted.workers)]) as site:
+        with Site(folder, workers=wanted.workers) as site:
             bench = Bench(site, random.Random(1))
             bench.rate(wanted.documents)
             bench.pdf()

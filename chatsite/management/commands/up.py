@@ -20,6 +20,7 @@ from chat import runs
 from chatsite import embedded, environment
 from chatsite.checks import Tags
 from chatsite.demo import create_demo, demo_accounts
+from chatsite.management.commands.work import workers
 from chatsite.supervision import address, schema, static
 from chatsite.supervision.children import Child, Children
 from chatsite.supervision.keeper import Keeper
@@ -51,7 +52,7 @@ class Command(BaseCommand):
                 wait_until_ready(children, *address.reachable(listener))
                 self._announce(listener)
                 connections.close_all()
-                children.add(_workers(options["workers"]))
+                children.add(workers(options["workers"]))
                 children.keep_running(database.tend)
         except (StartRefused, embedded.EmbeddedDatabaseError) as error:
             sys.exit(str(error))
@@ -113,10 +114,6 @@ def _web_servers(number: int, listener: int, gate: int) -> list[Child]:
     return [
         Child("web server", "chatsite.supervision.web", arguments, [listener, gate]) for _ in range(number)
     ]
-
-
-def _workers(number: int) -> list[Child]:
-    return [Child("ingestion worker", "chatsite.supervision.worker") for _ in range(number)]
 
 
 def _check_settings() -> None:

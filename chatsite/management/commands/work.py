@@ -1,0 +1,34 @@
+"""`manage.py work`: ingestion workers alone, on a machine beside the one that serves the site."""
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import connections
+
+from chatsite.migrations_applied import unapplied_migrations
+from chatsite.supervision.children import Child, Children
+
+
+class Command(BaseCommand):
+    help = "Start ingestion workers for a site that runs elsewhere, with its database and its files."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--workers", type=int, default=1, help="Ingestion worker processes.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if unapplied_migrations():
+            sys.exit("The database is not migrated to this version: start the site first.")
+        connections.close_all()
+        children = Children()
+        try:
+            children.add(workers(options["workers"]))
+            children.keep_running(lambda: None)
+        finally:
+            children.close()
+
+
+def workers(number: int) -> list[Child]:
+    """So many, not yet started."""
+    return [Child("ingestion worker", "chatsite.supervision.worker") for _ in range(number)]

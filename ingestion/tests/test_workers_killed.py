@@ -1,0 +1,155 @@
+"""Real worker processes: several share the work, and killing them at any moment changes nothing in the end.
+
+CHATSITE_TEST_ROUNDS says how many are killed (3).
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from django.conf import settings
+from django.core.files.base import ContentFile
+from django.db import connection
+from django.test import TransactionTestCase
+from procrastinate.contrib.django.models import ProcrastinateJob
+from psycopg.conninfo import make_conninfo
+
+from ingestion import files, pipeline, tasks
+from ingestion.models import Document, Passage, PreparedVector, Vector
+from ingestion.tests.media import MediaMixin
+from ingestion.tests.test_worker import forget_all_jobs
+
+ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "3"))
+SECONDS = 60 + 10 * ROUNDS
+LEFT = {"status__in": ["todo", "doing"], "task_name": pipeline.TASK}
+
+
+class Workers(MediaMixin, TransactionTestCase):
+    def setUp(self):
+        super().setUp()
+        forget_all_jobs()
+        self.addCleanup(forget_all_jobs)
+        self.running = []
+        self.addCleanup(self.kill_all)
+
+    def start(self):
+        database = connection.settings_dict
+        names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
+        address = {name: database[key] for name, key in names.items() if database.get(key)}
+        if "passfile" in database["OPTIONS"]:
+            address["passfile"] = database["OPTIONS"]["passfile"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "chatsite.supervision.worker", "--parent", str(os.getpid())],
+            cwd=settings.BASE_DIR,
+            env=os.environ | {"DATABASE_URL": make_conninfo(**address), "CHATSITE_MEDIA_ROOT": self.media},
+        )
+        self.running.append(process)
+        return process
+
+    def kill_all(self):
+        for process in self.running:
+            process.kill()
+            process.wait()
+        self.running.clear()
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + SECONDS
+        while not (found := condition()):
+            self.assertLess(time.monotonic(), deadline, "It takes too long.")
+            time.sleep(0.02)
+        return found
+
+    def doing(self):
+        return ProcrastinateJob.objects.filter(status="doing", task_name=pipeline.TASK)
+
+    def finished(self):
+        return not ProcrastinateJob.objects.filter(**LEFT).exists()
+
+
+class SharingTests(Workers):
+    def test_two_workers_read_each_document_once_and_both_take_part(self):
+        documents = [self.add(f"{number}.md", f"Text {number}.", read=False) for number in range(12)]
+        self.start(), self.start()
+        seen = set()
+
+        def done():
+            seen.update(self.doing().values_list("worker", flat=True))
+            return self.finished()
+
+        self.wait_for(done)
+        states = Document.objects.filter(pk__in=[each.pk for each in documents])
+        self.assertEqual(set(states.values_list("status", "version")), {("ready", 1)})
+        self.assertEqual((Passage.objects.count(), len(seen - {None})), (12, 2))
+
+
+class KilledTests(Workers):
+    def text(self, name, edition):
+        lines = [f"# {name}, edition {edition}"]
+        lines += [f"Paragraph {number} of {name} says {'word ' * 60}." for number in range(8)]
+        return "\n\n".join(lines).encode()
+
+    def add_all(self):
+        return [
+            self.add(f"{number}.md", self.text(number, 1), read=False) for number in range(6 + 2 * ROUNDS)
+        ]
+
+    def changes(self, documents):
+        """Replacements and deletions, in an order of chance that is the same every time."""
+        chance = random.Random(1)
+        chosen = chance.sample(range(len(documents)), len(documents) // 2)
+        for place, number in enumerate(chosen):
+            if place % 3:
+                yield lambda number=number: pipeline.replace_file(
+                    documents[number], ContentFile(self.text(number, 2))
+                )
+            else:
+                yield lambda number=number: pipeline.delete_document(documents[number])
+
+    def state(self):
+        """Everything there is, without the numbers that differ by chance."""
+        documents = {}
+        for document in Document.objects.all():
+            texts = Passage.objects.filter(document=document).order_by("position")
+            documents[document.name] = (
+                *(document.status, document.reason, document.version),
+                files.open_file(document).read(),
+                list(texts.values_list("content", flat=True)),
+                Vector.objects.filter(document=document).count(),
+            )
+        kept = [path for path in Path(self.media).rglob("*") if path.is_file()]
+        jobs = ProcrastinateJob.objects.filter(**LEFT).count()
+        return documents, len(kept), jobs, PreparedVector.objects.count()
+
+    def calm(self):
+        documents = self.add_all()
+        for change in self.changes(documents):
+            change()
+        for job in ProcrastinateJob.objects.filter(**LEFT).order_by("pk"):
+            pipeline.read_document(**job.args)
+        forget_all_jobs()
+        state = self.state()
+        for document in Document.objects.all():
+            pipeline.delete_document(document)
+        return state
+
+    def test_workers_killed_at_random_moments_end_where_a_calm_one_does(self):
+        expected = self.calm()
+        documents = self.add_all()
+        changes = list(self.changes(documents))
+        for round_number in range(ROUNDS):
+            worker = self.start()
+            # A third death under one document would give it up, as it should.
+            self.wait_for(lambda: self.doing().filter(attempts__lt=2).exists() or self.finished())
+            for change in changes[round_number::ROUNDS]:
+                change()
+            time.sleep(random.uniform(0, 0.8))
+            worker.kill()
+            worker.wait()
+            tasks.recover_stalled_jobs(grace_seconds=0)
+        self.start()
+        self.wait_for(self.finished)
+        self.kill_all()
+        self.assertEqual(self.state(), expected)

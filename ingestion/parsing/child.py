@@ -1,7 +1,7 @@
 """The child process: `python -m ingestion.parsing.child {read|render} PATH …`, started by `process`.
 
 Answers on its standard output: for `render` the image, for `read` JSON lines
-`{"progress": [done, total]}`, `{"section": [anchor, page, heading, text]}`, and at the end
+`{"progress": [done, total]}`, `{"scans": true}`, `{"section": [anchor, page, heading, text]}`, and at the end
 `{"done": {"title", "language", "pages"}}` or `{"unreadable": "a sentence"}`.
 """
 
@@ -13,10 +13,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from . import markup, pdf, plain, sheets, slides, web, word
 from .formats import FORMATS
 from .language import language_of
 from .sections import (
@@ -26,7 +26,6 @@ from .sections import (
     Limits,
     Section,
     Unreadable,
-    clean,
     one_line,
 )
 from .sniffing import DAMAGED, check
@@ -44,16 +43,20 @@ JUNK_TITLES = (
     "slide 1",
     "book1",
 )
-READERS: dict[str, Callable[[Path, Limits], Contents]] = {
-    "word": word.read,
-    "sheets": sheets.read,
-    "slides": slides.read,
-    "web": web.read,
-    "markup": markup.read,
-    "csv": plain.read_csv,
-    "json": plain.read_json,
-    "text": plain.read_text,
+# Each reader is loaded only for files of its kind: libraries take longer to load than most files to read.
+READERS = {
+    "pdf": ("pdf", "read"),
+    "image": ("pictures", "read"),
+    "word": ("word", "read"),
+    "sheets": ("sheets", "read"),
+    "slides": ("slides", "read"),
+    "web": ("web", "read"),
+    "markup": ("markup", "read"),
+    "csv": ("plain", "read_csv"),
+    "json": ("records", "read"),
+    "text": ("plain", "read_text"),
 }
+TELLING = frozenset(["pdf", "image"])  # readers that tell how far they are
 
 
 def die_with_parent() -> None:
@@ -73,15 +76,13 @@ def read(path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]
     """Read the file and send what was found. Raises Unreadable."""
     kind = FORMATS[ending]
     check(path, kind, limits)
-    if kind.family == "pdf":
-        contents = pdf.read(path, limits, _Progress(send))
-    else:
-        contents = READERS[kind.family](path, limits)
-    sections = [_cleaned(section) for section in contents.sections if section.text.strip()]
+    progress = _Progress(send)
+    module, function = READERS[kind.family]
+    reader = getattr(import_module(f"{__package__}.{module}"), function)
+    contents: Contents = reader(path, limits, *([progress] if kind.family in TELLING else []))
+    sections = contents.sections
     if not any(character.isalnum() for section in sections for character in section.text):
         raise Unreadable(NO_TEXT)
-    if sum(len(section.text) for section in sections) > limits.characters:
-        raise Unreadable(f"The file holds more text than is read ({limits.characters:,} characters).")
     for section in sections:
         send({"section": [section.anchor, section.page, section.heading, section.text]})
     send({"done": {"title": _title(contents), "language": _language(sections), "pages": contents.pages}})
@@ -99,9 +100,9 @@ class _Progress:
             self._told = time.monotonic()
             self._send({"progress": [done, total]})
 
-
-def _cleaned(section: Section) -> Section:
-    return Section(section.anchor, section.page, one_line(section.heading, 300), clean(section.text).strip())
+    def scans(self) -> None:
+        """Say that pictures are read from here on, which may take longer."""
+        self._send({"scans": True})
 
 
 def _title(contents: Contents) -> str:
@@ -138,16 +139,17 @@ def main(arguments: list[str], output: BinaryIO) -> None:
 
     try:
         if command == "render":
-            output.write(pdf.render(Path(path), int(rest[0])))
+            output.write(import_module(f"{__package__}.pdf").render(Path(path), int(rest[0])))
         else:
-            ending, *sizes = rest
-            read(Path(path), ending, Limits(*map(int, sizes)), send)
+            ending, pages, characters, unpacked, languages = rest
+            limits = Limits(int(pages), int(characters), int(unpacked), languages)
+            read(Path(path), ending, limits, send)
     except Unreadable as error:
         if command == "render":
             sys.exit(1)
         send({"unreadable": str(error)})
     except MemoryError:
-        send({"unreadable": TOO_MUCH_MEMORY})
+        send({"unreadable": TOO_MUCH_MEMORY.format(megabytes=int(memory) / 1_000_000)})
     except Exception as error:  # whatever a parser throws at a hostile file, its owner gets a sentence
         sys.stderr.write(f"{type(error).__name__}: {error}"[:500])
         send({"unreadable": DAMAGED})

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-Family = Literal["pdf", "word", "slides", "sheets", "web", "markup", "csv", "json", "text"]
+Family = Literal["pdf", "word", "slides", "sheets", "web", "markup", "csv", "json", "text", "image"]
 OFFICE = "application/vnd.openxmlformats-officedocument"
 
 
@@ -26,7 +26,11 @@ MARKUP = Format("markup", "Markdown", "text/markdown")
 CSV = Format("csv", "CSV", "text/csv")
 TABS = Format("csv", "TSV", "text/tab-separated-values")
 JSON = Format("json", "JSON", "application/json")
+RECORDS = Format("json", "JSON", "application/x-ndjson")
 TEXT = Format("text", "plain text", "text/plain")
+PNG = Format("image", "image", "image/png")
+JPEG = Format("image", "image", "image/jpeg")
+TIFF = Format("image", "image", "image/tiff")
 
 FORMATS = {
     ".pdf": PDF,
@@ -40,7 +44,14 @@ FORMATS = {
     ".csv": CSV,
     ".tsv": TABS,
     ".json": JSON,
+    ".jsonl": RECORDS,
+    ".ndjson": RECORDS,
     ".txt": TEXT,
+    ".png": PNG,
+    ".jpg": JPEG,
+    ".jpeg": JPEG,
+    ".tif": TIFF,
+    ".tiff": TIFF,
 }
 PAGED = frozenset({PDF.media_type})  # formats whose pages can be shown as images
 

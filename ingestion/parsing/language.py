@@ -1,47 +1,58 @@
 """Which language a text is in, as the name of a text-search configuration of PostgreSQL."""
 
 import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 UNKNOWN = "simple"
 SAMPLE_CHARACTERS = 60_000
-FEWEST_WORDS = 4  # known words below which nothing is said
-
-COMMON = {
-    "danish": "og i at det er en til af på de med der ikke den som et har for ikke jeg",
-    "dutch": "de het een en van in is dat op te zijn met voor niet aan er om ook als dan",
-    "english": "the and of to in is that for it with as on are be this by from or an at",
-    "finnish": "ja on ei se että oli hän joka mutta niin kun ovat tai myös kuin ole tämä sen voi vain",
-    "french": "le la les des et en un une du est que pour dans qui par sur pas au avec sont",
-    "german": "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als",
-    "hungarian": "a az és hogy nem is egy van ez meg de csak volt már mint vagy még el kell",
-    "italian": "il di e la che in un è per una sono con non del le si da della come più",
-    "norwegian": "og i det er en til av på de med som ikke den et har for jeg du men også",
-    "portuguese": "o a de que e do da em um para é com não uma os no se na por mais",
-    "romanian": "și de în a la cu pe nu o este din că un pentru care mai sunt fi sau ce",
-    "russian": "и в не на что с по это как из для но от за так все или его быть при",
-    "spanish": "de la que el en y a los se del las un por con no una para es al lo",
-    "swedish": "och i att det är en till av på de med som inte den ett har för jag du men",
-    "turkish": "ve bir bu için ile da de olarak daha çok olan gibi ne ama en kadar sonra var mı ya",
-}
-LANGUAGES_OF: dict[str, list[str]] = {
-    word: [language for language, words in COMMON.items() if word in words.split()]
-    for word in set(" ".join(COMMON.values()).split())
-}
+FEWEST_WORDS = 2  # known words below which nothing is said
+LEAST_SHARE = 0.05  # of all words that must be known ones
+LEAD = 1.15  # how much more than the second the first language must have
+WORDS = Path(__file__).with_name("common_words.txt")
+# Letters with the marks that combine with them, which are no letters by themselves in Indian scripts.
+WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff])+")
 
 
 def language_of(text: str) -> str:
-    """The language whose common words are most frequent; "simple" where there are hardly any.
+    """The language of the text; "simple" where that is not clear, or PostgreSQL has no stemmer for it."""
+    language = likeliest(text)
+    return UNKNOWN if language.startswith("(") else language
+
+
+def likeliest(text: str) -> str:
+    """The language whose common words are most frequent, in brackets where it is in brackets in the list.
 
     A word that several languages share counts for each by its share.
     """
     votes: dict[str, float] = {}
-    words = re.findall(r"[^\W\d_]+", text[:SAMPLE_CHARACTERS].lower())
-    known = 0
-    for word in words:
-        languages = LANGUAGES_OF.get(word, ())
+    known = total = 0
+    languages_of = _languages_by_word()
+    for match in WORD.finditer(text[:SAMPLE_CHARACTERS].lower()):
+        languages = languages_of.get(match.group(), ())
+        total += 1
         known += bool(languages)
         for language in languages:
             votes[language] = votes.get(language, 0) + 1 / len(languages)
-    if known < max(FEWEST_WORDS, len(words) * 0.05):
+    if known < max(FEWEST_WORDS, total * LEAST_SHARE):
         return UNKNOWN
-    return max(votes, key=lambda language: votes[language])
+    best, *others = sorted(votes, key=lambda language: votes[language], reverse=True)
+    unsure = others and votes[best] < votes[others[0]] * LEAD
+    return UNKNOWN if unsure else best
+
+
+@cache
+def _languages_by_word() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for language, words in _lists():
+        for word in set(words.split()):
+            found.setdefault(word, []).append(language)
+    return found
+
+
+def _lists() -> Iterator[tuple[str, str]]:
+    for line in WORDS.read_text("utf-8").splitlines():
+        language, colon, words = line.partition(": ")
+        if colon and not line.startswith("#"):
+            yield language, words

@@ -1,19 +1,26 @@
 """Markdown, and formats that are turned into Markdown first."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from .encodings import decode
 from .outline import Outline
-from .plain import decode
 from .sections import Contents, Limits, one_line
+from .tables import CELL_CHARACTERS
 
 FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n(?:---|\.\.\.)\r?\n", re.DOTALL)
 FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE | re.IGNORECASE)
-TAG = re.compile(r"<!--.*?-->|<[^<>]{0,1000}>", re.DOTALL)
+TAG = re.compile(r"<!--.{0,1000}?-->|<[^<>]{0,1000}>", re.DOTALL)
+MARK = re.compile(r"[\\`*_\[\]<&!]")
+INLINE_CHARACTERS = 1_500
+BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
+INLINES = MarkdownIt("commonmark")
+Environment = dict[str, Any]  # the targets of links, which blocks define and paragraphs use
 
 
 def read(path: Path, limits: Limits) -> Contents:
@@ -23,38 +30,40 @@ def read(path: Path, limits: Limits) -> Contents:
         text = text[front.end() :]
         found = FRONT_TITLE.search(front[1])
         title = found[1] if found else ""
-    outline = outline_of(text)
-    return Contents(outline.close(), title or outline.first_heading)
+    outline = Outline(limits)
+    _collect(text, outline)
+    contents = outline.close()
+    contents.title = title or outline.first_heading
+    return contents
 
 
-def outline_of(text: str) -> Outline:
+def _collect(text: str, outline: Outline) -> None:
     """Headings, paragraphs and tables of a Markdown text, without its marks."""
-    outline = Outline()
-    tokens = MarkdownIt("commonmark").enable("table").parse(text.replace("\x00", ""))
+    environment: Environment = {}
+    tokens = BLOCKS.parse(text.replace("\x00", ""), environment)
     prefix = ""
     skip_until = 0
     for index, token in enumerate(tokens):
         if index < skip_until:
             continue
         if token.type == "heading_open":
-            outline.heading(int(token.tag[1:]), _plain(tokens[index + 1]))
+            outline.heading(int(token.tag[1:]), _plain(tokens[index + 1].content, environment))
             skip_until = index + 2
         elif token.type == "table_open":
-            rows, skip_until = _table(tokens, index)
+            rows, skip_until = _table(tokens, index, environment)
             outline.table(rows)
         elif token.type == "list_item_open":
             prefix = f"{token.info}. " if token.info else "- "
         elif token.type == "inline":
-            outline.paragraph(prefix + _plain(token))
+            outline.paragraph(prefix + _plain(token.content, environment))
             prefix = ""
         elif token.type in ("fence", "code_block"):
             outline.paragraph(token.content)
         elif token.type == "html_block":
             outline.paragraph(TAG.sub(" ", token.content))
-    return outline
 
 
-def _table(tokens: Sequence[Token], start: int) -> tuple[list[list[str]], int]:
+def _table(tokens: Sequence[Token], start: int, environment: Environment) -> tuple[list[list[str]], int]:
     """The cells of the table that opens at `start`, and the index of what follows it."""
     rows: list[list[str]] = []
     for index in range(start, len(tokens)):
@@ -62,15 +71,34 @@ def _table(tokens: Sequence[Token], start: int) -> tuple[list[list[str]], int]:
         if token.type == "tr_open":
             rows.append([])
         elif token.type == "inline" and rows:
-            rows[-1].append(one_line(_plain(token), 20_000))
+            rows[-1].append(one_line(_plain(token.content, environment), CELL_CHARACTERS))
         elif token.type == "table_close":
             return rows, index + 1
     return rows, len(tokens)
 
 
-def _plain(token: Token) -> str:
+def _plain(content: str, environment: Environment) -> str:
+    """The words of a paragraph, without marks of emphasis, links and code."""
+    return "".join(_words(part, environment) for part in _parts(content))
+
+
+def _parts(content: str) -> Iterator[str]:
+    """Parsing takes time with the square of a paragraph's length: a long one is parsed in parts."""
+    start = 0
+    while len(content) - start > INLINE_CHARACTERS:
+        half = start + INLINE_CHARACTERS // 2
+        space = content.rfind(" ", half, start + INLINE_CHARACTERS)
+        end = space if space > 0 else start + INLINE_CHARACTERS
+        yield content[start:end]
+        start = end
+    yield content[start:]
+
+
+def _words(content: str, environment: Environment) -> str:
+    if not MARK.search(content):
+        return content.replace("\n", " ")
     words = []
-    for child in token.children or []:
+    for child in INLINES.parseInline(content, environment)[0].children or []:
         if child.type in ("text", "code_inline", "image"):
             words.append(child.content)
         elif child.type in ("softbreak", "hardbreak", "html_inline"):

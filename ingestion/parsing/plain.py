@@ -1,95 +1,72 @@
-"""Plain text, CSV and JSON: one section each, without an anchor."""
+"""Plain text and CSV: one section each, without an anchor."""
 
 import csv
-import io
 import itertools
-import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import charset_normalizer
+from .encodings import decode, encoding_of_file
+from .sections import Contents, Limits, Unreadable
+from .tables import table_lines
 
-from .sections import Contents, Limits, Section, Unreadable, clean, one_line, table_text
-
-MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-GUESSING_BYTES = 100_000
+SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 20_000
-DEEPEST = 60
-
-
-def decode(data: bytes) -> str:
-    """Text of unknown encoding: by its mark, as UTF-8, else as the most likely one."""
-    for mark, encoding in MARKS:
-        if data.startswith(mark):
-            return data.decode(encoding, "replace")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        best = charset_normalizer.from_bytes(data[:GUESSING_BYTES]).best()
-        return data.decode(best.encoding if best else "cp1252", "replace")
+CELL_CHARACTERS = 1_000_000
+DELIMITERS = ",;\t|"
+HINT = "sep="  # Excel's first line, where it is told which character separates
 
 
 def read_text(path: Path, limits: Limits) -> Contents:
-    return Contents([Section("", None, "", clean(decode(path.read_bytes())))])
+    contents = Contents(limits)
+    text = decode(path.read_bytes())
+    contents.check(len(text))
+    contents.add("", None, "", text)
+    return contents
 
 
 def read_csv(path: Path, limits: Limits) -> Contents:
-    text = decode(path.read_bytes()).replace("\x00", "")
-    csv.field_size_limit(1_000_000)
-    try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), dialect=_dialect(text)))
-    except csv.Error as error:
-        raise Unreadable(
-            "The table cannot be read: a cell is too long or a quotation mark is missing."
-        ) from error
-    return Contents([Section("", None, "", table_text(rows))])
+    """Rows with the names of their columns; a quotation mark that is never closed is a sign like others."""
+    encoding = encoding_of_file(path)
+    delimiter, skipped = _delimiter(path, encoding)
+    csv.field_size_limit(CELL_CHARACTERS)
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+        contents = Contents(limits)
+        with path.open(encoding=encoding, errors="replace", newline="") as file:
+            lines = itertools.islice((line.replace("\x00", "") for line in file), skipped, None)
+            try:
+                rows = csv.reader(lines, delimiter=delimiter, quoting=quoting)
+                contents.add_lines("", "", table_lines(rows))
+            except csv.Error:
+                continue
+        return contents
+    raise Unreadable(f"The table cannot be read: a cell is longer than {CELL_CHARACTERS:,} characters.")
 
 
-def _dialect(text: str) -> type[csv.Dialect]:
-    try:
-        return csv.Sniffer().sniff(text[:SAMPLE_CHARACTERS], delimiters=",;\t|")
-    except csv.Error:
-        return csv.excel
+def _delimiter(path: Path, encoding: str) -> tuple[str, int]:
+    """What separates the cells, and how many lines to skip for having been told so."""
+    with path.open(encoding=encoding, errors="replace", newline="") as file:
+        sample = file.read(SAMPLE_CHARACTERS).replace("\x00", "").splitlines(keepends=True)[:SAMPLE_LINES]
+    if sample and sample[0].lower().startswith(HINT) and len(sample[0].strip()) == len(HINT) + 1:
+        return sample[0][len(HINT)], 1
+    return max(DELIMITERS, key=lambda delimiter: _fit(sample, delimiter)), 0
 
 
-def read_json(path: Path, limits: Limits) -> Contents:
-    try:
-        value = json.loads(decode(path.read_bytes()))
-    except json.JSONDecodeError as error:
-        raise Unreadable(f"The file is not valid JSON (line {error.lineno}).") from error
-    except (RecursionError, ValueError) as error:
-        raise Unreadable("The file is not valid JSON, or nested too deeply.") from error
-    title = value.get("title") if isinstance(value, dict) else None
-    records = value if isinstance(value, list) else [value]
-    text = "\n\n".join("\n".join(_lines(record)) for record in records)
-    return Contents(
-        [Section("", None, "", clean(text))], one_line(title, 200) if isinstance(title, str) else ""
-    )
+def _fit(sample: list[str], delimiter: str) -> float:
+    """How well the lines fall into rows of one length; 0 where they do not at all."""
+    widths = Counter(_widths(sample, delimiter))
+    if not widths:
+        return 0
+    width, rows = max(widths.items(), key=lambda item: (item[0] > 1, item[1], item[0]))
+    return rows / widths.total() + width / 1_000 if width > 1 else 0
 
 
-def _lines(record: Any) -> Iterator[str]:
-    """A record as lines of "path: value", neighbouring short ones joined."""
-    pairs = (f"{name}: {value}" if name else value for name, value in _leaves(record, "", 0))
-    line = ""
-    for pair in pairs:
-        if line and len(line) + len(pair) > 200:
-            yield line
-            line = pair
-        else:
-            line = f"{line}; {pair}" if line else pair
-    if line:
-        yield line
-
-
-def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, str]]:
-    if depth > DEEPEST:
-        raise Unreadable("The file is not valid JSON, or nested too deeply.")
-    if isinstance(value, dict):
-        inner = ((f"{name}.{key}" if name else str(key), item) for key, item in value.items())
-        yield from itertools.chain.from_iterable(_leaves(item, path, depth + 1) for path, item in inner)
-    elif isinstance(value, list):
-        yield from itertools.chain.from_iterable(_leaves(item, name, depth + 1) for item in value)
-    elif value is not None and value != "":
-        text = value if isinstance(value, str) else json.dumps(value)
-        yield name, one_line(text, len(text))
+def _widths(sample: list[str], delimiter: str) -> Iterator[int]:
+    rows = csv.reader(sample, delimiter=delimiter)
+    while True:
+        try:
+            row = next(rows)
+        except (StopIteration, csv.Error):
+            return
+        if row:
+            yield len(row)

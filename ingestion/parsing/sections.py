@@ -2,13 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
 
-ROW_CHARACTERS = 450  # a longer row of a table becomes several lines, each naming the row again
 ANCHOR_CHARACTERS = 200
 HEADING_CHARACTERS = 300
-TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed."
+TOO_MUCH_MEMORY = "The file needs more memory to read than is allowed ({megabytes:g} MB)."
 TITLE_CHARACTERS = 200
 # Control characters but tab and newline, lone surrogates, and marks that turn the writing direction.
 UNWANTED = re.compile(
@@ -33,22 +33,56 @@ class Section:
     text: str
 
 
-@dataclass(slots=True)
-class Contents:
-    """All that a reader found; `pages` is None for formats without pages or slides."""
+class Progress(Protocol):
+    """Tells how far reading has come."""
 
-    sections: list[Section] = field(default_factory=list)
-    title: str = ""
-    pages: int | None = None
+    def __call__(self, done: int, total: int) -> None:
+        """So many pages of all are done."""
+
+    def scans(self) -> None:
+        """Pictures are read from here on, which may take much longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes beyond which a file is refused."""
+    """Sizes beyond which a file is refused, and the languages in which pictures of text are read."""
 
     pages: int
     characters: int
     unpacked_bytes: int
+    ocr_languages: str = ""
+
+
+class Contents:
+    """All that a reader found; `pages` is None for formats without pages or slides."""
+
+    def __init__(self, limits: Limits, title: str = "", pages: int | None = None) -> None:
+        self.title = title
+        self.pages = pages
+        self.sections: list[Section] = []
+        self.characters = 0
+        self._most = limits.characters
+
+    def add(self, section_anchor: str, page: int | None, heading: str, text: str) -> None:
+        """Keep a section, where there is text in it. Raises Unreadable where the file holds too much."""
+        if text := clean(text).strip():
+            self.check(len(text))
+            self.characters += len(text)
+            self.sections.append(Section(section_anchor, page, one_line(heading, HEADING_CHARACTERS), text))
+
+    def add_lines(self, section_anchor: str, heading: str, lines: Iterable[str]) -> None:
+        """The same for lines that may be many: they are counted while they come."""
+        kept, size = [], 0
+        for line in lines:
+            kept.append(line)
+            size += len(line) + 1
+            self.check(size)
+        self.add(section_anchor, None, heading, "\n".join(kept))
+
+    def check(self, more: int) -> None:
+        """Raise Unreadable where that many characters more are too many."""
+        if self.characters + more > self._most:
+            raise Unreadable(f"The file holds more text than is read ({self._most:,} characters).")
 
 
 def clean(text: str) -> str:
@@ -65,47 +99,3 @@ def anchor(text: str) -> str:
     """A text as part of a citation, whose own signs ([ ] and ": ") must not occur in it."""
     plain = one_line(text, ANCHOR_CHARACTERS).replace("[", "(").replace("]", ")")
     return re.sub(r":(?=\s|$)", "", plain)
-
-
-def row_lines(names: Sequence[str], cells: Sequence[str]) -> Iterator[str]:
-    """A row as "Column: value; …", in several lines where it is long, each with its first value."""
-    pairs = [
-        f"{name}: {value}" if name else value
-        for name, value in zip([*names, *[""] * len(cells)], cells, strict=False)
-        if value
-    ]
-    line = ""
-    for pair in pairs:
-        if line and len(line) + len(pair) > ROW_CHARACTERS:
-            yield line
-            line = f"{pairs[0]}; {pair}" if len(pairs[0]) < ROW_CHARACTERS // 4 else pair
-        else:
-            line = f"{line}; {pair}" if line else pair
-    if line:
-        yield line
-
-
-def table_text(rows: Iterable[Sequence[str]]) -> str:
-    """A table as lines: what stands above it in single cells, then rows with the names of columns."""
-    names: list[str] | None = None
-    lines: list[str] = []
-    for raw in rows:
-        cells = [one_line(cell, 20_000) for cell in raw]
-        filled = [cell for cell in cells if cell]
-        if not filled:
-            continue
-        if names is None and len(filled) > 1:
-            names = cells if not any(map(_numeric, filled)) else []
-            if names:
-                continue
-        if len(filled) == 1 and len(cells) > 1:
-            lines.append(filled[0])
-        else:
-            lines.extend(row_lines(names or [], cells))
-    if not lines and names:
-        lines = [" ".join(name for name in names if name)]
-    return "\n".join(lines)
-
-
-def _numeric(text: str) -> bool:
-    return not any(character.isalpha() for character in text)

@@ -7,8 +7,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from .packages import DAMAGE
-from .sections import Contents, Limits, Section, Unreadable, clean, one_line, table_text
+from .sections import Contents, Limits, Unreadable, clean, one_line
 from .sniffing import DAMAGED
+from .tables import CELL_CHARACTERS, table_text
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
@@ -32,7 +33,7 @@ def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
     if len(shown) > limits.pages:
         raise Unreadable(f"The file has {len(shown):,} slides; at most {limits.pages:,} are read.")
     targets = _relations(archive, MAIN)
-    contents = Contents(pages=len(shown), title=_title(archive))
+    contents = Contents(limits, _title(archive), len(shown))
     for number, identifier in enumerate(shown, 1):
         part = targets[identifier][1]
         heading, blocks = _slide(_xml(archive, part).iter())
@@ -45,8 +46,7 @@ def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
                 blocks.append("Notes:" + ("\n" if "\n" in said else " ") + said)
         text = "\n\n".join([heading, *blocks] if heading else blocks)
         contents.title = contents.title or heading
-        if text:
-            contents.sections.append(Section(f"slide={number}", number, heading, text))
+        contents.add(f"slide={number}", number, heading, text)
     return contents
 
 
@@ -81,14 +81,7 @@ def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
     heading, blocks = "", []
     for element in elements:
         if element.tag == f"{A}tbl":
-            blocks.append(
-                table_text(
-                    [
-                        ["\n".join(_paragraphs(cell)) for cell in row.iterfind(f"{A}tc")]
-                        for row in element.iterfind(f"{A}tr")
-                    ]
-                )
-            )
+            blocks.append(table_text(_rows(element)))
         elif element.tag == f"{P}sp":
             placeholder = element.find(f"{P}nvSpPr/{P}nvPr/{P}ph")
             kind = placeholder.get("type", "") if placeholder is not None else ""
@@ -100,6 +93,18 @@ def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
     return heading, [block for block in blocks if block]
 
 
+def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
+    """Cells by row; a cell over several rows stands in each of them."""
+    above: list[str] = []
+    for row in table.iterfind(f"{A}tr"):
+        cells: list[str] = []
+        for cell in row.iterfind(f"{A}tc"):
+            goes_on = cell.get("vMerge") in ("1", "true") and len(cells) < len(above)
+            cells.append(above[len(cells)] if goes_on else "\n".join(_paragraphs(cell)))
+        above = cells
+        yield cells
+
+
 def _paragraphs(element: ElementTree.Element) -> Iterator[str]:
     for paragraph in element.iter(f"{A}p"):
         words = (
@@ -107,5 +112,5 @@ def _paragraphs(element: ElementTree.Element) -> Iterator[str]:
             for run in paragraph.iter()
             if run.tag in (f"{A}t", f"{A}br")
         )
-        if text := one_line(clean("".join(words)), 20_000):
+        if text := one_line(clean("".join(words)), CELL_CHARACTERS):
             yield text

@@ -3,6 +3,7 @@
 import zipfile
 from pathlib import Path
 
+from .encodings import encoding_of
 from .formats import Format
 from .sections import Limits, Unreadable
 
@@ -13,17 +14,24 @@ RATIO_FROM_BYTES = 50_000_000
 ENCRYPTED_FLAG = 0x1
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 MAIN_PARTS = {"word": "word/", "slides": "ppt/", "sheets": "xl/"}
+IMAGE = "an image"
 SIGNATURES = {
     b"PK\x03\x04": "a ZIP archive or an Office file",
     OLE: "an old Office file",
-    b"\x89PNG": "an image",
-    b"\xff\xd8\xff": "an image",
-    b"GIF8": "an image",
+    b"\x89PNG": IMAGE,
+    b"\xff\xd8\xff": IMAGE,
+    b"GIF8": IMAGE,
+    b"II*\x00": IMAGE,
+    b"MM\x00*": IMAGE,
     b"\x1f\x8b": "a compressed file",
     b"\x7fELF": "a program",
     b"MZ\x90": "a program",
+    b"MZ\x00": "a program",
+    b"Rar!": "a compressed file",
+    b"7z\xbc\xaf": "a compressed file",
     b"{\\rtf": "a rich-text file",
 }
+UNOPENED = " It was not opened."
 DAMAGED = "The file is damaged or incomplete."
 PASSWORD = "The file is password-protected. Save it without a password and add it again."  # noqa: S105
 
@@ -40,6 +48,9 @@ def check(path: Path, expected: Format, limits: Limits) -> None:
             raise _mislabelled(expected, actual)
     elif expected.family in MAIN_PARTS:
         _check_office(path, head, expected, actual, limits)
+    elif expected.family == "image":
+        if actual != IMAGE:
+            raise _mislabelled(expected, actual)
     elif actual or _binary(head):
         raise _mislabelled(expected, actual)
 
@@ -51,7 +62,10 @@ def _kind(head: bytes) -> str:
 
 
 def _binary(head: bytes) -> bool:
-    return b"\x00" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    """Zero bytes, where they are not those of a text in two bytes a letter."""
+    return b"\x00" in head and not encoding_of(head, whole=False).replace("_", "-").startswith(
+        ("utf-16", "utf-32")
+    )
 
 
 def _mislabelled(expected: Format, actual: str) -> Unreadable:
@@ -81,12 +95,14 @@ def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits
 
 def _check_members(members: list[zipfile.ZipInfo], packed: int, limits: Limits) -> None:
     unpacked = sum(member.file_size for member in members)
-    too_dense = unpacked > RATIO_FROM_BYTES and unpacked > packed * RATIO
-    if len(members) > MEMBERS or unpacked > limits.unpacked_bytes or too_dense:
-        raise Unreadable(
-            f"The file unpacks to more than is allowed ({limits.unpacked_bytes / 1_000_000:g} MB),"
-            " so it was not opened."
-        )
+    if len(members) > MEMBERS:
+        raise Unreadable(f"The file holds {len(members):,} parts; at most {MEMBERS:,} are allowed.{UNOPENED}")
+    if unpacked > limits.unpacked_bytes:
+        most = f"{limits.unpacked_bytes / 1_000_000:g} MB"
+        raise Unreadable(f"The file unpacks to {unpacked / 1_000_000:,.0f} MB; {most} are allowed.{UNOPENED}")
+    if unpacked > RATIO_FROM_BYTES and unpacked > packed * RATIO:
+        times = unpacked // max(packed, 1)
+        raise Unreadable(f"The file unpacks to {times:,} times its size; {RATIO} times is allowed.{UNOPENED}")
     for member in members:
         if member.flag_bits & ENCRYPTED_FLAG:
             raise Unreadable(PASSWORD)

@@ -1,74 +1,69 @@
-"""HTML: what a reader of the page would read, by heading; no navigation, footers or scripts."""
+"""HTML: what a reader of the page would read, by heading; no navigation, banners, footers or scripts."""
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+from .encodings import decode
+from .grid import Grid
 from .outline import Outline
-from .plain import decode
 from .sections import Contents, Limits
 
-NEVER = frozenset(
-    {"script", "style", "template", "noscript", "svg", "math", "iframe", "object", "select", "head"}
+
+def _tags(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+NEVER = _tags("script style template noscript svg math iframe object select head audio video canvas datalist")
+FURNITURE = frozenset(["nav", "footer", "dialog", "button", "menu"])
+ROLES = _tags("navigation banner contentinfo search dialog alertdialog complementary menu menubar")
+BANNER = re.compile(
+    r"(?:^|[\s_-])(?:cookies?|consent|gdpr|breadcrumbs?|skip-?(?:link|nav|to-content)|sr-only|visually-hidden|"
+    r"newsletter-?(?:signup|popup)|share-?(?:buttons|bar)|social-?(?:links|share))(?:[\s_-]|$)",
+    re.IGNORECASE,
 )
-FURNITURE = frozenset({"nav", "footer", "dialog", "button"})
-BLOCKS = frozenset(
-    [
-        "p",
-        "div",
-        "section",
-        "article",
-        "main",
-        "header",
-        "ul",
-        "ol",
-        "dl",
-        "dt",
-        "dd",
-        "blockquote",
-        "pre",
-        "figure",
-        "figcaption",
-        "address",
-        "aside",
-        "details",
-        "summary",
-        "form",
-        "fieldset",
-        "hr",
-        "body",
-        "html",
-        "table",
-    ]
+HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+BLOCKS = _tags(
+    "p div section article main header ul ol dl dt dd blockquote pre figure figcaption address aside details "
+    "summary form fieldset hr body html table"
 )
+# A start tag of one of these ends the one before it that was left open.
+SIBLINGS = _tags("p li td th tr dt dd option")
+VOID = _tags("area base br col embed hr img input link meta source track wbr")
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+Attributes = dict[str, str]
 
 
 def read(path: Path, limits: Limits) -> Contents:
     text = decode(path.read_bytes())
-    page = Page(text, NEVER | FURNITURE, only_main="<main" in text.lower())
-    if not page.outline.sections:
-        page = Page(
-            text, NEVER, only_main=False
-        )  # all of it stands in a navigation, or a tag was never closed
-    return Contents(page.outline.sections, page.outline.first_heading or page.title)
+    page = Page(text, limits, furniture=False)
+    if not page.outline.contents.sections:  # all of it stands in a navigation, or a tag was never closed
+        page = Page(text, limits, furniture=True)
+    contents = page.outline.contents
+    contents.title = page.outline.first_heading or page.title
+    return contents
 
 
 class Page(HTMLParser):
     """Reads a page at once; afterwards `outline` is closed and `title` set."""
 
-    def __init__(self, text: str, skipped: frozenset[str], only_main: bool) -> None:
+    def __init__(self, text: str, limits: Limits, *, furniture: bool) -> None:
         super().__init__(convert_charrefs=True)
-        self.outline = Outline()
+        self.outline = Outline(limits)
         self.title = ""
-        self._skipped = skipped
-        self._skipping: list[str] = []
-        self._outside = only_main
-        self._only_main = only_main
-        self._in_title = False
+        self._furniture = furniture
+        self._only_main = not furniture and bool(
+            re.search(r"<main[\s>]|role=[\"']?main", text, re.IGNORECASE)
+        )
+        self._inside = 0  # of main and article elements
+        self._skipped = ""  # the element that is left out, and how often it stands in itself
+        self._depth = 0
+        self._in_title = self._in_header = False
         self._words: list[str] = []
         self._bullet = ""
         self._heading = 0
-        self._rows: list[list[str]] | None = None
+        self._lines_kept = False
+        self._grid: Grid | None = None
         self.feed(text)
         self.close()
         self._flush()
@@ -78,69 +73,119 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "title":
             self._in_title = not self.title
-        elif tag in self._skipped and not (tag == "head" and self._skipping):
-            self._skipping.append(tag)
-        elif tag == "main":
-            self._outside = False
-        elif tag in HEADINGS:
+        elif self._skipped and not self._skip_ends(tag):
+            self._depth += tag == self._skipped
+        elif tag not in VOID and self._left_out(tag, {name: value or "" for name, value in attrs}):
+            self._flush_outside_table()
+            self._skipped, self._depth = tag, 1
+        else:
+            self._open(tag, {name: value or "" for name, value in attrs})
+
+    def _open(self, tag: str, attributes: Attributes) -> None:
+        if tag in ("main", "article") or attributes.get("role") == "main":
+            self._inside += 1
+        self._in_header = self._in_header or (tag == "header" and not self._inside and not self._furniture)
+        if tag in HEADINGS:
             self._flush()
+            self._end_table()  # it only laid out the page
             self._heading = HEADINGS[tag]
         elif tag == "table":
             self._flush()
-            self._rows = self._rows or []
-        elif tag == "tr" and self._rows is not None:
-            self._flush()
-            self._rows.append([])
-        elif tag in ("td", "th") and self._rows:
-            self._words.clear()
+            self._grid = self._grid or Grid()
+        elif self._grid and tag in ("tr", "td", "th"):
+            self._end_cell()
+            self._grid.row() if tag == "tr" else self._grid.cell(attributes)
         elif tag == "li":
-            self._flush()
-            self._bullet = "- "
+            self._break(tag)
+            self._bullet = "- " if self._grid is None else ""
         elif tag in BLOCKS or tag == "br":
             self._break(tag)
+        self._lines_kept = self._lines_kept or tag == "pre"
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in NEVER:  # a slash closes no element of HTML, but `<script/>` of XHTML
+            self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":
             self._in_title = False
-        elif tag in self._skipped:
-            if tag in self._skipping:
-                # Whatever was opened inside and left open ends with it.
-                del self._skipping[self._skipping.index(tag) :]
-        elif tag == "main" and self._only_main:
-            self._flush()
-            self._outside = True
-        elif tag in ("td", "th") and self._rows:
-            self._rows[-1].append("".join(self._words))
-            self._words.clear()
+        elif self._skipped:
+            around = self._skipped in SIBLINGS and tag in BLOCKS
+            self._depth -= tag == self._skipped or around
+            self._skipped = self._skipped if self._depth else ""
+        elif tag in ("td", "th", "caption") and self._grid:
+            self._end_cell(caption=tag == "caption")
         elif tag == "table":
+            self._end_cell()
             self._end_table()
         elif tag in BLOCKS or tag in HEADINGS or tag == "li":
             self._break(tag)
+        if tag in ("main", "article"):
+            self._flush_outside_table()
+            self._inside = max(0, self._inside - 1)
+        self._in_header = self._in_header and tag != "header"
+        self._lines_kept = self._lines_kept and tag != "pre"
 
     def handle_data(self, data: str) -> None:
         if self._in_title:
             self.title += data
-        elif not self._skipping and not self._outside:
+        elif self._skipped or (self._only_main and not self._inside):
+            return
+        elif self._heading or not self._in_header:  # of a page's header only its headings are read
             self._words.append(data)
 
+    def _left_out(self, tag: str, attributes: Attributes) -> bool:
+        if tag in NEVER:
+            return True
+        if self._furniture or tag in ("html", "body", "main"):
+            return False
+        named = f"{attributes.get('id', '')} {attributes.get('class', '')}"
+        return bool(
+            tag in FURNITURE
+            or (tag == "aside" and not self._inside)
+            or attributes.get("role") in ROLES
+            or "hidden" in attributes
+            or attributes.get("aria-hidden") == "true"
+            or HIDING.search(attributes.get("style", ""))
+            or BANNER.search(named)
+        )
+
+    def _skip_ends(self, tag: str) -> bool:
+        """Whether the element that is left out ends where this one begins, without an end tag."""
+        if (tag == self._skipped and tag in SIBLINGS) or (self._skipped, tag) == ("head", "body"):
+            self._skipped = ""
+        return not self._skipped
+
     def _break(self, tag: str) -> None:
-        if self._rows is not None or tag == "br":
-            self._words.append(" ")
+        if self._grid is not None or tag == "br":
+            self._words.append("\n" if self._lines_kept else " ")
         else:
             self._flush()
 
+    def _flush_outside_table(self) -> None:
+        if self._grid is None:
+            self._flush()
+
     def _flush(self) -> None:
-        text = " ".join("".join(self._words).split())
+        raw = "".join(self._words)
         self._words.clear()
+        text = raw.strip("\n") if self._lines_kept else " ".join(raw.split())
         if self._heading:
             self.outline.heading(self._heading, text)
-        elif text:
+        elif text.strip():
             self.outline.paragraph(self._bullet + text)
+            self._bullet = ""
         self._heading = 0
-        self._bullet = ""
+
+    def _end_cell(self, caption: bool = False) -> None:
+        text = " ".join("".join(self._words).split())
+        self._words.clear()
+        if caption:
+            self.outline.paragraph(text)
+        elif self._grid:
+            self._grid.fill(text)
 
     def _end_table(self) -> None:
-        self._words.clear()
-        if self._rows:
-            self.outline.table(self._rows)
-        self._rows = None
+        if self._grid:
+            self.outline.table(self._grid.rows)
+        self._grid = None

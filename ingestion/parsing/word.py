@@ -5,7 +5,7 @@ A Word file has no pages of its own: where they break depends on the printer.
 
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +15,7 @@ from .packages import DAMAGE
 from .sections import Contents, Limits, Unreadable, one_line
 from .sniffing import DAMAGED
 from .styles import Styles
+from .tables import CELL_CHARACTERS
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -25,25 +26,28 @@ AROUND = frozenset(
     | {f"{MC}AlternateContent", f"{MC}Choice"}
 )
 LEFT_OUT = frozenset({f"{W}del", f"{W}moveFrom", f"{MC}Fallback", f"{W}pPr", f"{W}rPr"})
+BODY_DEPTH = 2  # of w:body, in w:document
 SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 
 
 def read(path: Path, limits: Limits) -> Contents:
     try:
         with zipfile.ZipFile(path) as archive:
-            reader = _Reader(archive)
-            reader.blocks(_xml(archive, _main_part(archive)).find(f"{W}body"))
+            reader = _Reader(archive, limits)
+            reader.blocks(_body(archive, _main_part(archive)))
             title = _xml(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
     except DAMAGE as error:
         raise Unreadable(DAMAGED) from error
-    return Contents(reader.outline.close(), title or reader.outline.first_heading)
+    contents = reader.outline.close()
+    contents.title = title or reader.outline.first_heading
+    return contents
 
 
 class _Reader:
     """Walks the text and keeps its headings, paragraphs and tables."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self.outline = Outline()
+    def __init__(self, archive: zipfile.ZipFile, limits: Limits) -> None:
+        self.outline = Outline(limits)
         self._styles = Styles(_xml(archive, "word/styles.xml"))
         self._numbering = Numbering(_xml(archive, "word/numbering.xml"))
         self._notes = {
@@ -51,10 +55,8 @@ class _Reader:
         }
         self._told: Counter[str] = Counter()
 
-    def blocks(self, body: ElementTree.Element | None) -> None:
-        if body is None:
-            raise Unreadable(DAMAGED)
-        for block in _inside(body):
+    def blocks(self, blocks: Iterable[ElementTree.Element]) -> None:
+        for block in blocks:
             if block.tag == f"{W}p":
                 self._paragraph(block)
             elif block.tag == f"{W}tbl":
@@ -88,6 +90,21 @@ def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
     if name not in archive.namelist():
         return ElementTree.Element("none")
     return ElementTree.fromstring(archive.read(name))  # noqa: S314 - expat stops entity bombs; memory is limited
+
+
+def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
+    """The blocks of the text, one at a time: a long document is never held as a whole."""
+    depth, body = 0, None
+    with archive.open(name) as part:
+        for event, element in ElementTree.iterparse(part, events=("start", "end")):  # noqa: S314 - as above
+            depth += 1 if event == "start" else -1
+            if event == "start":
+                body = element if element.tag == f"{W}body" and depth == BODY_DEPTH else body
+            elif body is not None and depth == BODY_DEPTH:
+                yield from _inside(body)
+                body.clear()
+    if body is None:
+        raise Unreadable(DAMAGED)
 
 
 def _main_part(archive: zipfile.ZipFile) -> str:
@@ -131,7 +148,7 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
             if cell.tag == f"{W}tc":
                 merged = cell.find(f"{W}tcPr/{W}vMerge")
                 goes_on = merged is not None and merged.get(f"{W}val", "continue") == "continue"
-                text = one_line(_text(cell), 20_000)
+                text = one_line(_text(cell), CELL_CHARACTERS)
                 cells.append(above[len(cells)] if goes_on and len(cells) < len(above) else text)
                 cells += [""] * (_whole(cell.find(f"{W}tcPr/{W}gridSpan"), 1) - 1)
         above = cells

@@ -1,0 +1,114 @@
+"""Bytes of a text whose encoding nobody told, into characters."""
+
+import codecs
+import re
+from collections import Counter
+from pathlib import Path
+
+import charset_normalizer
+
+from .language import likeliest
+
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+GUESSING_BYTES = 100_000
+SAMPLE_BYTES = 20_000
+CHUNK_BYTES = 1_000_000
+ISO_2022 = b"\x1b$B"
+DECLARED = re.compile(
+    rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w-]{2,30})|\A<\?xml[^>]{0,100}encoding=[\"']([\w-]{2,30})",
+    re.IGNORECASE,
+)
+# In these sets the same bytes are letters, each time others: which was meant, words and language tell.
+LATIN = re.compile(r"cp125[0247]|iso8859_(?:1|2|3|4|9|10|13|14|15|16)|latin_1|mac_\w+|cp1140|hp_roman8")
+CANDIDATES = ("cp1252", "cp1250", "iso8859_2")
+SETS = {
+    **dict.fromkeys(
+        ("(czech)", "(polish)", "(slovak)", "(slovenian)", "hungarian", "romanian"), CANDIDATES[1:]
+    ),
+    **dict.fromkeys(("lithuanian", "(latvian)"), ("cp1257",)),
+    "turkish": ("cp1254",),
+}
+HIGH = re.compile(rb"[\x80-\xff]+")
+CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+# A sign or a capital in the middle of a word: what a text looks like in a neighbour of its encoding.
+WRONG = re.compile(
+    "[^\\W\\d_][\x80-\x9f\u00a1-\u00bf\u00d7\u00f7]|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0139-\u017d]"
+)
+
+
+def decode(data: bytes) -> str:
+    """The text of a whole file; what is not in its encoding becomes U+FFFD."""
+    return data.decode(encoding_of(data), "replace")
+
+
+def encoding_of(data: bytes, whole: bool = True) -> str:
+    """The most likely encoding: by its mark, as UTF-8, as declared in HTML, as UTF-16, else as guessed.
+
+    `whole` is False where more bytes follow: the last character may be cut.
+    """
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            return encoding
+    if wide := wide_encoding(data):
+        return wide
+    if ISO_2022 in data[:GUESSING_BYTES]:
+        return "iso2022_jp"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
+    except UnicodeDecodeError:
+        return _declared(data) or _guessed(data[:GUESSING_BYTES])
+    return "utf-8"
+
+
+def encoding_of_file(path: Path) -> str:
+    """The encoding of a file, which is not held in memory."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        head = file.read(GUESSING_BYTES)
+        encoding = encoding_of(head, whole=len(head) < GUESSING_BYTES)
+        if encoding != "utf-8":
+            return encoding
+        file.seek(0)
+        while chunk := file.read(CHUNK_BYTES):
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError:
+                return encoding_of(chunk, whole=False)
+    return encoding
+
+
+def wide_encoding(data: bytes) -> str:
+    """UTF-16 without its mark, where every other byte is one of two low ones (the scripts'); else ""."""
+    sample = data[: GUESSING_BYTES // 10 & ~1]
+    for half, name in ((sample[1::2], "utf-16-le"), (sample[0::2], "utf-16-be")):
+        blocks = Counter(byte for byte in half if byte < 0x20 and byte not in b"\t\n\r")
+        if half and sum(count for _, count in blocks.most_common(2)) >= len(half) * 0.9:
+            return name
+    return ""
+
+
+def _declared(data: bytes) -> str:
+    """What HTML or XML says of itself, where it is a set that Python knows and that is not UTF."""
+    found = DECLARED.search(data[:2_000])
+    try:
+        name = codecs.lookup((found[1] or found[2]).decode()).name if found else ""
+        return "" if name.startswith("utf") else name
+    except (LookupError, UnicodeDecodeError):
+        return ""
+
+
+def _guessed(data: bytes) -> str:
+    runs = [len(run) for run in HIGH.findall(data)]
+    if sum(runs) > len(runs) * 1.6 or CONTROLS.search(data):
+        best = charset_normalizer.from_bytes(data).best()
+        if best and not LATIN.fullmatch(best.encoding):
+            return best.encoding
+    # Among single letters beyond ASCII detectors are at a loss: the words between them tell more.
+    sets = SETS.get(likeliest(data.decode("cp1252", "replace")), CANDIDATES)
+    return min(sets, key=lambda name: len(WRONG.findall(data[:SAMPLE_BYTES].decode(name, "replace"))))

@@ -1,0 +1,113 @@
+"""The lines of a page of a PDF; the rows of its tables are lines that name their columns."""
+
+import ctypes
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from .pdf_tables import Rule, Table, Word, tables
+from .sections import one_line
+from .tables import table_lines
+
+FONT_NAME_BYTES = 200
+LINE_CHARACTERS = 20_000
+WORD = re.compile(r"\S+")
+MOST_WORDS = 5_000  # on a page on which tables are looked for
+MOST_OBJECTS = 5_000
+THIN = 2.5  # points: a thinner rectangle is a line
+BOLD_WEIGHT = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a page, with the size and weight of its first letter.
+
+    `whole` is a row of a table or recognised text: never a heading, never joined with its neighbours.
+    """
+
+    text: str
+    size: float
+    bold: bool = False
+    whole: bool = False
+
+
+def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
+    """The lines in the order of the text, with each table in the place of its first line."""
+    textpage = page.get_textpage()
+    try:
+        text = textpage.get_text_range()
+        lines = list(_lines(textpage, text))
+        words = list(_words(textpage, text, lines))
+        found = tables(words, _rules(page)) if len(words) <= MOST_WORDS else []
+        return list(_with_tables(lines, found))
+    finally:
+        textpage.close()
+
+
+def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Line]]:
+    """Each line with the place where it starts."""
+    position = 0
+    for raw in text.split("\r\n"):
+        start = position
+        position += len(raw) + 2
+        # A hyphen at the end of a line comes as U+0002 or U+FFFE: the word goes on in the next line.
+        line = one_line(raw.replace("\x02", "\u2010").replace("\ufffe", "\u2010"), LINE_CHARACTERS)
+        if line:
+            size = pdfium.FPDFText_GetFontSize(textpage.raw, start)
+            yield start, Line(line, round(size, 1), _bold(textpage, start))
+
+
+def _bold(textpage: pypdfium2.PdfTextPage, position: int) -> bool:
+    name = ctypes.create_string_buffer(FONT_NAME_BYTES)
+    pdfium.FPDFText_GetFontInfo(textpage.raw, position, name, FONT_NAME_BYTES, ctypes.c_int())
+    heavy = pdfium.FPDFText_GetFontWeight(textpage.raw, position) >= BOLD_WEIGHT
+    return b"bold" in name.value.lower() or heavy
+
+
+def _words(textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Line]]) -> Iterator[Word]:
+    """Every word with its box and the number of its line."""
+    box = tuple(ctypes.c_double() for _ in range(4))
+    edge = tuple(ctypes.c_double() for _ in range(4))
+    line = 0
+    for match in WORD.finditer(text):
+        while line + 1 < len(lines) and lines[line + 1][0] <= match.start():
+            line += 1
+        first = pdfium.FPDFText_GetCharBox(textpage.raw, match.start(), *box)
+        last = pdfium.FPDFText_GetCharBox(textpage.raw, match.end() - 1, *edge)
+        if first and last:
+            left, right, bottom, top = box[0].value, edge[1].value, box[2].value, box[3].value
+            word = match.group().replace("\x02", "-").replace("\ufffe", "-")
+            bottom, top = min(bottom, edge[2].value), max(top, edge[3].value)
+            yield Word(word, left, right, bottom, top, line, lines[line][1].bold)
+
+
+def _rules(page: pypdfium2.PdfPage) -> list[Rule]:
+    """Horizontal edges of what is drawn: lines, and the borders of boxes."""
+    found = []
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), MOST_OBJECTS)):
+        shape = pdfium.FPDFPage_GetObject(page.raw, index)
+        if pdfium.FPDFPageObj_GetType(shape) != pdfium.FPDF_PAGEOBJ_PATH:
+            continue
+        if pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top):
+            heights = {bottom.value, top.value}
+            if top.value - bottom.value < THIN:
+                heights = {(bottom.value + top.value) / 2}
+            found += [Rule(left.value, right.value, height) for height in heights]
+    return found
+
+
+def _with_tables(lines: list[tuple[int, Line]], found: list[Table]) -> Iterator[Line]:
+    """The lines, with those that make a table replaced by its rows."""
+    table_of = {number: table for table in found for number in table.lines}
+    told: set[int] = set()
+    for number, (_, line) in enumerate(lines):
+        table = table_of.get(number)
+        if table is None:
+            yield line
+        elif id(table) not in told:
+            told.add(id(table))
+            yield from (Line(row, line.size, whole=True) for row in table_lines(table.rows, table.named))

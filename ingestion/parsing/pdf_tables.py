@@ -1,0 +1,222 @@
+"""Tables on a page of a PDF, by the places of its words and of the lines drawn between them.
+
+A PDF has no tables, only words and lines. What is found here is certain: columns are kept apart by white
+space that goes through all rows. Everything else stays text.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from .tables import is_number
+
+NEAR = 4.0  # points between edges of lines that belong together
+SAME_HEIGHT = 3.0  # between the middles of words on one line
+WIDTH = 60.0  # of a line between two rows, at the least
+EM = 1 / 0.72  # of the height of a capital
+RULED_GUTTER, GUTTER = 0.7, 1.1  # least white space between columns, in em, with lines and without
+PITCH = 2.6  # em between rows that no line keeps apart
+ROWS = 3  # without lines
+CELL_CHARACTERS = 28  # a column of longer ones is text; one such is allowed
+MARKERS = 3  # characters of a bullet or a number of a list
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word, its box in points from the page's lower left corner, and the line of text it stands in."""
+
+    text: str
+    left: float
+    right: float
+    bottom: float
+    top: float
+    line: int
+    bold: bool = False
+
+    @property
+    def middle(self) -> float:
+        return (self.bottom + self.top) / 2
+
+    @property
+    def middle_across(self) -> float:
+        return (self.left + self.right) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A horizontal line."""
+
+    left: float
+    right: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Cells by row, whether the first row names the columns, and the lines of text that it is made of."""
+
+    rows: list[list[str]]
+    named: bool
+    lines: frozenset[int]
+
+
+Span = tuple[float, float]
+
+
+def tables(words: Sequence[Word], rules: Iterable[Rule]) -> list[Table]:
+    """The tables of a page, from the top."""
+    if not words:
+        return []
+    em = median(word.top - word.bottom for word in words) * EM
+    found = [table for group in _groups(rules) for table in _ruled(words, group, em)]
+    taken = {line for table in found for line in table.lines}
+    rest = [word for word in words if word.line not in taken]
+    return [table for table in (*found, *_aligned(rest, em)) if _certain(table, words)]
+
+
+def _certain(table: Table, words: Sequence[Word]) -> bool:
+    """Whether no word of its lines was left out."""
+    size = sum(len(cell.replace(" ", "")) for row in table.rows for cell in row)
+    return size == sum(len(word.text) for word in words if word.line in table.lines)
+
+
+def _groups(rules: Iterable[Rule]) -> Iterator[list[Rule]]:
+    """Lines of the same width one above the other, each after joining what was drawn cell by cell."""
+    joined: list[Rule] = []
+    for rule in sorted(rules, key=lambda rule: (-round(rule.height), rule.left)):
+        last = joined[-1] if joined else None
+        if last and abs(last.height - rule.height) < SAME_HEIGHT / 2 and rule.left <= last.right + NEAR:
+            joined[-1] = Rule(min(last.left, rule.left), max(last.right, rule.right), last.height)
+        else:
+            joined.append(rule)
+    groups: list[list[Rule]] = []
+    for rule in joined:
+        if rule.right - rule.left < WIDTH:
+            continue
+        same = (
+            group
+            for group in groups
+            if abs(group[0].left - rule.left) < NEAR and abs(group[0].right - rule.right) < NEAR
+        )
+        group = next(same, None)
+        if group is None:
+            groups.append([rule])
+        elif group[-1].height - rule.height > NEAR:
+            group.append(rule)
+    return (group for group in groups if len(group) > 2)
+
+
+def _ruled(words: Sequence[Word], group: list[Rule], em: float) -> Iterator[Table]:
+    """Tables between the lines: neighbouring bands in which the same white space keeps columns apart."""
+    left, right = group[0].left - NEAR, group[0].right + NEAR
+    run = _Run(RULED_GUTTER * em)
+    for above, below in pairwise(group):
+        inside = (word for word in words if left < word.middle_across < right)
+        band = [word for word in inside if below.height < word.middle < above.height]
+        if not run.takes(band):
+            yield from run.table()
+            run = _Run(RULED_GUTTER * em)
+            run.takes(band)
+    yield from run.table()
+
+
+def _aligned(words: Sequence[Word], em: float) -> Iterator[Table]:
+    """Tables without lines: rows one below the other whose columns stand apart everywhere."""
+    run = _Run(GUTTER * em, ruled=False)
+    for row in _visual_lines(words):
+        near = not run.bands or run.bands[-1][0].middle - row[0].middle < PITCH * em
+        if not (near and run.takes(row)):
+            yield from run.table()
+            run = _Run(GUTTER * em, ruled=False)
+            run.takes(row)
+    yield from run.table()
+
+
+class _Run:
+    """Rows from the top, as long as white space goes through all of them."""
+
+    def __init__(self, gutter: float, ruled: bool = True) -> None:
+        self.bands: list[list[Word]] = []
+        self._gutter = gutter
+        self._ruled = ruled
+        self._free: list[Span] = []
+        self._left, self._right = math.inf, -math.inf
+
+    def takes(self, band: list[Word]) -> bool:
+        """Add the row, if columns stay apart with it."""
+        if not band:
+            return False
+        left = min(self._left, *(word.left for word in band))
+        right = max(self._right, *(word.right for word in band))
+        free = _free(band, self._gutter)
+        both = _common(self._free, free, self._gutter) if self.bands else free
+        if any(left < start and end < right for start, end in both):
+            self.bands.append(band)
+            self._free, self._left, self._right = both, left, right
+            return True
+        return False
+
+    def table(self) -> Iterator[Table]:
+        gutters = [span for span in self._free if self._left < span[0] and span[1] < self._right]
+        rows = [_cells(band, gutters) for band in self.bands]
+        full = [row for row in rows if sum(map(bool, row)) > 1]
+        if len(full) >= (2 if self._ruled else ROWS) and (self._ruled or _like_cells(rows)):
+            named = self._ruled or _named(self.bands, rows)
+            yield Table(rows, named, frozenset(word.line for band in self.bands for word in band))
+
+
+def _cells(band: list[Word], gutters: list[Span]) -> list[str]:
+    columns: list[list[Word]] = [[] for _ in range(len(gutters) + 1)]
+    for line in _visual_lines(band):
+        for word in line:
+            columns[sum(word.left >= (start + end) / 2 for start, end in gutters)].append(word)
+    return [" ".join(word.text for word in column) for column in columns]
+
+
+def _visual_lines(words: Iterable[Word]) -> list[list[Word]]:
+    lines: list[list[Word]] = []
+    for word in sorted(words, key=lambda word: -word.middle):
+        if lines and lines[-1][0].middle - word.middle < SAME_HEIGHT:
+            lines[-1].append(word)
+        else:
+            lines.append([word])
+    return [sorted(line, key=lambda word: word.left) for line in lines]
+
+
+def _free(band: Sequence[Word], least: float) -> list[Span]:
+    """White space in a row, also before its first word and after its last: a cell may be empty."""
+    spans: list[Span] = []
+    end = -math.inf
+    for word in sorted(band, key=lambda word: word.left):
+        if word.left - end >= least:
+            spans.append((end, word.left))
+        end = max(word.right, end)
+    return [*spans, (end, math.inf)]
+
+
+def _common(first: list[Span], second: list[Span], least: float) -> list[Span]:
+    both = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
+    return sorted((start, end) for start, end in both if end - start >= least)
+
+
+def _like_cells(rows: list[list[str]]) -> bool:
+    """Whether these are cells: not the columns of a newspaper, and not a list with its bullets."""
+    columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
+    if min(map(len, columns)) < 2 or any(not row[0] for row in rows):
+        return False
+    long = sum(median(map(len, column)) > CELL_CHARACTERS for column in columns)
+    return long <= (len(columns) > 2 or median(map(len, columns[0])) <= CELL_CHARACTERS / 2) and any(
+        len(cell) > MARKERS for cell in columns[0]
+    )
+
+
+def _named(run: list[list[Word]], rows: list[list[str]]) -> bool:
+    """Whether the first row names the columns: in bold above plain ones, or in words above numbers."""
+    if all(word.bold for word in run[0]):
+        return not all(word.bold for band in run[1:] for word in band)
+    return any(
+        head and not any(map(str.isdigit, head)) and all(is_number(cell) for cell in column if cell)
+        for head, *column in zip(*rows, strict=True)
+    )

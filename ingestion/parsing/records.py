@@ -1,0 +1,165 @@
+"""JSON by record: an object of a list, wherever the list stands, or a line of a file of records."""
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .encodings import decode
+from .sections import Contents, Limits, Unreadable, anchor, one_line
+
+DEEPEST = 60
+LINE_CHARACTERS = 200
+NAMES = ("title", "name", "label", "subject", "question", "id")  # of fields that say what a record is
+NAME_CHARACTERS = 120
+MANY = 1_000  # records; of more, short neighbours share a section
+SHORT = 300
+TOO_DEEP = "The file is not valid JSON, or nested too deeply."
+SPACE = re.compile(r"[\s,]*")
+
+
+def read(path: Path, limits: Limits) -> Contents:
+    """A JSON document, or JSON values one after the other; the numbers of records count from 1."""
+    text = decode(path.read_bytes()).strip().lstrip("\ufeff")
+    contents = Contents(limits)
+    collector = _Collector(contents)
+    try:
+        if text.startswith("["):
+            collector.records(_numbered(_values(text, 1, "]")), "")
+        else:
+            values = _values(text, 0, "")
+            first = next(values, None)
+            second = next(values, None)
+            if second is None:
+                collector.whole(first)
+            else:
+                collector.records(_numbered(itertools.chain([first, second], values)), "")
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"The file is not valid JSON (line {error.lineno}).") from error
+    except (RecursionError, ValueError) as error:
+        raise Unreadable(TOO_DEEP) from error
+    return contents
+
+
+def _values(text: str, start: int, end: str) -> Iterator[Any]:
+    """Values one at a time, up to the bracket `end`, after which nothing may follow, or the text's end."""
+    decoder = json.JSONDecoder()
+    while True:
+        start = SPACE.match(text, start).end()  # type: ignore[union-attr]
+        if end and text.startswith(end, start) and not text[start + 1 :].strip():
+            return
+        if not end and start == len(text):
+            return
+        value, start = decoder.raw_decode(text, start)
+        yield value
+
+
+class _Collector:
+    """Writes records as sections."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self._waiting: list[str] = []
+        self._first = ""
+
+    def whole(self, value: Any) -> None:
+        """One value: its lists of objects become records, under the path that leads to them."""
+        if isinstance(value, dict):
+            title = value.get("title")
+            self._contents.title = one_line(title, 200) if isinstance(title, str) else ""
+        rest: list[str] = []
+        groups: list[tuple[str, Any]] = []
+        _part(value, "", rest, groups, 0)
+        self._contents.add("", None, "", "\n".join(_lines(iter(rest))))
+        for path, group in groups:
+            if isinstance(group, dict):
+                self.records(((key, str(key), item) for key, item in group.items()), path)
+            else:
+                self.records(_numbered(group), path)
+
+    def records(self, values: Iterator[tuple[str, str, Any]], path: str) -> None:
+        """Each its number or key, its name where it has one, and itself."""
+        label = ""
+        for count, (label, name, value) in enumerate(values):
+            text = "\n".join(_lines(_leaves(value, "", 0)))
+            if count < MANY and isinstance(value, dict):
+                heading = " › ".join(part for part in (path, name) if part)
+                self._add(path, label, heading, text)
+            else:
+                self._wait(path, label, text)
+        self._flush(path, label)
+
+    def _wait(self, path: str, label: str, text: str) -> None:
+        if sum(map(len, self._waiting)) + len(text) > SHORT:
+            self._flush(path, label)
+        if not self._waiting:
+            self._first = label
+        self._waiting.append(text)
+
+    def _flush(self, path: str, label: str) -> None:
+        if self._waiting:
+            self._add(path, self._first, path, "\n".join(filter(None, self._waiting)))
+        self._waiting = []
+
+    def _add(self, path: str, label: str, heading: str, text: str) -> None:
+        where = f"{path}/" if path else ""
+        self._contents.add(anchor(f"record={where}{label}"), None, heading, text)
+
+
+def _numbered(values: Iterable[Any]) -> Iterator[tuple[str, str, Any]]:
+    for number, value in enumerate(values, 1):
+        yield str(number), _name(value), value
+
+
+def _name(record: Any) -> str:
+    if not isinstance(record, dict):
+        return ""
+    fields = {str(key).lower(): value for key, value in record.items()}
+    found = (str(fields[name]) for name in NAMES if isinstance(fields.get(name), str | int))
+    return one_line(next(found, ""), NAME_CHARACTERS)
+
+
+def _part(value: Any, name: str, rest: list[str], groups: list[tuple[str, Any]], depth: int) -> None:
+    """Set lists of objects, and objects of objects, apart from all other values."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    several = len(items) >= (2 if isinstance(value, dict) else 1)
+    if depth > DEEPEST:
+        raise ValueError(TOO_DEEP)
+    if several and all(isinstance(item, dict) for item in items):
+        groups.append((name, value))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _part(item, f"{name}.{key}" if name else str(key), rest, groups, depth + 1)
+    else:
+        rest.extend(_leaves(value, name, depth))
+
+
+def _lines(pairs: Iterator[str]) -> Iterator[str]:
+    """Lines of "path: value", neighbouring short ones joined."""
+    line = ""
+    for pair in pairs:
+        if line and len(line) + len(pair) > LINE_CHARACTERS:
+            yield line
+            line = pair
+        else:
+            line = f"{line}; {pair}" if line else pair
+    if line:
+        yield line
+
+
+def _leaves(value: Any, name: str, depth: int) -> Iterator[str]:
+    """Every value that is no object or list, as "path: value"."""
+    if depth > DEEPEST:
+        raise ValueError(TOO_DEEP)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, f"{name}.{key}" if name else str(key), depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item, name, depth + 1)
+    elif value is not None and value != "":
+        text = value if isinstance(value, str) else json.dumps(value)
+        text = one_line(text, len(text))
+        yield f"{name}: {text}" if name else text

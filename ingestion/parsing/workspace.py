@@ -1,0 +1,46 @@
+"""Folders for the children that read files. Those of a process that was killed are swept by the next one."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+YOUNG_SECONDS = 60  # between making a folder and locking it lies next to nothing
+PREFIX = "chatsite-reading-"
+
+
+@contextlib.contextmanager
+def workspace() -> Iterator[str]:
+    """An empty folder that is gone when the block ends. As long as it is in use, it is locked."""
+    _sweep_once()
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, _locked(Path(folder)):
+        yield folder
+
+
+@cache
+def _sweep_once() -> None:
+    sweep()
+
+
+def sweep() -> None:
+    """Remove the folders that nobody has locked: whoever made them is dead."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError), _locked(folder):
+            if time.time() - folder.stat().st_mtime > YOUNG_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which the kernel releases with the process. Raises OSError if it is held."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,120 @@
+"""Scanned pages and images: read by tesseract where it is installed, else refused with that reason."""
+
+import os
+import shutil
+import tempfile
+import unittest
+from io import BytesIO
+from pathlib import Path
+from unittest import mock
+
+import pypdfium2
+from django.test import SimpleTestCase, override_settings
+from PIL import Image
+
+from ingestion.parsing import process
+from ingestion.parsing.sections import Unreadable
+from ingestion.tests import building
+
+TESSERACT = unittest.skipUnless(shutil.which("tesseract"), "tesseract is not installed")
+NOT_INSTALLED = "and text recognition (tesseract) is not installed on the server."
+LINES = [(20, "Rules for visitors"), (16, "Sign in at the gate before nine."), (16, "Badges are returned.")]
+
+
+def picture(*lines):
+    """A page as a scanner sees it."""
+    document = pypdfium2.PdfDocument(building.pdf(list(lines)))
+    return document[0].render(scale=200 / 72).to_pil().convert("L")
+
+
+def saved(kind, *pictures, **more):
+    out = BytesIO()
+    if len(pictures) > 1:
+        more |= {"save_all": True, "append_images": list(pictures[1:])}
+    pictures[0].save(out, kind, **more)
+    return out.getvalue()
+
+
+def scan(*pages):
+    return saved("PDF", *[picture(*lines) for lines in pages], resolution=200)
+
+
+def joined(*files):
+    """PDFs one after the other."""
+    whole = pypdfium2.PdfDocument.new()
+    for data in files:
+        whole.import_pages(pypdfium2.PdfDocument(data))
+    out = BytesIO()
+    whole.save(out)
+    return out.getvalue()
+
+
+class PicturesTests(SimpleTestCase):
+    def read(self, name, data):
+        self.told = []
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            path.write_bytes(data)
+            return process.read(path, Path(name).suffix, lambda done, total: self.told.append((done, total)))
+
+    def reason(self, name, data):
+        with self.assertRaises(Unreadable) as caught:
+            self.read(name, data)
+        return str(caught.exception)
+
+    @TESSERACT
+    def test_scanned_pages_are_read_and_the_others_are_not_touched(self):
+        found = self.read(
+            "a.pdf", joined(building.pdf(["A page of text that needs no reading."]), scan(LINES))
+        )
+        self.assertEqual([section.anchor for section in found.sections], ["page=1", "page=2"])
+        self.assertEqual(found.sections[0].text, "A page of text that needs no reading.")
+        self.assertIn("Sign in at the gate before nine.", found.sections[1].text)
+        self.assertEqual((found.pages, found.language, self.told[-1]), (2, "english", (2, 2)))
+
+    @TESSERACT
+    def test_images_are_documents(self):
+        for name, data in (
+            ("a.png", saved("PNG", picture(*LINES))),
+            ("a.jpg", saved("JPEG", picture(*LINES))),
+        ):
+            self.assertIn("Badges are returned.", self.read(name, data).sections[0].text)
+        found = self.read("a.tiff", saved("TIFF", picture(*LINES), picture((16, "The second page."))))
+        self.assertEqual([section.anchor for section in found.sections], ["page=1", "page=2"])
+
+    @TESSERACT
+    def test_pictures_without_words_hold_no_text(self):
+        stain = Image.radial_gradient("L").resize((800, 1100))
+        self.assertEqual(self.reason("a.pdf", saved("PDF", stain)), "No text was found on the scanned pages.")
+
+    @TESSERACT
+    @override_settings(OCR_LANGUAGES="tlh")
+    def test_a_language_that_is_not_installed_is_named(self):
+        self.assertIn("knows none of its languages (tlh)", self.reason("a.pdf", scan(LINES)))
+
+    def test_without_the_program_a_scan_is_refused_with_that_reason(self):
+        with mock.patch.dict(os.environ, PATH="/nowhere"):
+            self.assertEqual(
+                self.reason("a.pdf", scan(LINES)),
+                f"The pages are scanned images, {NOT_INSTALLED}",
+            )
+            self.assertEqual(
+                self.reason("a.png", saved("PNG", picture(*LINES))),
+                f"The file is an image, {NOT_INSTALLED}",
+            )
+            mixed = joined(building.pdf(["A page of text that needs no reading."]), scan(LINES))
+            self.assertEqual(len(self.read("a.pdf", mixed).sections), 1)
+
+    @override_settings(OCR_LANGUAGES="")
+    def test_recognition_can_be_switched_off(self):
+        self.assertIn("switched off on the server", self.reason("a.pdf", scan(LINES)))
+
+    def test_a_file_that_is_no_image_whatever_its_name_says(self):
+        self.assertIn("something else", self.reason("a.png", b"Just text."))
+        self.assertEqual(
+            self.reason("a.png", saved("PNG", picture(*LINES))[:300]), "The file is damaged or incomplete."
+        )
+
+    def test_an_image_of_too_many_points(self):
+        huge = saved("PNG", Image.new("1", (20_000, 10_001)))
+        self.assertEqual(self.reason("a.png", huge), "The image is larger than 100 million pixels.")

@@ -22,8 +22,7 @@ from statistics import median
 import psutil
 import psycopg
 
-from chatsite.embedded import connection_parameters
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, reading_parameters, temporary_folder
 from ingestion.tests import building
 
 PASSAGES = 60  # of each text document, about
@@ -57,7 +56,7 @@ class Bench:
         self.words = ["".join(chance.choices(SYLLABLES, k=chance.randint(1, 4))) for _ in range(20_000)]
         self.session = site.sign_in("employee")
         self.session.get("/documents/add/")
-        self.database = psycopg.connect(**connection_parameters(site.folder), autocommit=True)
+        self.database = psycopg.connect(**reading_parameters(site.folder), autocommit=True)
         site.wait_for_worker()
         self.wait()
 

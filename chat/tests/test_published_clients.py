@@ -16,8 +16,7 @@ import pytest
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.test_attachments import PNG
 from chat.tests.upstream_faults import KEY, answer
-from chatsite.embedded import connection_parameters
-from chatsite.tests.server import BASE, Site, temporary_folder
+from chatsite.tests.server import BASE, Site, reading_parameters, temporary_folder
 
 pytestmark = pytest.mark.server
 
@@ -40,7 +39,7 @@ def model():
 def wait_for_handbook(site, seconds=90):
     """Until the document that answers QUESTION was read."""
     deadline = time.monotonic() + seconds
-    with psycopg.connect(**connection_parameters(site.folder), autocommit=True) as connection:
+    with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while not connection.execute(READ).fetchone():
             assert time.monotonic() < deadline, "The handbook was not read."
             time.sleep(0.2)

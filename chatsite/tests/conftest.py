@@ -6,8 +6,7 @@ import time
 import psycopg
 import pytest
 
-from chatsite.embedded import connection_parameters
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, reading_parameters, temporary_folder
 
 UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
 
@@ -15,7 +14,7 @@ UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 
 def wait_for_documents(site, seconds=90):
     """Until every document of the site was read."""
     deadline = time.monotonic() + seconds
-    with psycopg.connect(**connection_parameters(site.folder), autocommit=True) as connection:
+    with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while connection.execute(UNREAD).fetchone() != (0,):
             assert time.monotonic() < deadline, "The sample documents were not read."
             time.sleep(0.2)

@@ -23,6 +23,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from chatsite.embedded import connection_parameters
 from chatsite.tests.client import Session
 
 BASE = Path(__file__).resolve().parent.parent.parent
@@ -223,6 +224,11 @@ def alive(process):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def reading_parameters(folder):
+    """libpq's parameters of a site's database, for a session that sees all documents."""
+    return connection_parameters(folder) | {"options": "-c chatsite.reader=everything"}
 
 
 def temporary_folder():

@@ -1,0 +1,234 @@
+"""The second lock: PostgreSQL itself shows documents and passages to nobody who may not read them."""
+
+import random
+from contextlib import suppress
+
+from django.contrib.auth.models import Group
+from django.core.files.base import ContentFile
+from django.db import ProgrammingError, connection, transaction
+from django.test import TestCase
+from django.utils import timezone
+
+from chatsite.accounts.models import User
+from chatsite.accounts.principals import Principal
+from chatsite.database import reading_as, reading_everything
+from history.models import Conversation, Message, Source
+from ingestion import pipeline
+from ingestion.acl import Audience, access_list_for, audience_of, set_audience
+from ingestion.models import Document, Passage
+from ingestion.putting import put_document
+from ingestion.retrieval import search
+from ingestion.statements import statement
+from ingestion.tests.factories import make_document, make_user
+from ingestion.tests.media import MediaMixin
+
+TABLES = ("ingestion_document", "ingestion_passage")
+READABLE = f"SELECT id FROM ingestion_document WHERE access_list_id IN ({statement('readable')})"
+WORLDS = 3
+
+
+def rows(query, parameters=()):
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        return cursor.fetchall()
+
+
+class NobodyReadsNothing(TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        cls.owner, cls.stranger = make_user("owner"), make_user("stranger")
+        cls.document = make_document(owner=cls.owner)
+
+    def readers(self):
+        """Nobody, a stranger, and what never was anybody's name."""
+        return [
+            None,
+            self.stranger.pk,
+            "",
+            "0",
+            "-1",
+            "x",
+            "Everything",
+            "7; SELECT 1",
+            "9" * 30,
+            " 1",
+            "1\n",
+        ]
+
+    def test_the_role_of_the_application_is_bound_though_it_owns_the_tables(self):
+        found = rows(
+            "SELECT relname, relrowsecurity, relforcerowsecurity, pg_get_userbyid(relowner) = current_user"
+            " FROM pg_class WHERE relname = ANY(%s) ORDER BY relname",
+            [list(TABLES)],
+        )
+        self.assertEqual(found, [(table, True, True, True) for table in TABLES])
+        role = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+        self.assertEqual(rows(role), [(False,)])
+
+    def test_queries_without_a_predicate_find_nothing(self):
+        for reader in self.readers():
+            with self.subTest(reader=reader), reading_as(reader):
+                self.assertEqual(list(Document.objects.all()), [])
+                self.assertEqual(list(Passage.objects.all()), [])
+                self.assertEqual(Document.objects.count() + Passage.objects.count(), 0)
+                self.assertIsNone(Document.objects.filter(pk=self.document.pk).first())
+                self.assertEqual(list(Passage.objects.filter(document=self.document).iterator()), [])
+                for table in TABLES:
+                    self.assertEqual(rows(f"SELECT * FROM {table}"), [])
+                    self.assertEqual(rows(f"SELECT count(*), max(id) FROM {table}"), [(0, None)])
+
+    def test_joins_from_what_is_not_locked_find_no_text(self):
+        with reading_as(self.stranger.pk):
+            self.assertEqual(
+                rows("SELECT content FROM ingestion_vector JOIN ingestion_passage USING (document_id)"), []
+            )
+
+    def test_they_change_and_delete_nothing(self):
+        with reading_as(None):
+            self.assertEqual(Document.objects.update(title="Mine"), 0)
+            self.assertEqual(Passage.objects.update(content="Mine"), 0)
+            self.assertEqual(Document.objects.filter(pk=self.document.pk).delete()[0], 0)
+            for table in TABLES:
+                with connection.cursor() as cursor:
+                    cursor.execute(f"DELETE FROM {table}")
+                    self.assertEqual(cursor.rowcount, 0)
+        self.assertEqual(Document.objects.get().title, self.document.title)
+        self.assertEqual(Passage.objects.count(), 1)
+
+    def test_they_add_nothing(self):
+        passage = (
+            "INSERT INTO ingestion_passage (document_id, position, anchor, heading, content)"
+            " VALUES (%s, 9, '', '', '') RETURNING id"
+        )
+        with reading_as(self.stranger.pk):
+            with self.assertRaises(ProgrammingError), transaction.atomic():
+                rows(passage, [self.document.pk])
+            with self.assertRaises(ProgrammingError), transaction.atomic():
+                Document.objects.create(owner=self.stranger, access_list=self.document.access_list, size=1)
+
+    def test_a_search_that_takes_somebody_else_for_the_caller_finds_nothing(self):
+        mistaken = Principal(self.owner.pk, "command")
+        self.assertEqual(len(search(mistaken, "leave").passages), 1)
+        with reading_as(self.stranger.pk):
+            self.assertEqual(search(mistaken, "leave").passages, ())
+
+    def test_keys_are_checked_past_the_lock(self):
+        # Else what hangs on a document could not be written without reading it, nor deleted with it.
+        conversation = Conversation.objects.create(owner=self.stranger)
+        message = Message.objects.create(conversation=conversation, position=0, role="assistant")
+        with reading_as(self.stranger.pk):
+            Source.objects.create(
+                message=message,
+                document_id=self.document.pk,
+                document_version=1,
+                passage_id=1,
+                rank=1,
+                score=1,
+            )
+            connection.check_constraints()
+
+
+class ReadersReadTheirOwn(TestCase):
+    """In worlds made by chance, the lock and the predicate say the same, for every kind of account."""
+
+    def make_world(self, chance):
+        groups = [Group.objects.create(name=f"g{chance.random()}") for _ in range(3)]
+        people = [
+            make_user(
+                is_active=chance.random() < 0.8,
+                guest_until=timezone.now() if chance.random() < 0.2 else None,
+                is_superuser=chance.random() < 0.2,
+            )
+            for _ in range(8)
+        ]
+        for person in people:
+            person.groups.set(chance.sample(groups, chance.randint(0, 2)))
+        for _ in range(25):
+            guests = chance.random() < 0.1
+            audience = Audience(
+                everyone=guests or chance.random() < 0.1,
+                guests=guests,
+                user_ids=frozenset(person.pk for person in chance.sample(people, chance.randint(0, 2))),
+                group_ids=frozenset(group.pk for group in chance.sample(groups, chance.randint(0, 1))),
+            )
+            owner = chance.choice([None, *people])
+            document = Document.objects.create(
+                owner=owner, access_list=access_list_for(audience, owner and owner.pk), size=1, version=1
+            )
+            Passage.objects.create(document=document, position=0, content="Text.")
+        return people
+
+    def assert_same(self, person):
+        principal = Principal(person.pk, "command")
+        expected = {pk for (pk,) in rows(READABLE, {"user_id": person.pk})}
+        if person.is_active:
+            self.assertEqual(
+                set(Document.objects.visible_to(principal).values_list("pk", flat=True)), expected
+            )
+        with reading_as(person.pk):
+            self.assertEqual(set(Document.objects.values_list("pk", flat=True)), expected)
+            self.assertEqual(set(Passage.objects.values_list("document", flat=True)), expected)
+        return len(expected)
+
+    def test_exactly(self):
+        seen = 0
+        for seed in range(WORLDS):
+            chance = random.Random(seed)
+            people = self.make_world(chance)
+            for person in people:
+                seen += self.assert_same(person)
+                person.groups.clear()
+                self.assert_same(person)
+                User.objects.filter(pk=person.pk).update(is_active=False)
+                with reading_as(person.pk):
+                    self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
+            with reading_everything():
+                self.assertEqual(Document.objects.count(), 25 * (seed + 1))
+        self.assertGreater(seen, 50)
+
+
+class OwnersKeepTheirOwn(MediaMixin, TestCase):
+    """What people do with their documents they do as themselves."""
+
+    def setUp(self):
+        super().setUp()
+        self.owner, self.other = make_user("owner"), make_user("other")
+
+    def put(self, text):
+        with reading_as(self.owner.pk):
+            return put_document(ContentFile(text.encode()), "a.md", owner=self.owner, audience=Audience())
+
+    def test_adding_replacing_and_deleting(self):
+        added = self.put("One.")
+        pipeline.read_document(added.document.pk)
+        replaced = self.put("Two.")
+        self.assertEqual((added.outcome, replaced.outcome), ("added", "replaced"))
+        self.assertEqual(replaced.document, added.document)
+        with reading_as(self.other.pk):
+            pipeline.delete_document(added.document)
+        self.assertEqual(Document.objects.count(), 1)
+        with reading_as(self.owner.pk):
+            pipeline.retry(added.document)
+            pipeline.delete_document(added.document)
+        self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
+
+    def test_changing_who_may_read(self):
+        document = self.put("One.").document
+        for audience in (Audience(everyone=True), Audience(user_ids=frozenset({self.other.pk})), Audience()):
+            with reading_as(self.owner.pk):
+                set_audience(document, audience)
+                self.assertEqual(audience_of(Document.objects.get()), audience)
+
+    def test_a_manager_who_reads_it_may_leave_themselves_out(self):
+        document = self.put("One.").document
+        set_audience(document, Audience(user_ids=frozenset({self.other.pk})))
+        with reading_as(self.other.pk):
+            set_audience(document, Audience())
+            self.assertEqual(Document.objects.count(), 0)
+
+    def test_a_statement_that_takes_a_document_out_of_ones_own_sight_is_refused(self):
+        document = self.put("One.").document
+        lonely = access_list_for(Audience(), self.other.pk)
+        with reading_as(self.owner.pk), suppress(ProgrammingError), transaction.atomic():
+            Document.objects.filter(pk=document.pk).update(access_list=lonely)
+        self.assertEqual(Document.objects.get().access_list, document.access_list)

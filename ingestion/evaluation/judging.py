@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Any, get_args
 
 import numpy as np
+from django.db.models import Q
 from numpy.typing import NDArray
 
 from chatsite.accounts.principals import Principal
@@ -14,7 +15,7 @@ from ingestion.evaluation.metrics import Ranking, ndcg, recall, reciprocal_rank
 from ingestion.evaluation.questions import Question
 from ingestion.fusion import Mode
 from ingestion.labels import cleaned_label
-from ingestion.models import Document
+from ingestion.models import Document, DocumentQuerySet
 from ingestion.retrieval import MOST_PASSAGES, FoundPassage, resolve, search
 
 DEPTHS = (3, 5, 10)
@@ -88,17 +89,22 @@ def resolver_for(principal: Principal, name: str) -> Resolver:
         document = resolve(principal, source) or _by_stem(principal, source)
         if document:
             return Wanted(document.pk, cleaned_label(anchor))
-        last = source.rpartition("/")[2].replace("\0", "")
-        if Document.objects.filter(name=last).exists():
-            several = Document.objects.visible_to(principal).filter(name=last).count() > 1
-            return "several documents have this name" if several else f"{name} may not read it"
-        return "there is no such document"
+        named = _named(source.rpartition("/")[2])
+        if named.visible_to(principal).count() > 1:
+            return "several documents have this name"
+        return f"{name} may not read it" if named.exists() else "there is no such document"
 
     return resolved
 
 
+def _named(name: str) -> DocumentQuerySet:
+    """All documents of that file name, with or without its ending."""
+    name = name.replace("\0", "")
+    return Document.objects.filter(Q(name=name) | Q(name__startswith=f"{name}."))
+
+
 def _by_stem(principal: Principal, stem: str) -> Document | None:
-    readable = Document.objects.visible_to(principal).filter(name__startswith=f"{stem}.".replace("\0", ""))
+    readable = _named(stem).visible_to(principal)
     found = [document for document in readable[:10] if PurePath(document.name).stem == stem]
     return found[0] if len(found) == 1 else None
 

@@ -1,0 +1,230 @@
+"""GET /chat/runs/{id}/events and POST /chat/runs/{id}/stop: one answer by its id, through any connection."""
+
+import asyncio
+import json
+from unittest.mock import patch
+from uuid import uuid4
+
+from django.test import AsyncClient, TransactionTestCase, override_settings
+
+from chat import runs, streams
+from chat.llm import ModelError, use_model
+from chat.llm.scripted import ScriptedModel
+from chat.models import JournalEntry, Run
+from chatsite.accounts.models import ApiKey
+from chatsite.database import in_database
+from ingestion.acl import Audience, set_audience
+from ingestion.tests.factories import make_document, make_user
+
+WORDS = [f"word{number} " for number in range(30)] + ["[guide.md]."]
+ASKED = {"messages": [{"role": "user", "content": "Carry over leave until when?"}], "session_state": None}
+
+
+def events_of_sse(body):
+    """[(id, data)] of a stream of server-sent events, comments left out."""
+    found = []
+    for block in body.split(b"\n\n"):
+        fields = dict(line.split(b": ", 1) for line in block.splitlines() if not line.startswith(b":"))
+        if fields:
+            found.append((int(fields[b"id"]), json.loads(fields[b"data"])))
+    return found
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class RunEventsCase(TransactionTestCase):
+    def setUp(self):
+        self.user = make_user("asker")
+        self.secret = ApiKey.objects.issue(self.user, "test")[1]
+        self.document = make_document("guide.md", everyone=True)
+
+    async def ask(self, model, **more):
+        """The whole answer, and the id of its run."""
+        with use_model(model):
+            answer = await self.post("/chat", ASKED | more)
+        return answer, answer.headers["Chat-Run"]
+
+    async def post(self, path, body=None, secret=None):
+        headers = {"Authorization": f"Bearer {secret or self.secret}"}
+        return await AsyncClient().post(path, body, "application/json", headers=headers)
+
+    async def get(self, run, query="", secret=None, **headers):
+        headers |= {"Authorization": f"Bearer {secret or self.secret}"}
+        return await AsyncClient().get(f"/chat/runs/{run}/events{query}", headers=headers)
+
+    async def events(self, run, query="", **headers):
+        answer = await self.get(run, query, **headers)
+        body = b"".join([chunk async for chunk in answer.streaming_content])
+        return [json.loads(line) for line in body.splitlines()]
+
+
+class ResumeTests(RunEventsCase):
+    async def test_every_event_has_its_number_and_the_end_tells_all(self):
+        asked = {"context": {"overrides": {"suggest_followup_questions": True}}}
+        answer, run = await self.ask(ScriptedModel(words=WORDS, suggestions=["And sick pay?"]), **asked)
+        told = await self.events(run)
+        self.assertEqual([event["seq"] for event in told], list(range(1, len(told) + 1)))
+        kinds = list(dict.fromkeys(event["type"] for event in told))
+        self.assertEqual(
+            kinds, ["started", "searching", "context", "text", "message_end", "followups", "title", "end"]
+        )
+        text = "".join(event["text"] for event in told if event["type"] == "text")
+        end = told[-1]
+        self.assertEqual((end["state"], end["error"]), ("complete", None))
+        self.assertEqual([message["content"] for message in end["messages"]], [text])
+        self.assertEqual(text, answer.json()["message"]["content"])
+        self.assertEqual(end["messages"][0]["citations"], ["guide.md"])
+        context = {name: told[2][name] for name in ("data_points", "thoughts")}
+        self.assertEqual(end["messages"][0]["context"], context)
+        self.assertEqual(end["followup_questions"], ["And sick pay?"])
+
+    async def test_what_was_missed_comes_from_the_number_on(self):
+        _, run = await self.ask(ScriptedModel(words=WORDS))
+        told = await self.events(run)
+        for after in range(len(told)):
+            self.assertEqual(await self.events(run, f"?after={after}"), told[after:])
+
+    async def test_whoever_has_all_is_told_the_end_again(self):
+        _, run = await self.ask(ScriptedModel(words=WORDS))
+        end = (await self.events(run))[-1]
+        for after in (end["seq"], end["seq"] + 1, 2_000_000_000):
+            self.assertEqual(await self.events(run, f"?after={after}"), [end])
+
+    async def test_when_the_journal_is_gone_the_end_is_told_with_the_number_that_it_had(self):
+        _, run = await self.ask(ScriptedModel(words=WORDS))
+        end = (await self.events(run))[-1]
+        await in_database(JournalEntry.objects.all().delete)
+        for after in (0, 7, end["seq"], end["seq"] + 5):
+            self.assertEqual(await self.events(run, f"?after={after}"), [end])
+
+    async def test_what_comes_is_told_as_it_is_written(self):
+        with use_model(ScriptedModel(words=WORDS, pause=0.02)):
+            answer = await self.post("/chat/stream", ASKED)
+            following = await asyncio.gather(*(self.events(answer.headers["Chat-Run"]) for _ in range(3)))
+        self.assertEqual(following[0], following[1])
+        self.assertEqual(following[0], following[2])
+        self.assertEqual(following[0][-1]["messages"][0]["content"], "".join(WORDS))
+
+    async def test_a_number_that_is_not_reached_yet_waits_for_the_end(self):
+        with use_model(ScriptedModel(words=WORDS, pause=0.01)):
+            answer = await self.post("/chat/stream", ASKED)
+            told = await self.events(answer.headers["Chat-Run"], "?after=5000")
+        self.assertEqual([event["type"] for event in told], ["end"])
+
+    async def test_an_answer_that_failed_says_why_and_keeps_its_text(self):
+        model = ScriptedModel(words=["Five "], reason=None, error=ModelError("upstream_timeout"))
+        _, run = await self.ask(model)
+        end = (await self.events(run))[-1]
+        self.assertEqual((end["state"], end["error"]["code"]), ("interrupted", "upstream_timeout"))
+        self.assertEqual(end["messages"][0]["content"], "Five ")
+
+    async def test_sources_are_told_under_the_rights_of_this_moment(self):
+        _, run = await self.ask(ScriptedModel(words=WORDS))
+        await in_database(set_audience, self.document, Audience())
+        told = await self.events(run)
+        self.assertEqual(told[2]["data_points"]["text"], [])
+        self.assertEqual(told[-1]["messages"][0]["context"]["data_points"]["text"], [])
+
+    async def test_somebody_elses_answer_is_none(self):
+        _, run = await self.ask(ScriptedModel())
+        stranger = await in_database(make_user, "stranger")
+        secret = (await in_database(ApiKey.objects.issue, stranger, "test"))[1]
+        theirs = await self.get(run, secret=secret)
+        unknown = await self.get(uuid4(), secret=secret)
+        self.assertEqual((theirs.status_code, unknown.status_code), (404, 404))
+        self.assertEqual(theirs.content, unknown.content)
+
+    async def test_wrong_numbers_and_formats_are_refused_by_name(self):
+        _, run = await self.ask(ScriptedModel())
+        for query, member in (("?after=-1", "after"), ("?after=x", "after"), ("?after=99999999999", "after"),
+                              ("?format=xml", "format"), ("?after=٣", "after")):  # fmt: skip
+            answer = await self.get(run, query)
+            self.assertEqual(answer.status_code, 400, query)
+            self.assertIn(member, answer.json()["error"])
+        self.assertEqual((await self.get(run, Accept="image/png")).status_code, 406)
+        posted = await self.post(f"/chat/runs/{run}/events")
+        self.assertEqual((posted.status_code, posted.headers["Allow"]), (405, "GET"))
+
+
+class ServerSentTests(RunEventsCase):
+    async def sse(self, run, query="?format=sse", **headers):
+        answer = await self.get(run, query, **headers)
+        return events_of_sse(b"".join([chunk async for chunk in answer.streaming_content]))
+
+    async def test_events_have_ids_and_last_event_id_takes_part(self):
+        _, run = await self.ask(ScriptedModel(words=WORDS))
+        told = await self.sse(run)
+        self.assertEqual([number for number, _ in told], [event["seq"] for _, event in told])
+        accepted = {"Accept": "text/event-stream"}
+        self.assertEqual(await self.sse(run, "", **accepted, **{"Last-Event-ID": "9"}), told[9:])
+        self.assertEqual(await self.sse(run, "?after=3", **accepted, **{"Last-Event-ID": "9"}), told[9:])
+        self.assertEqual(await self.sse(run, "?after=12", **accepted, **{"Last-Event-ID": "9"}), told[12:])
+
+    async def test_an_event_source_that_has_the_end_is_told_not_to_come_back(self):
+        _, run = await self.ask(ScriptedModel())
+        last = (await self.sse(run))[-1][0]
+        answer = await self.get(run, "?format=sse", **{"Last-Event-ID": str(last)})
+        self.assertEqual(answer.status_code, 204)
+
+    async def test_silence_is_broken_in_both_formats_and_in_the_streams_of_server_sent_events(self):
+        model = ScriptedModel(words=["One ", "two."], pause=1.3)
+        with patch.object(streams, "KEEP_ALIVE_SECONDS", 0.2), use_model(model):
+            asked = {"messages": ASKED["messages"], "stream": True}
+            answer = await self.post("/v1/chat/completions", asked)
+            run = answer.headers["Chat-Run"]
+
+            async def body(response):
+                return b"".join([chunk async for chunk in response.streaming_content])
+
+            bodies = await asyncio.gather(
+                body(answer), body(await self.get(run)), body(await self.get(run, "?format=sse"))
+            )
+        self.assertIn(b": waiting\n\n", bodies[0])
+        self.assertIn(b'"type":"waiting"}\n', bodies[1])
+        self.assertIn(b": waiting\n\n", bodies[2])
+
+
+class StopTests(RunEventsCase):
+    async def stop(self, run, secret=None):
+        return await self.post(f"/chat/runs/{run}/stop", secret=secret)
+
+    async def test_it_ends_the_answer_and_may_be_asked_twice(self):
+        with use_model(ScriptedModel(words=WORDS, pause=0.05)):
+            answer = await self.post("/chat/stream", ASKED)
+            run = answer.headers["Chat-Run"]
+            stops = await asyncio.gather(self.stop(run), self.stop(run))
+            told = await self.events(run)
+        self.assertEqual({stop.status_code for stop in stops}, {204})
+        self.assertEqual((told[-1]["state"], told[-1]["error"]), ("stopped", None))
+        self.assertEqual((await self.stop(run)).status_code, 204)
+        self.assertEqual((await self.events(run))[-1], told[-1])
+
+    async def test_a_stranger_stops_nothing(self):
+        stranger = await in_database(make_user, "stranger")
+        secret = (await in_database(ApiKey.objects.issue, stranger, "test"))[1]
+        with use_model(ScriptedModel(words=WORDS, pause=0.02)):
+            answer = await self.post("/chat/stream", ASKED)
+            run = answer.headers["Chat-Run"]
+            theirs, unknown = await self.stop(run, secret), await self.stop(uuid4(), secret)
+            told = await self.events(run)
+        self.assertEqual((theirs.status_code, theirs.content), (404, unknown.content))
+        self.assertEqual(told[-1]["state"], "complete")
+
+    async def test_a_caller_who_leaves_while_asking_is_answered_all_the_same(self):
+        """What was stored is written, also where nobody waits for the response."""
+        begin = runs.begin
+
+        def slowly(*arguments, **values):
+            accepted = begin(*arguments, **values)
+            asyncio.run(asyncio.sleep(0.2))
+            return accepted
+
+        with use_model(ScriptedModel(words=["Five."])), patch("chat.api.runs.begin", slowly):
+            asking = asyncio.create_task(self.post("/chat", ASKED))
+            async with asyncio.timeout(5):
+                while not await Run.objects.aexists():  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+            run = await Run.objects.aget()
+            told = await self.events(run.pk)
+        self.assertEqual(told[-1]["messages"][0]["content"], "Five.")

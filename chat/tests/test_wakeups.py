@@ -1,0 +1,166 @@
+"""News and stops from one process to another: over PostgreSQL, over Redis, and where neither brings them."""
+
+import asyncio
+import random
+from contextlib import aclosing, asynccontextmanager
+from unittest.mock import patch
+
+from channels.layers import InMemoryChannelLayer, get_channel_layer
+from django.db import connection
+from django.test import SimpleTestCase, TransactionTestCase, override_settings
+
+from chat import runs
+from chat.events import Finished, TextDelta
+from chat.llm import use_model
+from chat.llm.scripted import ScriptedModel
+from chat.requests import ChatRequest
+from chat.runs import carriers, wakeups
+from chat.runs.generating import generations
+from chatsite.database import in_database
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+WORDS = [f"word{number} " for number in range(20)]
+TERMINATE = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+
+
+class DroppingLayer(InMemoryChannelLayer):
+    """Loses a part of what is sent, as Redis does when it is killed or flushed."""
+
+    part = 0.2
+
+    async def group_send(self, group, message):
+        if random.random() >= self.part:
+            await super().group_send(group, message)
+
+
+class AwayLayer(InMemoryChannelLayer):
+    async def new_channel(self, prefix="specific."):
+        raise ConnectionError
+
+    async def group_send(self, group, message):
+        raise ConnectionError
+
+
+def layer_of(name):
+    backend = f"{__name__}.{name}" if name != "InMemoryChannelLayer" else f"channels.layers.{name}"
+    return override_settings(REDIS_URL="redis://nowhere", CHANNEL_LAYERS={"default": {"BACKEND": backend}})
+
+
+class MessageTests(SimpleTestCase):
+    def test_messages_are_short_enough_for_postgresql_and_understood(self):
+        ids = [carriers.UUID(int=number) for number in range(450)]
+        told = carriers.messages("news", ids)
+        self.assertTrue(all(len(message) < 8000 for message in told))
+        self.assertEqual([one for message in told for one in carriers.understood(message)[1]], ids)
+        self.assertEqual(carriers.understood("later x y"), ("later", []))
+
+
+class WakeupCase(TransactionTestCase):
+    def setUp(self):
+        self.principal = command_principal(make_user("asker"))
+        make_document(everyone=True)
+
+    @asynccontextmanager
+    async def listening(self):
+        task = asyncio.create_task(runs.listening())
+        hub = wakeups.hub()
+        try:
+            async with asyncio.timeout(5):
+                while not hub.listening:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            yield hub
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def read_elsewhere(self, seconds=10):
+        """(text, end) as a follower in another process reads it."""
+        with use_model(ScriptedModel(words=WORDS, pause=0.02)):
+            accepted = await in_database(runs.begin, self.principal, ChatRequest("Leave?"))
+            runs.start(accepted)
+            live = generations().live.pop(accepted.id)  # hidden from the reader, not from its own task
+            following = asyncio.create_task(self.collect(accepted.id))
+            await asyncio.sleep(0.05)
+            generations().live[accepted.id] = live
+            async with asyncio.timeout(seconds):
+                return await following
+
+    async def collect(self, run_id):
+        async with aclosing(runs.follow(self.principal, run_id)) as numbered:
+            events = [event async for _, event in numbered]
+        return "".join(event.text for event in events if isinstance(event, TextDelta)), events[-1]
+
+    async def stopped(self, seconds):
+        """The end of an answer that is stopped as another process would, within so many seconds."""
+        with use_model(ScriptedModel(words=WORDS * 100, pause=0.05)):
+            accepted = await in_database(runs.begin, self.principal, ChatRequest("Leave?"))
+            runs.start(accepted)
+            await asyncio.sleep(0.2)
+            await in_database(runs.request_stop, self.principal, accepted.id)
+            await carriers.publish(carriers.messages("stop", [accepted.id]))
+            async with asyncio.timeout(seconds):
+                return (await self.collect(accepted.id))[1]
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class DatabaseTests(WakeupCase):
+    async def test_news_wakes_a_follower_that_would_sleep_on(self):
+        with patch.object(wakeups, "LONGEST_PAUSE", 60):
+            async with self.listening():
+                self.assertEqual(await self.read_elsewhere(), ("".join(WORDS), Finished("complete")))
+
+    async def test_a_stop_is_heard_long_before_the_next_flush(self):
+        with override_settings(JOURNAL_FLUSH_SECONDS=60):
+            async with self.listening():
+                self.assertEqual(await self.stopped(seconds=3), Finished("stopped"))
+
+    async def test_without_a_listener_the_flush_hears_the_stop_and_followers_look(self):
+        self.assertEqual(await self.stopped(seconds=3), Finished("stopped"))
+        self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
+
+    async def test_a_listener_that_lost_its_connection_listens_again(self):
+        with patch.object(wakeups, "AGAIN_SECONDS", 0.05):
+            async with self.listening() as hub:
+                await in_database(self.terminate)
+                async with asyncio.timeout(5):
+                    while hub.listening:  # noqa: ASYNC110
+                        await asyncio.sleep(0.005)
+                    while not hub.listening:  # noqa: ASYNC110
+                        await asyncio.sleep(0.005)
+                self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
+
+    @staticmethod
+    def terminate():
+        with connection.cursor() as cursor:
+            cursor.execute(TERMINATE)
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class LayerTests(WakeupCase):
+    async def test_over_redis_news_and_stops_are_heard_too(self):
+        with layer_of("InMemoryChannelLayer"), patch.object(wakeups, "LONGEST_PAUSE", 60):
+            async with self.listening():
+                self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
+                with override_settings(JOURNAL_FLUSH_SECONDS=60):
+                    self.assertEqual(await self.stopped(seconds=3), Finished("stopped"))
+
+    async def test_a_layer_that_drops_messages_costs_nothing_but_time(self):
+        for part in (0.2, 1.0):
+            with layer_of("DroppingLayer"), patch.object(DroppingLayer, "part", part):
+                async with self.listening():
+                    self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
+
+    async def test_a_redis_that_is_away_costs_nothing_but_time(self):
+        with layer_of("AwayLayer"):
+            task = asyncio.create_task(runs.listening())
+            self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def test_a_redis_that_was_flushed_knows_us_again(self):
+        with layer_of("InMemoryChannelLayer"), patch.object(carriers, "CHECK_SECONDS", 0.05):
+            async with self.listening():
+                await get_channel_layer().flush()
+                await asyncio.sleep(0.2)
+                with override_settings(JOURNAL_FLUSH_SECONDS=60):
+                    self.assertEqual(await self.stopped(seconds=3), Finished("stopped"))

@@ -83,5 +83,5 @@ def _by_sample(search: Mapping[str, Any], visible: int, every: int) -> Sought:
     numbers = range(1, len(search["words"]) + 1)
     sampled = rows("sample", {**search, "probes": PROBES, "sampled": SAMPLED})
     held = {frozenset(row["numbers"] or ()): row["passages"] for row in sampled}
-    wanted = min(MOST_FETCHED / every, MOST_SCORED / visible)
+    wanted = min(MOST_FETCHED / max(every, 1), MOST_SCORED / max(visible, 1))
     return rarest(numbers, held, wanted) if held else each_alone(numbers)

@@ -1,0 +1,194 @@
+"""Search by each of its plans: the same results under the same rights, and the plan that fits the size."""
+
+import random
+from unittest import mock
+
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test import TestCase
+
+from chatsite.accounts.models import User
+from ingestion import plans
+from ingestion.acl import Audience, set_audience
+from ingestion.models import Document
+from ingestion.retrieval import search
+
+from . import test_search, test_search_narrowing, test_search_rights
+from .documents import make_document, principal_of
+
+# The bounds that force each plan; MANY with words chosen by a sample, as in a large corpus.
+FORCED = {
+    "few": {"FEW": 10**9},
+    "some": {"FEW": -1, "SOME": 10**9},
+    "many": {"FEW": -1, "SOME": -1},
+    "some, sampled": {"FEW": -1, "SOME": 10**9, "LARGE": -1},
+    "many, sampled": {"FEW": -1, "SOME": -1, "LARGE": -1},
+}
+WORDS = ["ferry", "dog", "leave", "roster", "ticket", "muzzle", "deck", "night", "crew", "cabin", "rope"]
+MODES = ("hybrid", "text", "vectors")
+
+
+def forced(plan):
+    return mock.patch.multiple(plans, **FORCED[plan])
+
+
+class ForcedTests(TestCase):
+    plan: str
+
+    def setUp(self):
+        patch = forced(self.plan)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+
+class SomeTests(ForcedTests, test_search.SearchTests):
+    plan = "some"
+
+
+class ManySampledTests(ForcedTests, test_search.SearchTests):
+    plan = "many, sampled"
+
+
+class SomeNarrowingTests(ForcedTests, test_search_narrowing.NarrowingTests):
+    plan = "some, sampled"
+
+
+class ManyNarrowingTests(ForcedTests, test_search_narrowing.NarrowingTests):
+    plan = "many"
+
+
+class SomeRightsTests(ForcedTests, test_search_rights.SearchRightsTests):
+    plan = "some"
+
+
+class ManyRightsTests(ForcedTests, test_search_rights.SearchRightsTests):
+    plan = "many, sampled"
+
+
+class EqualPlansTests(TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        chance = random.Random(7)
+        cls.users = [User.objects.create_user(f"u{number}") for number in range(4)]
+        groups = [Group.objects.create(name=f"g{number}") for number in range(3)]
+        for user in cls.users:
+            user.groups.set(chance.sample(groups, 2))
+        for number in range(40):
+            audience = Audience(
+                everyone=chance.random() < 0.2,
+                user_ids=frozenset(user.pk for user in chance.sample(cls.users, chance.randrange(2))),
+                group_ids=frozenset(group.pk for group in chance.sample(groups, chance.randrange(2))),
+            )
+            texts = [f"{' '.join(chance.sample(WORDS, 6))} {number}." for _ in range(3)]
+            language = chance.choice(("english", "english", "german", "klingon"))
+            make_document(
+                f"{number}.txt", texts, audience=audience, language=language, title=f"Note {number}"
+            )
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE ingestion_document, ingestion_passagewords")
+
+    def test_every_plan_gives_what_comparing_everything_gives_and_nothing_that_is_not_readable(self):
+        for user in self.users:
+            readable = set(Document.objects.visible_to(principal_of(user)).values_list("pk", flat=True))
+            for mode in MODES:
+                exact = self.found("few", user, mode)
+                self.assertTrue(exact)
+                for plan in FORCED:
+                    with self.subTest(user=user.username, mode=mode, plan=plan):
+                        found = self.found(plan, user, mode)
+                        self.assertLessEqual({document for document, _, _ in found}, readable)
+                        self.assertEqual(found, exact)
+
+    def found(self, plan, user, mode):
+        with forced(plan), mock.patch.multiple(plans, MOST_FETCHED=10**9, MOST_SCORED=10**9):
+            found = search(principal_of(user), "Ferry dogs, tickets and a muzzle", mode=mode, top=50)
+        return sorted((row.document_id, row.content, round(row.score, 3)) for row in found.passages)
+
+    def test_a_sample_that_leaves_words_out_still_finds_only_what_is_readable(self):
+        with forced("many, sampled"), mock.patch.multiple(plans, MOST_FETCHED=3, MOST_SCORED=3):
+            for user in self.users:
+                readable = set(Document.objects.visible_to(principal_of(user)).values_list("pk", flat=True))
+                found = search(principal_of(user), " ".join(WORDS), mode="text", top=50).passages
+                self.assertTrue(found)
+                self.assertLessEqual({row.document_id for row in found}, readable)
+
+
+class ChoiceTests(TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        cls.reader = User.objects.create_user("reader")
+        owner = User.objects.create_user("owner")
+        mine = Audience(user_ids=frozenset({cls.reader.pk}))
+        for number in range(3):
+            make_document(
+                f"{number}.txt", [f"Ferry {number} {word}." for word in WORDS], category="a", audience=mine
+            )
+        make_document("rare.txt", ["A ferry."], category="b", audience=mine)
+        make_document("hidden.txt", ["A hidden ferry."] * 50, audience=Audience(), owner=owner)
+
+    def plan(self, **options):
+        with (
+            mock.patch.multiple(plans, FEW=10, SOME=30),
+            mock.patch.object(plans, "rows", side_effect=plans.rows) as run,
+        ):
+            search(principal_of(self.reader), "ferry", **options)
+        return run.call_args.args[0]
+
+    def test_the_number_of_visible_passages_chooses_the_plan(self):
+        self.assertEqual(self.plan(), "search_many")
+        Document.objects.filter(name="0.txt").delete()
+        self.assertEqual(self.plan(), "search_some")
+
+    def test_a_narrowed_search_goes_by_what_is_left_of_them(self):
+        self.assertEqual(self.plan(include_category="b"), "search_few")
+        self.assertEqual(self.plan(exclude_category="a"), "search_few")
+        self.assertEqual(self.plan(to_groups=True), "search_few")
+
+    def test_vectors_too_long_for_an_index_are_all_compared(self):
+        self.assertEqual(plans.plan_for(10**9, 4_001), "some")
+
+    def test_a_search_takes_few_statements(self):
+        with forced("many, sampled"):
+            search(principal_of(self.reader), "ferry")
+            with self.assertNumQueries(
+                7
+            ):  # the space, a savepoint, three of the search, its end, the passages
+                search(principal_of(self.reader), "ferry")
+
+
+class WritesTests(TestCase):
+    """What a change of rights writes, by PostgreSQL's own count of this transaction."""
+
+    def written(self):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables"
+                " WHERE n_tup_ins + n_tup_upd + n_tup_del > 0"
+            )
+            return dict(cursor.fetchall())
+
+    def changed(self, before):
+        return {
+            name: count - before.get(name, 0)
+            for name, count in self.written().items()
+            if count != before.get(name)
+        }
+
+    def test_other_rights_write_the_document_and_no_passage_and_count_at_once(self):
+        reader = principal_of(User.objects.create_user("reader"))
+        make_document("other.txt", ["Nobody's."], audience=Audience(everyone=True))
+        document = make_document("a.txt", ["A ferry."], audience=Audience())
+        self.assertEqual(search(reader, "ferry").passages, ())
+        before = self.written()
+        set_audience(document, Audience(everyone=True))
+        self.assertEqual(self.changed(before), {"ingestion_document": 1})
+        self.assertEqual(len(search(reader, "ferry").passages), 1)
+
+    def test_a_membership_is_one_row_and_counts_at_once(self):
+        user, group = User.objects.create_user("reader"), Group.objects.create(name="Crew")
+        make_document("a.txt", ["A ferry."], audience=Audience(group_ids=frozenset({group.pk})))
+        for change, finds in ((user.groups.add, 1), (user.groups.remove, 0)):
+            before = self.written()
+            change(group)
+            self.assertEqual(self.changed(before), {"accounts_user_groups": 1})
+            self.assertEqual(len(search(principal_of(user), "ferry").passages), finds)

@@ -1,0 +1,51 @@
+"""Which groups of words are sought in a large corpus, by what a sample says of them."""
+
+from django.test import SimpleTestCase
+
+from ingestion.rarity import MOST_JUDGED, each_alone, rarest
+
+
+def sample(**counts):
+    """A sample of passages by the words they hold: a12=3 stands for three passages with the words 1 and 2."""
+    return {frozenset(int(digit) for digit in held[1:]): count for held, count in counts.items()}
+
+
+class RarityTests(SimpleTestCase):
+    def test_in_a_small_corpus_each_word_is_sought_alone(self):
+        self.assertEqual(each_alone([1, 2]).groups, ((1,), (2,)))
+
+    def test_words_that_the_sample_does_not_know_are_sought_alone(self):
+        sought = rarest([1, 2], sample(a=100), wanted=0.02)
+        self.assertEqual((sought.groups, sought.shares), (((1,), (2,)), {}))
+
+    def test_rare_words_are_sought_alone_and_common_ones_together(self):
+        sought = rarest([1, 2, 3], sample(a=500, a1=3, a2=240, a3=240, a23=17), wanted=0.03)
+        self.assertEqual(sought.groups, ((1,), (2, 3)))
+        self.assertEqual(set(sought.shares), {2, 3})
+        self.assertAlmostEqual(sought.shares[2], 0.257, 3)
+
+    def test_where_there_is_room_common_words_are_sought_alone_too(self):
+        sought = rarest([1, 2], sample(a=900, a1=60, a2=40), wanted=0.5)
+        self.assertEqual(sought.groups, ((2,), (1,)))
+
+    def test_a_single_common_word_is_sought_however_common(self):
+        self.assertEqual(rarest([1], sample(a=10, a1=90), wanted=0.01).groups, ((1,),))
+
+    def test_common_words_that_never_meet_are_sought_one_by_one_from_the_rarest_on(self):
+        sought = rarest([1, 2], sample(a=300, a1=400, a2=300), wanted=0.01)
+        self.assertEqual(sought.groups, ((2,),))
+
+    def test_no_group_holds_a_smaller_one(self):
+        held = sample(a=400, a1=100, a2=100, a12=100, a13=100, a123=100, a1234=100)
+        for wanted in (0.01, 0.1, 0.2, 0.3, 0.5):
+            groups = [set(group) for group in rarest([1, 2, 3, 4], held, wanted).groups]
+            self.assertTrue(groups)
+            self.assertFalse(any(one < other for one in groups for other in groups))
+
+    def test_a_long_question_is_judged_by_its_rarest_words(self):
+        numbers = range(1, 65)
+        held = {frozenset(numbers[:count]): 10 for count in range(65)}
+        sought = rarest(numbers, held, wanted=0.02)
+        self.assertLessEqual(
+            {number for group in sought.groups for number in group}, {*numbers[-MOST_JUDGED:]}
+        )

@@ -18,6 +18,7 @@ from chatsite.accounts.models import AuditEntry, User
 from . import pipeline
 from .access_admin import AccessPage
 from .acl import Audience, audience_of, set_audience
+from .descriptions import state
 from .embedding import pending_change
 from .models import Document, Passage
 from .naming import UploadRefused, folder_name
@@ -98,6 +99,10 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
     search_fields = ["name", "title", "folder", "owner__username"]
     date_hierarchy = "created_at"
     actions = ["read_again"]
+
+    class Media:
+        js = [forms.Script("admin_progress.js", type="module")]
+
     shown = [
         "name",
         "title",
@@ -165,8 +170,7 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
         pipeline.delete_document(obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
-        for document in queryset:
-            pipeline.delete_document(document)
+        pipeline.delete_documents(queryset)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         # Not the thousands of passages: they are part of the document.
@@ -184,8 +188,8 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description="Status", ordering="status")
     def state(self, document: Document) -> str:
-        status = Document.Status(document.status)
-        return f"{MARKS.get(status, '…')} {status.label}"
+        # The script looks for the dots of those that are not done.
+        return f"{MARKS.get(Document.Status(document.status), '…')} {state(document).words}"
 
     @admin.display(description="Readers")
     def readers(self, document: Document) -> str:

@@ -1,5 +1,6 @@
 """A document in words for people: its state, who may read it, when it changed."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from django.utils.formats import date_format
 from chatsite.accounts.principals import Principal
 
 from .models import AccessEntry, Document
+from .turns import COUNTED, waiting_before
 
 NAMES_SHOWN = 3
 LEAVE = "You can leave this page."
@@ -52,13 +54,23 @@ class Row:
         return self.document.status in Document.UNFINISHED
 
 
-def row(document: Document, principal: Principal) -> Row:
-    """A line for `document`, whose access list should be prefetched (see listing.with_readers)."""
-    return Row(document, state(document), readers(document, principal), changed(document.changed_at))
+def rows(documents: Sequence[Document], principal: Principal) -> list[Row]:
+    """A line for each document; their access lists should be prefetched (see listing.with_readers)."""
+    before = places(documents)
+    return [
+        Row(each, state(each, before.get(each.turn)), readers(each, principal), changed(each.changed_at))
+        for each in documents
+    ]
 
 
-def state(document: Document) -> State:
-    """What is happening to the document."""
+def places(documents: Iterable[Document]) -> dict[int, int]:
+    """How many documents are read before those that wait, by their turns."""
+    waiting = {each.turn for each in documents if each.status == Document.Status.WAITING}
+    return waiting_before(waiting) if waiting else {}
+
+
+def state(document: Document, before: int | None = None) -> State:
+    """What is happening to the document; `before` is how many are read before it, where that is known."""
     done, total = document.progress_done, document.progress_total
     match document.status:
         case Document.Status.READY:
@@ -71,10 +83,17 @@ def state(document: Document) -> State:
         case Document.Status.READING:
             return State(f"Reading page {done} of {total}" if total else "Reading", detail=LEAVE)
         case Document.Status.INDEXING:
-            share = f" {done * 100 // total} %" if total else ""
-            return State(f"Indexing{share}", detail=LEAVE)
-    waiting = document.reason or "It is read as soon as there is a free place."
-    return State("Waiting", detail=f"{waiting} {LEAVE}")
+            # Once all are embedded they are written, which takes its time as well.
+            return State(f"Embedding {done:,} of {total:,}" if done < total else "Indexing", detail=LEAVE)
+    return State("Waiting", detail=f"{document.reason or _queued(before)} {LEAVE}")
+
+
+def _queued(before: int | None) -> str:
+    if not before:
+        return "It is read as soon as there is a free place."
+    if before >= COUNTED:
+        return f"At least {COUNTED} documents are read before it."
+    return "One document is read before it." if before == 1 else f"{before} documents are read before it."
 
 
 def readers(document: Document, principal: Principal) -> Readers:
@@ -113,9 +132,9 @@ def changed(moment: datetime) -> str:
     return {0: "today", 1: "yesterday"}.get(days) or date_format(timezone.localtime(moment), "j M Y")
 
 
-def as_json(document: Document) -> dict[str, Any]:
-    """What the upload module shows of a document."""
-    now = state(document)
+def as_json(document: Document, before: int | None = None) -> dict[str, Any]:
+    """What the upload module shows of a document; `before` as for `state`."""
+    now = state(document, before)
     return {
         "id": str(document.public_id),
         "url": reverse("ingestion:document", args=[document.public_id]),

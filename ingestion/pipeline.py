@@ -8,8 +8,9 @@ import contextlib
 import errno
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from functools import partial
 
 from django.conf import settings
 from django.core.files import File
@@ -36,6 +37,7 @@ __all__ = [
     "UploadRefused",
     "add_document",
     "delete_document",
+    "delete_documents",
     "read_document",
     "replace_file",
     "retry",
@@ -45,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 READING_LOCK = 0x696E6765  # first half of the advisory locks of documents that are being read
 WAIT_SECONDS = 0.2
+DELETED_AT_ONCE = 100  # documents; more would hold their rows for too long
 TASK = "ingestion.read"
 QUEUE = "ingestion"
 
@@ -132,14 +135,20 @@ def retry(document: Document) -> None:
 
 def delete_document(document: Document) -> None:
     """Delete rows, vectors, the file and the images of its pages."""
-    with transaction.atomic():
-        reading.long_statements()
-        locked = Document.objects.select_for_update().filter(pk=document.pk).first()
-        if locked is None:
-            return
-        delete_passages(locked)
-        locked.delete()
-        transaction.on_commit(lambda: files.remove(str(locked.file.name)))
+    delete_documents([document])
+
+
+def delete_documents(documents: Iterable[Document]) -> None:
+    """Delete them as `delete_document` does, DELETED_AT_ONCE in a transaction."""
+    identifiers = [document.pk for document in documents]
+    for start in range(0, len(identifiers), DELETED_AT_ONCE):
+        with transaction.atomic():
+            reading.long_statements()
+            batch = identifiers[start : start + DELETED_AT_ONCE]
+            for locked in Document.objects.select_for_update().filter(pk__in=batch).order_by("pk"):
+                delete_passages(locked)
+                locked.delete()
+                transaction.on_commit(partial(files.remove, str(locked.file.name)))
 
 
 def read_document(document_id: int, replacement: dict[str, str | int] | None = None) -> None:

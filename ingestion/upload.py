@@ -20,7 +20,7 @@ from chatsite.accounts.principals import Principal
 from . import listing, pipeline, quota
 from .acl import Audience, people_count
 from .changing import any_group
-from .descriptions import Row, as_json, row
+from .descriptions import Row, as_json, rows
 from .forms import UploadForm
 from .models import Document
 from .naming import sent_name
@@ -54,13 +54,13 @@ def add(request: HttpRequest) -> HttpResponseBase:
     if posted and not bad:
         messages.success(request, _words(added))
         return redirect("ingestion:add")
-    rows = _recent(principal)
+    recent = _recent(principal)
     context = {
         "form": form,
         "refused": refused,
         "added": len(added),
-        "rows": rows,
-        "unfinished": not posted and any(line.unfinished for line in rows),
+        "rows": recent,
+        "unfinished": not posted and any(line.unfinished for line in recent),
         "kinds": list(dict.fromkeys(kind.name for kind in FORMATS.values())),
         "most": f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB",
         "use": quota.use_of(User.objects.get(pk=principal.user_id)),
@@ -121,7 +121,7 @@ def _recent(principal: Principal) -> list[Row]:
     mine = Document.objects.owned_by(principal).filter(
         Q(status__in=Document.UNFINISHED) | Q(created_at__gt=timezone.now() - RECENT)
     )
-    return [row(document, principal) for document in listing.with_readers(mine)[:RECENT_AT_MOST]]
+    return rows(list(listing.with_readers(mine)[:RECENT_AT_MOST]), principal)
 
 
 def _known(principal: Principal, field: str) -> list[str]:

@@ -18,7 +18,7 @@ from chatsite.accounts.models import User
 
 from . import listing, quota
 from .changing import may_change, may_delete, rights_form
-from .descriptions import as_json, row
+from .descriptions import as_json, places, rows
 from .explaining import why_readable
 from .labels import Uniqueness, source_name
 from .models import Document, Passage
@@ -48,6 +48,7 @@ def documents(request: HttpRequest) -> HttpResponse:
     wish = listing.Wish.of(request.GET)
     counts = listing.counts(principal)
     found = listing.page(principal, wish)
+    lines = rows(found.documents, principal)
     words = {
         "all": "All you may read",
         "mine": "Added by you",
@@ -59,7 +60,8 @@ def documents(request: HttpRequest) -> HttpResponse:
         "pills": [Pill(name, text, counts[name], name == wish.show) for name, text in words.items()],
         "total": counts[wish.show],
         "anything": counts["all"],
-        "rows": [row(document, principal) for document in found.documents],
+        "rows": lines,
+        "unfinished": any(line.unfinished for line in lines),
         "next": found.next,
         "use": quota.use_of(request.user) if isinstance(request.user, User) else None,
     }
@@ -77,7 +79,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     found = get_object_or_404(readable, public_id=public_id)
     context: dict[str, Any] = {
         "document": found,
-        "row": row(found, principal),
+        "row": rows([found], principal)[0],
         "reasons": why_readable(principal, found),
         "may_delete": may_delete(request.user, found),
         "open_url": reverse("ingestion:content", args=[_label(found)]),
@@ -115,8 +117,9 @@ def _passages(found: Document, start: str) -> dict[str, Any]:
 def status(request: HttpRequest) -> JsonResponse:
     """What became of the documents named by `id`, of those the caller may read; the others are left out."""
     wanted = _identifiers(request.GET.getlist("id")[:STATUS_AT_MOST])
-    readable = Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted)
-    return JsonResponse({"documents": [as_json(found) for found in readable]})
+    readable = list(Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted))
+    before = places(readable)
+    return JsonResponse({"documents": [as_json(found, before.get(found.turn)) for found in readable]})
 
 
 def _identifiers(texts: Iterable[str]) -> list[UUID]:

@@ -32,12 +32,21 @@ function show(place, found) {
   if (bar && !found.unfinished) bar.remove();
   else if (bar && found.total) { bar.max = found.total; bar.value = found.done; }
   if (found.unfinished) return;
+  announce(`${found.name ?? ''}: ${found.words}`);
   place.removeAttribute('data-document');
   if (place.hasAttribute('data-reload') && !document.activeElement?.closest('form')) location.reload();
 }
 
+// Said once a document is done, and not with every page, by a reader of the screen.
+function announce(words) {
+  const told = $('[data-announce]');
+  if (told) told.textContent = told.textContent ? `${told.textContent} ${words}.` : `${words}.`;
+}
+
 async function poll() {
   const places = [...document.querySelectorAll('[data-document]')].slice(0, 100);
+  const told = $('[data-announce]');
+  if (told) told.textContent = '';
   try {
     if (places.length && !document.hidden) {
       const query = new URLSearchParams(places.map(place => ['id', place.dataset.document]));

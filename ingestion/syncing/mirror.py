@@ -109,9 +109,8 @@ def compare(source: Source) -> Differences:
 
 def follow(source: Source, differences: Differences) -> Iterator[Taken | None]:
     """Make the documents follow, one difference at a time. What cannot be taken becomes a problem."""
-    for row in differences.gone:
-        pipeline.delete_document(row.document)
-        yield None
+    pipeline.delete_documents(row.document for row in differences.gone)
+    yield from (None for _ in differences.gone)
     for each in differences.moved:
         with transaction.atomic():
             _move(source, each)

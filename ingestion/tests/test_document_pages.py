@@ -266,7 +266,25 @@ class DocumentTests(TestCase):
         self.assertNotContains(self.client.get(self.path), 'http-equiv="refresh"')
         Document.objects.update(status=Document.Status.INDEXING, progress_done=1, progress_total=4)
         self.assertContains(self.client.get(self.path), '<noscript><meta http-equiv="refresh" content="5">')
-        self.assertContains(self.client.get(self.path), "Indexing 25 %")
+        self.assertContains(self.client.get(self.path), "Embedding 1 of 4")
+
+    def test_a_document_that_waits_says_how_many_are_before_it(self):
+        for number, turn in enumerate((3, 5, 7)):
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "INSERT INTO procrastinate_jobs (queue_name, task_name, priority, lock, args)"
+                    " VALUES ('ingestion', 'ingestion.read', %s, %s, '{}')",
+                    [-turn, f"test-{number}"],
+                )
+        for turn, words in (
+            (3, "as soon as there is a free place"),
+            (5, "One document is"),
+            (9, "3 documents are"),
+        ):
+            Document.objects.update(status=Document.Status.WAITING, turn=turn)
+            self.assertContains(self.client.get(self.path), words)
+            reply = self.client.get(f"/documents/status/?id={self.document.public_id}").json()["documents"][0]
+            self.assertIn(words, reply["detail"])
 
     def test_the_state_for_the_module(self):
         Document.objects.update(status=Document.Status.FAILED, reason="It has a password.", version=0)

@@ -1,0 +1,51 @@
+"""The space of what is deleted comes back."""
+
+from django.db import connection
+from django.test import TransactionTestCase
+
+from ingestion import pipeline
+from ingestion.models import Document, Passage, PassageWords, Vector
+from ingestion.tests.factories import make_document
+from ingestion.tests.media import MediaMixin
+
+TABLES = ("ingestion_document", "ingestion_passage", "ingestion_passagewords", "ingestion_vector")
+PASSAGES = 150
+CYCLES = 4
+
+
+class SpaceTests(MediaMixin, TransactionTestCase):
+    def size(self):
+        """Bytes of the tables with their indexes, after what autovacuum does when enough is dead."""
+        with connection.cursor() as cursor:
+            for table in TABLES:
+                cursor.execute(f"VACUUM {table}")
+            cursor.execute(
+                "SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(%s::text[]) AS name",
+                [[*TABLES]],
+            )
+            return int(cursor.fetchone()[0])
+
+    def cycle(self, number):
+        texts = [
+            f"Passage {place} of round {number} tells of {place * 7 + number}." for place in range(PASSAGES)
+        ]
+        documents = [make_document(f"{number}-{each}.md", texts[each::2], everyone=True) for each in range(2)]
+        pipeline.delete_documents(documents)
+
+    def test_adding_and_deleting_again_and_again_takes_no_more_space(self):
+        make_document("kept.md", ["This one stays."], everyone=True)
+        sizes = []
+        for number in range(CYCLES):
+            self.cycle(number)
+            sizes.append(self.size())
+        self.assertEqual((Document.objects.count(), Passage.objects.count()), (1, 1))
+        self.assertEqual((PassageWords.objects.count(), Vector.objects.count()), (1, 1))
+        self.assertLessEqual(max(sizes[1:]), sizes[0] * 1.15, sizes)
+
+    def test_dead_rows_are_cleared_long_before_a_fifth_of_the_table_is_dead(self):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT relname, reloptions FROM pg_class WHERE relname = ANY(%s)", [[*TABLES[1:]]]
+            )
+            for _, options in cursor.fetchall():
+                self.assertIn("autovacuum_vacuum_scale_factor=0.05", options)

@@ -1,7 +1,13 @@
 from django.apps import AppConfig
 from django.core import checks
 
-from .checks import Tags, check_identity_settings, check_model_settings, check_storage_settings
+from .checks import (
+    Tags,
+    check_database_role,
+    check_identity_settings,
+    check_model_settings,
+    check_storage_settings,
+)
 
 
 class ChatsiteConfig(AppConfig):
@@ -12,3 +18,4 @@ class ChatsiteConfig(AppConfig):
         checks.register(check_model_settings, Tags.chatsite)
         checks.register(check_identity_settings, Tags.chatsite)
         checks.register(check_storage_settings, Tags.chatsite)
+        checks.register(check_database_role, checks.Tags.database)

@@ -8,10 +8,12 @@ from urllib.parse import urlsplit
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import Error
+from django.core.checks import Error, Warning
+from django.db import connections
 
 from chatsite import environment
 from chatsite.accounts.oidc.provider import is_safe
+from chatsite.postgresql.role import unlocked_role
 
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
@@ -93,6 +95,22 @@ def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
             ("E023", "CHATSITE_STORAGE is s3, but the extra “s3” is not installed (docs/deploy.md).")
         )
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
+
+
+def check_database_role(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[Warning]:
+    """Row-level security must bind the site's own role. Asks the databases that are named, and no other."""
+    roles = [unlocked_role(connections[alias]) for alias in databases or ()]
+    return [
+        Warning(
+            f"The database role {role} is a superuser, or may bypass row-level security: a query that "
+            "forgets who asks would show documents to anyone. Give the site a role without either.",
+            id="chatsite.W001",
+        )
+        for role in roles
+        if role
+    ]
 
 
 def _is_web_address(value: str) -> bool:

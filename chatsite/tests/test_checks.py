@@ -4,9 +4,11 @@ import os
 from unittest import mock
 
 import pytest
-from django.test import SimpleTestCase, override_settings
+from django.conf import settings
+from django.db import connection
+from django.test import SimpleTestCase, TestCase, override_settings
 
-from chatsite.checks import check_model_settings, check_storage_settings
+from chatsite.checks import check_database_role, check_model_settings, check_storage_settings
 from chatsite.supervision import address
 from chatsite.supervision.refusal import StartRefused
 from chatsite.supervision.schema import complaint
@@ -84,3 +86,22 @@ def test_an_address_on_every_interface_is_reached_through_this_machine():
 def test_a_port_out_of_range_is_refused(port):
     with pytest.raises(StartRefused, match="PORT must be between"):
         address.listen("127.0.0.1", port)
+
+
+class DatabaseRole(TestCase):
+    def test_the_role_of_the_embedded_database_is_bound_by_the_second_lock(self):
+        self.assertEqual(check_database_role(None, ["default"]), [])
+
+    @pytest.mark.skipif(not settings.EMBEDDED_DATABASE, reason="Needs a superuser.")
+    def test_a_superuser_is_warned_of(self):
+        superuser = connection.copy()
+        superuser.settings_dict["USER"] = "postgres"
+        superuser.settings_dict["OPTIONS"].pop("pool")
+        self.addCleanup(superuser.close)
+        with mock.patch("chatsite.checks.connections", {"default": superuser}):
+            (warning,) = check_database_role(None, ["default"])
+        self.assertEqual(warning.id, "chatsite.W001")
+        self.assertIn("postgres is a superuser", warning.msg)
+
+    def test_no_database_is_asked_where_the_check_is_of_settings_alone(self):
+        self.assertEqual(check_database_role(None), [])

@@ -112,6 +112,16 @@ class NobodyReadsNothing(TestCase):
         with reading_as(self.stranger.pk):
             self.assertEqual(search(mistaken, "leave").passages, ())
 
+    def test_passages_are_looked_up_by_index_and_the_readers_lists_worked_out_once(self):
+        with reading_as(self.owner.pk):
+            rows("SELECT set_config('enable_seqscan', 'off', true)")
+            lines = rows("EXPLAIN SELECT content FROM ingestion_passage WHERE id = ANY('{1,2}')")
+        plan = "\n".join(line for (line,) in lines)
+        self.assertIn("Index Cond: (id = ANY ('{1,2}'::bigint[]))", plan)
+        self.assertIn("Index Cond: (id = ingestion_passage.document_id)", plan)
+        self.assertRegex(plan, r"access_list_id = \(hashed SubPlan \d+\)\.col1")
+        self.assertRegex(plan, r"\(InitPlan \d+\)\.col1 = 'everything'")
+
     def test_keys_are_checked_past_the_lock(self):
         # Else what hangs on a document could not be written without reading it, nor deleted with it.
         conversation = Conversation.objects.create(owner=self.stranger)

@@ -18,7 +18,7 @@ from django.db import connections
 
 from chat import runs
 from chatsite import embedded, environment
-from chatsite.checks import Tags
+from chatsite.checks import Tags, check_database_role
 from chatsite.demo import create_demo, demo_accounts
 from chatsite.management.commands.work import workers
 from chatsite.supervision import address, schema, static
@@ -68,6 +68,8 @@ class Command(BaseCommand):
             self.stdout.write(f"  {account.username:<10} {account.password:<24} {account.description}")
         if change := pending_change():
             self.stdout.write(f"\n{change}")
+        for warning in check_database_role(None, list(connections)):
+            self.stdout.write(f"\n{warning.msg}")
         self.stdout.flush()
 
 

@@ -236,6 +236,17 @@ class OwnersKeepTheirOwn(MediaMixin, TestCase):
             set_audience(document, Audience())
             self.assertEqual(Document.objects.count(), 0)
 
+    def test_a_manager_who_has_it_read_again_gives_it_the_turn_that_it_would_have(self):
+        shared, others = (
+            self.put("One.").document,
+            self.add("b.md", owner=self.owner, audience=Audience(), read=False),
+        )
+        set_audience(shared, Audience(user_ids=frozenset({self.other.pk})))
+        with reading_as(self.other.pk):
+            pipeline.retry(shared)
+        shared.refresh_from_db()
+        self.assertGreater(shared.turn, others.turn)
+
     def test_a_statement_that_takes_a_document_out_of_ones_own_sight_is_refused(self):
         document = self.put("One.").document
         lonely = access_list_for(Audience(), self.other.pk)

@@ -49,13 +49,14 @@ def vector_text(vector: NDArray[np.float32]) -> str:
     return f"[{','.join(format(value, '.5g') for value in vector.tolist())}]"
 
 
-def insert_passages(document: Document, passages: Sequence[NewPassage]) -> list[int]:
-    """The new rows' ids, in the order of the passages."""
+def insert_passages(document: Document, passages: Sequence[NewPassage], first: int = 0) -> list[int]:
+    """The new rows' ids, in the order of the passages, of which the first has the position `first`."""
     with connection.cursor() as cursor:
         cursor.execute(
             statement("insert_passages"),
             {
                 "document_id": document.pk,
+                "first": first,
                 "language": document.language,
                 "title_words": search_text(document.title or PurePath(document.name).stem),
                 "anchors": [passage.anchor for passage in passages],

@@ -21,6 +21,7 @@ from .indexing import NewPassage, delete_passages, insert_passages, pieces_of
 from .models import Document, EmbeddingSpace, PreparedVector
 from .statements import statement
 
+WRITTEN_AT_ONCE = 2_000  # passages of one statement, which then takes seconds and little memory
 LOST = "What was prepared for the document is gone; it is read again."
 
 
@@ -60,9 +61,13 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
         raise ValueError("Other passages were prepared than are to be written.")
     delete_passages(document)
     Document.objects.filter(pk=document.pk).update(passage_count=len(passages))
-    if passages:
-        passage_ids = np.repeat(insert_passages(document, passages), prepared.counts)
-        _place(document, prepared, passage_ids.tolist())
+    placed = 0
+    for start in range(0, len(passages), WRITTEN_AT_ONCE):
+        counts = prepared.counts[start : start + WRITTEN_AT_ONCE]
+        passage_ids = insert_passages(document, passages[start : start + WRITTEN_AT_ONCE], start)
+        digests = prepared.digests[placed : placed + sum(counts)]
+        _place(document, prepared.space, np.repeat(passage_ids, counts).tolist(), digests.tolist())
+        placed += len(digests)
     PreparedVector.objects.filter(document=document).delete()
 
 
@@ -133,13 +138,14 @@ def _keep(document: Document, space: EmbeddingSpace, digests: Sequence[int], vec
     copy_vectors(columns, ((space.pk, document.pk, digest) for digest in digests), vectors)
 
 
-def _place(document: Document, prepared: Prepared, passage_ids: list[int]) -> None:
+def _place(document: Document, space: EmbeddingSpace, passage_ids: list[int], digests: list[int]) -> None:
+    """Vectors for the passages, which stand here once for each of their pieces."""
     with connection.cursor() as cursor:
         parameters: dict[str, Any] = {
-            "space_id": prepared.space.pk,
+            "space_id": space.pk,
             "document_id": document.pk,
             "passage_ids": passage_ids,
-            "digests": prepared.digests.tolist(),
+            "digests": digests,
         }
         cursor.execute(statement("insert_vectors"), parameters)
         if cursor.rowcount != len(passage_ids):  # the table is unlogged: PostgreSQL died meanwhile

@@ -10,7 +10,7 @@ WITH new AS MATERIALIZED (
 
 passage AS (
     INSERT INTO ingestion_passage (document_id, position, anchor, page, heading, content)
-    SELECT %(document_id)s, new.position - 1, new.anchor, new.page, new.heading, new.content
+    SELECT %(document_id)s, %(first)s::int + new.position - 1, new.anchor, new.page, new.heading, new.content
     FROM new
     ORDER BY new.position
     RETURNING position, id
@@ -25,7 +25,7 @@ words AS (
             || setweight(to_tsvector(language.configuration, new.heading_words), 'B')
             || setweight(to_tsvector(language.configuration, new.content_words), 'D')
     FROM passage
-    JOIN new ON new.position = passage.position + 1
+    JOIN new ON new.position = passage.position + 1 - %(first)s::int
     CROSS JOIN (
         SELECT coalesce(
             (SELECT oid FROM pg_ts_config WHERE cfgname = %(language)s LIMIT 1), 'simple'::regconfig

@@ -1,11 +1,14 @@
 """Passages as they are written, and the words and pieces made of them."""
 
+from unittest import mock
+
 from django.test import SimpleTestCase, TestCase
 
+from ingestion import replacing
 from ingestion.embedding import EmbeddingError
 from ingestion.indexing import NewPassage, pieces_of
-from ingestion.models import Passage, PreparedVector, Vector
-from ingestion.replacing import prepare, write_passages
+from ingestion.models import Passage, PassageWords, PreparedVector, Vector
+from ingestion.replacing import digest_of, prepare, write_passages
 from ingestion.words import plain_words, search_text
 
 from .documents import make_document
@@ -63,10 +66,17 @@ class WritePassagesTests(TestCase):
         self.assertEqual(vectors, len(pieces_of(passages[0], "T")))
         self.assertEqual((Vector.objects.count(), PreparedVector.objects.count()), (vectors, 0))
 
-    def test_passages_keep_their_order(self):
-        document = make_document("a.txt", [f"Number {number}." for number in range(30)])
-        contents = Passage.objects.filter(document=document).values_list("content", flat=True)
-        self.assertEqual(list(contents), [f"Number {number}." for number in range(30)])
+    def test_passages_keep_their_order_words_and_vectors(self):
+        with mock.patch.object(replacing, "WRITTEN_AT_ONCE", 7):
+            document = make_document("a.txt", [f"Number {number}." for number in range(30)])
+        passages = list(Passage.objects.filter(document=document))
+        self.assertEqual([passage.content for passage in passages], [f"Number {n}." for n in range(30)])
+        self.assertEqual([passage.position for passage in passages], list(range(30)))
+        words = dict(PassageWords.objects.values_list("passage", "search"))
+        digests = dict(Vector.objects.values_list("passage", "digest"))
+        for number, passage in enumerate(passages):
+            self.assertIn(f"'{number}'", words[passage.pk])
+            self.assertEqual(digests[passage.pk], digest_of(f"Number {number}."))
 
     def test_passages_that_were_not_prepared_are_refused(self):
         document = make_document("a.txt", ["One."])

@@ -203,7 +203,7 @@ def _drop(space: EmbeddingSpace) -> Iterator[Progress]:
             PreparedVector.objects.filter(space=space).delete()
             EmbeddingSpace.objects.filter(pk=space.pk, active=False).delete()
         yield Progress("Giving the space back")
-        cursor.execute("VACUUM ingestion_vector")
+        cursor.execute("VACUUM (ANALYZE) ingestion_vector")
 
 
 @contextlib.contextmanager

@@ -34,6 +34,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
             parameters["options"] = f"{parameters.get('options', '')} -c {SETTING}={name}".strip()
         return parameters
 
+    def create_cursor(self, name: str | None = None) -> Any:
+        """What a cursor does besides executing, COPY for instance, is for whoever reads when it is made."""
+        cursor = super().create_cursor(name)
+        self._tell()
+        return cursor
+
     def _for_reader(
         self,
         execute: Callable[[Any, Any, bool, Any], Any],

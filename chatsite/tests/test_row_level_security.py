@@ -83,6 +83,15 @@ class NobodyReadsNothing(TestCase):
                 rows("SELECT content FROM ingestion_vector JOIN ingestion_passage USING (document_id)"), []
             )
 
+    def test_a_copy_of_the_table_is_empty(self):
+        Document.objects.count()  # everything was told last
+        with (
+            reading_as(None),
+            connection.cursor() as cursor,
+            cursor.copy("COPY ingestion_passage TO STDOUT") as copy,
+        ):
+            self.assertEqual(list(copy), [])
+
     def test_they_change_and_delete_nothing(self):
         with reading_as(None):
             self.assertEqual(Document.objects.update(title="Mine"), 0)

@@ -135,6 +135,10 @@ history:restore          POST   session  401      absent   absent   yes      abs
 history:restore          POST   key      401      absent   absent   yes      absent   401
 history:export           GET    session  401      absent   absent   yes      absent   401
 history:export           GET    key      401      absent   absent   yes      absent   401
+
+admin:ingestion_document_access     GET  session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
+admin:ingestion_document_access     POST session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
+admin:accounts_auditentry_changelist GET session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 """
 
 # WebSocket URLs: whether the connection is taken. What travels on it is tested with the consumer.

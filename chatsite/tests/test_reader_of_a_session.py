@@ -3,6 +3,8 @@
 import asyncio
 import os
 import random
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager, suppress
 from unittest import mock
@@ -23,6 +25,7 @@ from chatsite.database import (
     request_reads_as,
 )
 from chatsite.postgresql import base
+from chatsite.tests.server import BASE
 from ingestion.models import Document
 
 GAMES = 40 * int(os.environ.get("CHATSITE_TEST_ROUNDS", "1"))
@@ -197,6 +200,15 @@ class WhoReads(SimpleTestCase):
         self.assertEqual(reader_name(), EVERYTHING)  # as the tests have said
         with nobody_by_default():
             self.assertEqual(reader_name(), NOBODY)
+
+    def test_the_web_server_nobody_until_a_request_says_whom(self):
+        asked = (
+            "from chatsite.supervision import web; from chatsite.database import *; print([reader_name()])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", asked], cwd=BASE, capture_output=True, text=True, check=True
+        )
+        self.assertEqual(done.stdout.strip(), "['']")
 
     def test_a_thread_of_its_own_inherits_nothing(self):
         found = []

@@ -93,7 +93,7 @@ class NewDocumentForm(DocumentForm):
 class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
     """All documents, whoever may read them: the right to this page is for those who keep the site."""
 
-    list_display = ["name", "folder", "owner", "readers", "state", "reason", "page_count", "changed_at"]
+    list_display = ["name", "state", "readers", "folder", "owner", "reason", "page_count", "changed_at"]
     list_filter = ["status", "category", "access_list__entries__group"]
     list_select_related = ["owner"]
     search_fields = ["name", "title", "folder", "owner__username"]

@@ -5,6 +5,7 @@ from contextlib import closing
 from typing import Any
 
 from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
 from botocore.exceptions import ClientError
 from django.core.files import File
 from storages.backends.s3 import S3Storage
@@ -17,7 +18,8 @@ class BucketStorage(S3Storage):  # type: ignore[misc]
     """Like django-storages', but what is opened is read where it is wanted, and never held as a whole."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        patience = Config(connect_timeout=5, read_timeout=30, retries={"total_max_attempts": 3})
+        super().__init__(**{"client_config": patience} | options)
         self.transfer_config = TransferConfig(use_threads=False)  # one part of an upload in memory, not ten
 
     def _open(self, name: str, mode: str = "rb") -> "File[bytes]":

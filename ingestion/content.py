@@ -17,7 +17,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.cache import patch_vary_headers
 from django.utils.http import content_disposition_header, parse_etags, quote_etag
-from rest_framework.exceptions import NotAuthenticated
+from rest_framework.exceptions import APIException, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
@@ -40,6 +40,13 @@ SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP,
 SHOWN[PDF.media_type] = PDF.media_type
 # Chromium shows PDFs under this policy too: its viewer is a page of its own.
 SANDBOX = "sandbox; default-src 'none'; frame-ancestors 'none'"
+
+
+class StorageAway(APIException):
+    """The storage of files does not answer; the site itself does."""
+
+    status_code = HTTPStatus.SERVICE_UNAVAILABLE
+    default_detail = "The files' storage does not answer. Try again in a moment."
 
 
 class AnyAccept(BaseContentNegotiation):
@@ -84,6 +91,8 @@ class DocumentFile(Content):
             file = files.open_file(document)
         except FileNotFoundError:
             raise Http404 from None
+        except files.StorageFault as error:
+            raise StorageAway from error
         return _file_response(request, document, file, etag)
 
 
@@ -106,6 +115,8 @@ class PageImage(Content):
             image = files.page_image(document, page)
         except (Unreadable, FileNotFoundError):
             raise Http404 from None
+        except files.StorageFault as error:
+            raise StorageAway from error
         return _guarded(HttpResponse(image, content_type="image/png"), etag)
 
 

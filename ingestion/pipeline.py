@@ -53,6 +53,7 @@ QUEUE = "ingestion"
 
 LOST = "The file is missing on the server. Add it again."
 BROKEN = "It could not be read because of a fault on the server, which is in its log. Read it again later."
+STORAGE_AWAY = "The files' storage does not answer, and nothing of this file is kept. Try again in a moment."
 DELAYED = "Reading is delayed by a fault on the server and is tried again by itself."
 
 
@@ -103,7 +104,8 @@ def add_document(
             document.save()
             _defer(document)
     except BaseException:
-        files.remove(stored.name)
+        with contextlib.suppress(OSError):  # what is left there goes with the orphans
+            files.remove(stored.name)
         raise
     return document
 
@@ -122,7 +124,8 @@ def replace_file(
                 quota.claim(document.owner, stored.size, instead_of=document.size)
             _requeue(document, stored)
     except BaseException:
-        files.remove(stored.name)
+        with contextlib.suppress(OSError):  # what is left there goes with the orphans
+            files.remove(stored.name)
         raise
     return asdict(stored)
 
@@ -148,7 +151,7 @@ def delete_documents(documents: Iterable[Document]) -> None:
             for locked in Document.objects.select_for_update().filter(pk__in=batch).order_by("pk"):
                 delete_passages(locked)
                 locked.delete()
-                transaction.on_commit(partial(files.remove, str(locked.file.name)))
+                transaction.on_commit(partial(files.remove, str(locked.file.name)), robust=True)
 
 
 def read_document(document_id: int, replacement: dict[str, str | int] | None = None) -> None:
@@ -211,6 +214,9 @@ def _store(upload: "File[bytes]") -> files.Stored:
     limit = settings.DOCUMENT_MAX_BYTES
     try:
         return files.store(upload, limit)
+    except files.StorageFault:
+        logger.exception("The storage does not take a file.")
+        raise UploadRefused("storage_away", STORAGE_AWAY) from None
     except files.TooLarge:
         raise UploadRefused(
             "too_large", f"The file is larger than {limit / 1_000_000:g} MB and was not taken."

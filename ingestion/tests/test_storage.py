@@ -10,6 +10,7 @@ from django.core.files.storage import InMemoryStorage, Storage, default_storage
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.test import SimpleTestCase, TestCase, override_settings
 
+from chatsite.accounts.models import User
 from ingestion import files, pipeline, tasks
 from ingestion.models import Document
 from ingestion.tests import building
@@ -129,6 +130,22 @@ class ElsewhereTests(MediaMixin, TestCase):
         files.remove(document.file.name)
         pipeline.read_document(document.pk)
         self.assertEqual(Document.objects.get(pk=document.pk).reason, pipeline.LOST)
+
+    @stored_in(Away)
+    def test_a_storage_that_is_away_is_said_to_be_where_files_are_asked_for_and_brought(self):
+        self.client.force_login(owner := User.objects.create_user("ann"))
+        document = self.add("a.md", owner=owner, read=False)
+        with self.assertLogs("django.request", "ERROR"):
+            reply = self.client.get(f"/content/{document.name}")
+        self.assertEqual(reply.status_code, 503)
+        self.assertContains(reply, "does not answer", status_code=503)
+        with (
+            mock.patch.object(Pathless, "save", side_effect=RuntimeError, create=True),
+            self.assertRaises(pipeline.UploadRefused) as caught,
+            self.assertLogs("ingestion.pipeline", "ERROR"),
+        ):
+            self.add()
+        self.assertEqual(caught.exception.message, pipeline.STORAGE_AWAY)
 
     @stored_in(Away)
     def test_a_storage_that_is_away_is_tried_again(self):

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from uuid import UUID
 
+from django.db import InterfaceError, OperationalError
 from django.http import StreamingHttpResponse
 
 from chatsite.accounts.principals import Principal
@@ -91,6 +92,9 @@ async def _chunks(principal: Principal, run_id: UUID, dialect: Dialect) -> Async
         return
     except errors.Refused as refusal:
         failed = Failed("failed", refusal.code)
+    except (OperationalError, InterfaceError):
+        logger.warning("The database was away while an answer was followed", exc_info=True)
+        failed = Failed("failed", "busy")
     except Exception:
         logger.exception("An answer could not be followed to its end")
     for chunk in encoder.encode(failed):

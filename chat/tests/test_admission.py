@@ -15,9 +15,12 @@ from chat.errors import Refused
 from chat.models import MessageAllowance, Run, Usage
 from chat.requests import ChatRequest
 from chat.runs.room import room
+from chat.tests.sockets import Socket
+from chat.tests.test_consumers import APPLICATION
 from chatsite import database
 from chatsite.accounts.models import ApiKey
 from chatsite.database import in_database
+from history import recording
 from history.models import Message
 from ingestion.tests.factories import command_principal, make_user
 
@@ -190,6 +193,26 @@ class AllowanceTests(AdmissionCase):
         self.assertRegex(answers[2].headers["RateLimit"], r'^"day";r=0;t=\d+$')
         self.assertEqual(answers[2].json()["error"]["code"], "quota_exceeded")
         self.assertGreater(int(answers[2].headers["Retry-After"]), 0)
+
+    async def test_the_socket_tells_what_is_left_and_why_no_more_is_taken(self):
+        await in_database(MessageAllowance.objects.create, messages=1)
+        conversation = await in_database(recording.open_conversation, self.principal)
+        cookie = await in_database(self.cookie)
+        headers = [(b"cookie", f"sessionid={cookie}".encode())]
+        socket = Socket(APPLICATION, f"/ws/c/{conversation.pk}/", headers=headers)
+        self.assertTrue((await socket.connect())[0])
+        await socket.send_json_to({"type": "ask", "text": "Leave?", "key": "k" * 32})
+        self.assertEqual((await socket.receive_json_from())["left"], "No messages left today.")
+        await socket.send_json_to({"type": "ask", "text": "And?", "key": "l" * 32})
+        while (told := await socket.receive_json_from()).get("type") != "refused":
+            pass
+        self.assertEqual((told["code"], told["key"]), ("quota_exceeded", "l" * 32))
+        await socket.disconnect()
+
+    def cookie(self):
+        client = Client()
+        client.force_login(self.user)
+        return client.cookies["sessionid"].value
 
     def test_the_portal_shows_what_is_left_and_keeps_the_text_of_a_refused_question(self):
         client = Client()

@@ -7,14 +7,15 @@ from uuid import uuid4
 
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
-from chat import runs, streams
+from chat import consumers, runs, streams
 from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
+from chat.requests import ChatRequest
 from chatsite.accounts.models import ApiKey
 from chatsite.database import in_database
 from ingestion.acl import Audience, set_audience
-from ingestion.tests.factories import make_document, make_user
+from ingestion.tests.factories import command_principal, make_document, make_user
 
 WORDS = [f"word{number} " for number in range(30)] + ["[guide.md]."]
 ASKED = {"messages": [{"role": "user", "content": "Carry over leave until when?"}], "session_state": None}
@@ -181,6 +182,23 @@ class ServerSentTests(RunEventsCase):
         self.assertIn(b": waiting\n\n", bodies[0])
         self.assertIn(b'"type":"waiting"}\n', bodies[1])
         self.assertIn(b": waiting\n\n", bodies[2])
+
+
+class SlowReaderTests(RunEventsCase):
+    async def test_a_page_that_reads_nothing_keeps_few_events_waiting_and_the_answer_completes(self):
+        queue = asyncio.Queue(3)
+        principal = command_principal(self.user)
+        with use_model(ScriptedModel(words=WORDS)):
+            accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
+            runs.start(accepted)
+            collecting = asyncio.create_task(consumers._collect(principal, accepted.id, queue))
+            told = await self.events(accepted.id)
+        self.assertEqual(told[-1]["state"], "complete")
+        self.assertEqual((queue.qsize(), collecting.done()), (3, False))
+        rest = [await queue.get() for _ in range(len(told) + 1)]
+        self.assertEqual(
+            ([number for number, _ in rest[:-1]], rest[-1]), (list(range(1, len(told) + 1)), None)
+        )
 
 
 class StopTests(RunEventsCase):

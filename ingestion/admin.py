@@ -12,19 +12,18 @@ from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.utils.html import format_html, format_html_join
 
-from chatsite.accounts.auditing import record
-from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.models import User
 
 from . import pipeline
 from .access_admin import AccessPage
-from .acl import Audience, audience_of, set_audience
+from .acl import Audience, audience_of
 from .descriptions import state
 from .embedding import pending_change
 from .models import Document, Passage
 from .naming import UploadRefused, folder_name
 from .putting import put_document
+from .rights import change_rights, reader_names
 
-NAMES_SHOWN = 3
 PASSAGES_SHOWN = 100
 MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
 
@@ -150,7 +149,7 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
         if change:
             Document.objects.filter(pk=obj.pk).update(folder=obj.folder, category=obj.category)
-            _change_rights(request.user, obj, form.audience())
+            change_rights(request.user, obj, form.audience())
             return
         upload: UploadedFile[bytes] = form.cleaned_data["upload"]
         put = put_document(
@@ -193,7 +192,7 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.display(description="Readers")
     def readers(self, document: Document) -> str:
-        return _readers(document)
+        return reader_names(document)
 
     @admin.display(description="Passages")
     def passages(self, document: Document) -> str:
@@ -201,26 +200,3 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
         rows = [(passage.anchor or "–", passage.content) for passage in found[:PASSAGES_SHOWN]]
         lines = format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows)
         return format_html("<p>{} in all</p><dl>{}</dl>", found.count(), lines)
-
-
-def _change_rights(actor: object, document: Document, audience: Audience) -> None:
-    """With an entry in the audit log, unless nothing changes."""
-    if audience == audience_of(document):
-        return
-    before = _readers(document)
-    set_audience(document, audience)
-    subject = f"{document.name} ({document.public_id}): {before} → {_readers(document)}"
-    staff = actor if isinstance(actor, User) else None
-    record(AuditEntry.Action.RIGHTS_CHANGED, actor=staff, person=document.owner, subject=subject)
-
-
-def _readers(document: Document) -> str:
-    """Some of their names."""
-    entries = list(document.access_list.entries.all())
-    if any(entry.guests for entry in entries):
-        return "Everyone, also guests"
-    if any(entry.user_id is None and entry.group_id is None for entry in entries):
-        return "Everyone who signs in"
-    names = sorted(str(entry) for entry in entries)
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more if names else "Nobody"

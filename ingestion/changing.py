@@ -16,9 +16,10 @@ from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.models import User
 
 from . import listing, pipeline
-from .acl import audience_of, people_count, set_audience, widens
+from .acl import audience_of, people_count, widens
 from .forms import AudienceForm
 from .models import Document
+from .rights import change_rights
 
 NOT_YOURS = "Only the person who added the document, or an administrator, may change it."
 Somebody = AbstractBaseUser | AnonymousUser
@@ -77,7 +78,7 @@ def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
         owner = frozenset() if document.owner_id is None else frozenset({document.owner_id})
         readers = replace(audience, user_ids=audience.user_ids | owner)
         return render(request, "ingestion/widen.html", context | {"count": people_count(readers)})
-    set_audience(document, audience)
+    change_rights(request.user, document, audience)
     messages.success(request, "Who may read it is changed. It counts from the next question on.")
     if not Document.objects.visible_to(session_principal(request)).filter(pk=document.pk).exists():
         return redirect("ingestion:documents")

@@ -150,6 +150,18 @@ class AuditLogTests(TestCase):
         staff.user_permissions.add(Permission.objects.get(codename="view_auditentry"))
         self.assertContains(self.client.get(LOG), "pay")
 
+    def test_rights_changed_in_the_portal_are_in_it_unless_by_the_owner(self):
+        ann = make_user("ann")
+        theirs = make_document("theirs.md", owner=ann, everyone=True)
+        mine = make_document("mine.md", owner=self.admin, everyone=True)
+        for document in (theirs, mine):
+            answer = self.client.post(f"/documents/{document.public_id}/rights/", {"who": "me"})
+            self.assertEqual(answer.status_code, 302)
+        entry = AuditEntry.objects.get(action="rights_changed")
+        self.assertEqual((entry.actor, entry.person), ("root", "ann"))
+        self.assertTrue(entry.subject.startswith("theirs.md ("))
+        self.assertTrue(entry.subject.endswith(": Everyone who signs in → ann"))
+
     def test_changed_rights_and_new_keys_are_in_it(self):
         ann = make_user("ann")
         document = make_document(owner=ann)
@@ -172,9 +184,11 @@ class OrderTests(TransactionTestCase):
         make_user("ann")
         self.client.force_login(admin)
         self.client.raise_request_exception = False
-        with patch("ingestion.access_admin.search", side_effect=RuntimeError):
-            with self.assertLogs("django.request", "ERROR"):
-                response = self.client.post(PAGE, {"person": "ann", "question": "pay"})
+        with (
+            patch("ingestion.access_admin.search", side_effect=RuntimeError),
+            self.assertLogs("django.request", "ERROR"),
+        ):
+            response = self.client.post(PAGE, {"person": "ann", "question": "pay"})
         self.assertEqual(response.status_code, 500)
         self.assertEqual(AuditEntry.objects.get().subject, "pay")
 

@@ -1,7 +1,12 @@
 -- The passages found, and whether each document's name, path and id prefix are its own among what the caller
 -- may read: a document that they may not read changes no label.
+-- Arrays lead to the rows by their numbers, whatever the planner thinks of the policies on the tables.
 WITH readable AS MATERIALIZED (
 -- include: readable
+),
+
+passage AS MATERIALIZED (
+    SELECT * FROM ingestion_passage AS every WHERE every.id = ANY(%(passage_ids)s::bigint[])
 )
 
 SELECT
@@ -24,7 +29,7 @@ SELECT
         WHERE
             other.name = document.name
             AND other.id <> document.id
-            AND other.access_list_id IN (SELECT readable.access_list_id FROM readable)
+            AND (other.access_list_id IN (SELECT readable.access_list_id FROM readable)) IS TRUE
     ) AS name_is_unique,
     NOT EXISTS (
         SELECT 1
@@ -33,7 +38,7 @@ SELECT
             other.name = document.name
             AND other.folder = document.folder
             AND other.id <> document.id
-            AND other.access_list_id IN (SELECT readable.access_list_id FROM readable)
+            AND (other.access_list_id IN (SELECT readable.access_list_id FROM readable)) IS TRUE
     ) AS path_is_unique,
     NOT EXISTS (
         SELECT 1
@@ -42,11 +47,11 @@ SELECT
             other.public_id BETWEEN (left(document.public_id::text, 8) || '-0000-0000-0000-000000000000')::uuid
             AND (left(document.public_id::text, 8) || '-ffff-ffff-ffff-ffffffffffff')::uuid
             AND other.id <> document.id
-            AND other.access_list_id IN (SELECT readable.access_list_id FROM readable)
+            AND (other.access_list_id IN (SELECT readable.access_list_id FROM readable)) IS TRUE
     ) AS prefix_is_unique
-FROM ingestion_passage AS passage
+FROM passage
 JOIN ingestion_document AS document ON document.id = passage.document_id
 WHERE
-    passage.id = ANY(%(passage_ids)s::bigint[])
+    document.id = ANY(ARRAY(SELECT passage.document_id FROM passage))
     AND document.version > 0
-    AND document.access_list_id IN (SELECT readable.access_list_id FROM readable)
+    AND (document.access_list_id IN (SELECT readable.access_list_id FROM readable)) IS TRUE

@@ -19,11 +19,9 @@ WITH probed AS MATERIALIZED (
 estimated AS MATERIALIZED (
     SELECT
         probed.documents AS met,
-        (
-            probed.documents * probed.passages_each
-            * greatest(1, (SELECT (max(every.id) - min(every.id) + 1)::numeric FROM ingestion_document AS every) / %(probes)s)
-        )::bigint AS passages
+        (probed.documents * probed.passages_each * greatest(1, given.last_value::numeric / %(probes)s))::bigint AS passages
     FROM probed
+    CROSS JOIN ingestion_document_id_seq AS given
 )
 
 SELECT

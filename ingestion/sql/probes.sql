@@ -1,6 +1,4 @@
             -- Numbers of documents, spread evenly over all that were ever given.
-            SELECT DISTINCT known.lowest + (known.span * probe.number / %(probes)s)
-            FROM (
-                SELECT min(every.id) AS lowest, max(every.id) - min(every.id) + 1 AS span FROM ingestion_document AS every
-            ) AS known
+            SELECT DISTINCT 1 + given.last_value * probe.number / %(probes)s
+            FROM ingestion_document_id_seq AS given
             CROSS JOIN generate_series(0, %(probes)s - 1) AS probe (number)

@@ -34,6 +34,7 @@ from history.models import Message
 
 from . import endings, journal, wakeups
 from .generating import Live, generations
+from .patience import patiently
 
 CHECK_SECONDS = 1.0
 
@@ -96,7 +97,7 @@ class _Guard:
     async def check(self) -> None:
         if time.monotonic() - self._checked < CHECK_SECONDS:
             return
-        if not await in_database(still_valid, self._principal):
+        if not await patiently(still_valid, self._principal):
             raise Refused("not_found")
         self._checked = time.monotonic()
 
@@ -128,7 +129,7 @@ async def _from_journal(
     position = after
     with wakeups.hub().waiting(run.pk) as news:
         while True:
-            numbered, ended = await in_database(_look, run.pk, position)
+            numbered, ended = await patiently(_look, run.pk, position)
             for number, event in numbered:
                 position = number
                 yield number, event
@@ -139,9 +140,9 @@ async def _from_journal(
             if not numbered:
                 yield None
                 await news.wait()
-    events = await in_database(_retell, run)
+    events = await patiently(_retell, run)
     if not retell:
-        last = await in_database(last_event, principal, run.pk)
+        last = await patiently(last_event, principal, run.pk)
         yield last or after, events[-1]
         return
     for number, event in enumerate(events, start=1):
@@ -150,8 +151,8 @@ async def _from_journal(
 
 async def told(principal: Principal, run_id: UUID) -> Whole:
     """An exchange that has ended, from its messages, with the sources that the caller may open now."""
-    run = await in_database(_run, principal, run_id)
-    events = await in_database(_retell, run)
+    run = await patiently(_run, principal, run_id)
+    events = await patiently(_retell, run)
     return endings.fold(
         [
             await _with_sources(principal, event) if isinstance(event, ContextReady) else event
@@ -186,9 +187,9 @@ def _look(run_id: UUID, after: int) -> tuple[list[Numbered], bool]:
 async def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:
     # A stream outlives the request that asked for it, and its own reader with it.
     with reading_as(principal.user_id):
-        sources = await in_database(journal.visible_sources, principal, UUID(event.message_id))
+        sources = await patiently(journal.visible_sources, principal, UUID(event.message_id))
         images = await of_sources(principal, sources)
-    seen = await in_database(may_see_thoughts, principal)
+    seen = await patiently(may_see_thoughts, principal)
     thoughts = event.thoughts if seen else ()
     return dataclasses.replace(event, sources=sources, images=images, thoughts=thoughts)
 

@@ -5,6 +5,7 @@ import json
 from unittest.mock import patch
 from uuid import uuid4
 
+from django.db import OperationalError
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat import consumers, runs, streams
@@ -13,6 +14,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
 from chat.requests import ChatRequest
 from chatsite.accounts.models import ApiKey
+from chatsite.accounts.principals import still_valid
 from chatsite.database import in_database
 from ingestion.acl import Audience, set_audience
 from ingestion.tests.factories import command_principal, make_document, make_user
@@ -199,6 +201,31 @@ class SlowReaderTests(RunEventsCase):
         self.assertEqual(
             ([number for number, _ in rest[:-1]], rest[-1]), (list(range(1, len(told) + 1)), None)
         )
+
+
+class AbsentDatabaseTests(RunEventsCase):
+    async def test_a_stream_waits_for_a_database_that_is_away_and_goes_on(self):
+        failures = []
+
+        def away(*arguments):
+            if failures:
+                raise failures.pop()
+            return still_valid(*arguments)
+
+        with (
+            patch("chat.runs.following.still_valid", away),
+            patch("chat.runs.following.CHECK_SECONDS", 0.05),
+            use_model(ScriptedModel(words=WORDS, pause=0.02)),
+        ):
+            principal = command_principal(self.user)
+            accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
+            runs.start(accepted)
+            following = asyncio.create_task(self.events(accepted.id))
+            await asyncio.sleep(0.2)
+            failures.extend([OperationalError] * 3)
+            told = await following
+        self.assertEqual(failures, [])
+        self.assertEqual(told[-1]["messages"][0]["content"], "".join(WORDS))
 
 
 class StopTests(RunEventsCase):

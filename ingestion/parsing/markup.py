@@ -18,6 +18,7 @@ FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE | re.I
 TAG = re.compile(r"<!--.{0,1000}?-->|<[^<>]{0,1000}>", re.DOTALL)
 MARK = re.compile(r"[\\`*_\[\]<&!]")
 INLINE_CHARACTERS = 1_500
+DENSE_CHARACTERS, DENSE = 200, 0.4  # what consists of marks for the most part is not parsed at all
 BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
 INLINES = MarkdownIt("commonmark")
 Environment = dict[str, Any]  # the targets of links, which blocks define and paragraphs use
@@ -97,6 +98,8 @@ def _parts(content: str) -> Iterator[str]:
 def _words(content: str, environment: Environment) -> str:
     if not MARK.search(content):
         return content.replace("\n", " ")
+    if len(content) > DENSE_CHARACTERS and len(MARK.findall(content)) > len(content) * DENSE:
+        return MARK.sub("", content)
     words = []
     for child in INLINES.parseInline(content, environment)[0].children or []:
         if child.type in ("text", "code_inline", "image"):

@@ -1,6 +1,7 @@
 """The lines of a page of a PDF; the rows of its tables are lines that name their columns."""
 
 import ctypes
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from .pdf_tables import Rule, Table, Word, tables
+from .pdf_tables import ROWS, Rule, Table, Word, tables
 from .sections import one_line
 from .tables import table_lines
 
@@ -17,6 +18,9 @@ LINE_CHARACTERS = 20_000
 WORD = re.compile(r"\S+")
 MOST_WORDS = 5_000  # on a page on which tables are looked for
 MOST_OBJECTS = 5_000
+MOST_RECTANGLES = 500
+LEAST_RULES = 3  # between the rows of a table
+GAP = 0.7  # of the line's height: what may keep columns apart
 THIN = 2.5  # points: a thinner rectangle is a line
 BOLD_WEIGHT = 600
 
@@ -40,8 +44,11 @@ def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
     try:
         text = textpage.get_text_range()
         lines = list(_lines(textpage, text))
-        words = list(_words(textpage, text, lines))
-        found = tables(words, _rules(page)) if len(words) <= MOST_WORDS else []
+        rules = _rules(page)
+        if len(rules) < LEAST_RULES and sum(_gap(textpage, lines)) < ROWS:
+            return [line for _, line in lines]
+        words = list(itertools.islice(_words(textpage, text, lines), MOST_WORDS + 1))
+        found = tables(words, rules) if len(words) <= MOST_WORDS else []
         return list(_with_tables(lines, found))
     finally:
         textpage.close()
@@ -58,6 +65,19 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
         if line:
             size = pdfium.FPDFText_GetFontSize(textpage.raw, start)
             yield start, Line(line, round(size, 1), _bold(textpage, start))
+
+
+def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
+    """For each line whether it has a gap: far quicker to know than where its words are."""
+    box = tuple(ctypes.c_double() for _ in range(4))  # left, top, right, bottom
+    for start, line in lines:
+        spans, height = [], 0.0
+        count = pdfium.FPDFText_CountRects(textpage.raw, start, len(line.text))
+        for index in range(count if 1 < count < MOST_RECTANGLES else 0):
+            pdfium.FPDFText_GetRect(textpage.raw, index, *box)
+            spans.append((box[0].value, box[2].value))
+            height = max(height, box[1].value - box[3].value)
+        yield any(after[0] - before[1] > height * GAP for before, after in itertools.pairwise(sorted(spans)))
 
 
 def _bold(textpage: pypdfium2.PdfTextPage, position: int) -> bool:

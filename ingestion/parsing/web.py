@@ -22,6 +22,7 @@ BANNER = re.compile(
     r"newsletter-?(?:signup|popup)|share-?(?:buttons|bar)|social-?(?:links|share))(?:[\s_-]|$)",
     re.IGNORECASE,
 )
+MARKED = re.compile(r"<!\[[^<>]{0,200}>|<!\[|<\?[^<>]{0,200}>|<\?")  # <![if IE]>, <?php … ?>
 HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 BLOCKS = _tags(
     "p div section article main header ul ol dl dt dd blockquote pre figure figcaption address aside details "
@@ -35,13 +36,25 @@ Attributes = dict[str, str]
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    text = decode(path.read_bytes())
+    text = _without_traps(decode(path.read_bytes()))
     page = Page(text, limits, furniture=False)
     if not page.outline.contents.sections:  # all of it stands in a navigation, or a tag was never closed
         page = Page(text, limits, furniture=True)
     contents = page.outline.contents
     contents.title = page.outline.first_heading or page.title
     return contents
+
+
+def _without_traps(text: str) -> str:
+    """The page without comments, and without what never ends: the parser would spend its time on it."""
+    parts, start = [], 0
+    while (comment := text.find("<!--", start)) >= 0:
+        parts.append(text[start:comment])
+        end = text.find("-->", comment + 2)
+        start = end + 3 if end >= 0 else len(text)
+    text = MARKED.sub(" ", "".join([*parts, text[start:]]))
+    end = text.rfind(">") + 1
+    return text[:end] + text[end:].replace("<", " ")
 
 
 class Page(HTMLParser):

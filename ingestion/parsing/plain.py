@@ -8,11 +8,11 @@ from pathlib import Path
 
 from .encodings import decode, encoding_of_file
 from .sections import Contents, Limits, Unreadable
-from .tables import table_lines
+from .tables import CELL_CHARACTERS, table_lines
 
 SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 20_000
-CELL_CHARACTERS = 1_000_000
+LONGEST_CELL = 1_000_000
 DELIMITERS = ",;\t|"
 HINT = "sep="  # Excel's first line, where it is told which character separates
 
@@ -29,8 +29,8 @@ def read_csv(path: Path, limits: Limits) -> Contents:
     """Rows with the names of their columns; a quotation mark that is never closed is a sign like others."""
     encoding = encoding_of_file(path)
     delimiter, skipped = _delimiter(path, encoding)
-    csv.field_size_limit(CELL_CHARACTERS)
-    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+    for quoting, longest in ((csv.QUOTE_MINIMAL, CELL_CHARACTERS), (csv.QUOTE_NONE, LONGEST_CELL)):
+        csv.field_size_limit(longest)
         contents = Contents(limits)
         with path.open(encoding=encoding, errors="replace", newline="") as file:
             lines = itertools.islice((line.replace("\x00", "") for line in file), skipped, None)
@@ -40,7 +40,7 @@ def read_csv(path: Path, limits: Limits) -> Contents:
             except csv.Error:
                 continue
         return contents
-    raise Unreadable(f"The table cannot be read: a cell is longer than {CELL_CHARACTERS:,} characters.")
+    raise Unreadable(f"The table cannot be read: a cell is longer than {LONGEST_CELL:,} characters.")
 
 
 def _delimiter(path: Path, encoding: str) -> tuple[str, int]:

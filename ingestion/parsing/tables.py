@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from .sections import one_line
 
 ROW_CHARACTERS = 450  # a longer row becomes several lines, each naming the row again
-CELL_CHARACTERS = 20_000
+CELL_CHARACTERS = 200_000
 NAME_CHARACTERS = 100  # of a column's name
 PERIOD = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d?){0,2}")  # a number that can name a column
 

@@ -27,6 +27,22 @@ class TurnTests(TestCase):
         pipeline._defer(document)
         return document
 
+    def add_many(self, owner, number):
+        """As many calls of `add` would."""
+        documents = Document.objects.bulk_create(
+            Document(owner=owner, access_list=self.readers, media_type="", size=1, turn=turn)
+            for turn in range(1, number + 1)
+        )
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO procrastinate_jobs (queue_name, task_name, priority, lock, args)"
+                " VALUES (%s, %s, %s, %s, jsonb_build_object('document_id', %s::bigint))",
+                [
+                    [pipeline.QUEUE, pipeline.TASK, -each.turn, pipeline._lock_name(each.pk), each.pk]
+                    for each in documents
+                ],
+            )
+
     def take(self, number=1):
         """As many workers as that each take a job; whose documents they are."""
         with connection.cursor() as cursor:
@@ -41,8 +57,7 @@ class TurnTests(TestCase):
             cursor.execute("DELETE FROM procrastinate_jobs WHERE status = 'doing'")
 
     def test_one_document_does_not_wait_behind_a_thousand_of_another(self):
-        for _ in range(LONG_QUEUE):
-            self.add(self.ann)
+        self.add_many(self.ann, LONG_QUEUE)
         self.assertEqual(list(self.take(2)), [self.ann, self.ann])
         self.add(self.bob)
         self.assertEqual(list(self.take(2)), [self.ann, self.bob])

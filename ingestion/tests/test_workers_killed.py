@@ -35,14 +35,18 @@ class Workers(MediaMixin, TransactionTestCase):
         self.running = []
         self.addCleanup(self.kill_all)
 
-    def start(self):
+    def start(self, *command):
+        """A worker as `up` starts it, or a command of manage.py."""
         database = connection.settings_dict
         names = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
         address = {name: database[key] for name, key in names.items() if database.get(key)}
         if "passfile" in database["OPTIONS"]:
             address["passfile"] = database["OPTIONS"]["passfile"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "chatsite.supervision.worker", "--parent", str(os.getpid())],
+            [
+                sys.executable,
+                *(command or ("-m", "chatsite.supervision.worker", "--parent", str(os.getpid()))),
+            ],
             cwd=settings.BASE_DIR,
             env=os.environ | {"DATABASE_URL": make_conninfo(**address), "CHATSITE_MEDIA_ROOT": self.media},
         )
@@ -72,7 +76,8 @@ class Workers(MediaMixin, TransactionTestCase):
 class SharingTests(Workers):
     def test_two_workers_read_each_document_once_and_both_take_part(self):
         documents = [self.add(f"{number}.md", f"Text {number}.", read=False) for number in range(12)]
-        self.start(), self.start()
+        self.start()
+        elsewhere = self.start("manage.py", "work")
         seen = set()
 
         def done():
@@ -83,6 +88,8 @@ class SharingTests(Workers):
         states = Document.objects.filter(pk__in=[each.pk for each in documents])
         self.assertEqual(set(states.values_list("status", "version")), {("ready", 1)})
         self.assertEqual((Passage.objects.count(), len(seen - {None})), (12, 2))
+        elsewhere.terminate()
+        self.assertEqual(elsewhere.wait(20), 0)
 
 
 class KilledTests(Workers):

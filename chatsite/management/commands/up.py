@@ -28,6 +28,9 @@ from chatsite.supervision.readiness import wait_until_ready
 from chatsite.supervision.refusal import StartRefused
 from ingestion.embedding import pending_change
 
+# While one waits for the database the other reads: together they use two cores, and hold 200 MB each.
+WORKERS = min(2, os.cpu_count() or 1)
+
 
 class Command(BaseCommand):
     help = "Start the site: database, migrations, web server and ingestion worker. Ctrl-C stops it all."
@@ -35,7 +38,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--web-workers", type=int, default=1, help="Web server processes.")
-        parser.add_argument("--workers", type=int, default=1, help="Ingestion worker processes.")
+        parser.add_argument(
+            "--workers", type=int, default=WORKERS, help="Ingestion worker processes (%(default)s)."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         children = Children()

@@ -2,9 +2,9 @@
 
     python benchmarks/bench_ingestion.py [--documents N] [--many N] [--workers N]
 
-Everything goes through HTTP into `manage.py up` with its own embedded database: upload, worker processes, reading
-processes, the index of vectors that searches use meanwhile. The texts are sentences of made-up words, so that no two
-vectors are the same.
+Everything goes through HTTP into `manage.py up` with its own embedded database: upload, worker processes,
+reading processes, and the index of vectors that searches use meanwhile. The texts are sentences of made-up
+words, so that no two vectors are the same.
 """
 
 from site_ready import ROOT  # first: what follows needs Django's path
@@ -80,18 +80,20 @@ class Bench:
 
     def pdf(self, rounds: int = 5) -> None:
         """Seconds from the upload of 100 pages until they are found."""
-        times = []
+        times, usage = [], Usage(self.site)
         for number in range(rounds):
-            pages = [[self.sentence() for _ in range(30)] for _ in range(100)]
-            data = building.pdf(*pages)
+            data = building.pdf(*[[self.sentence() for _ in range(30)] for _ in range(100)])
             start = time.monotonic()
             self.upload([(f"hundred-{number}.pdf", data)])
             self.wait(0.02)
             times.append(time.monotonic() - start)
-        passages = self.one("SELECT max(position) + 1 FROM ingestion_passage JOIN ingestion_document AS document"
-                            " ON document.id = document_id WHERE document.name = 'hundred-0.pdf'")  # fmt: skip
-        print(f"a PDF of 100 pages ({len(data) / 1e6:.1f} MB, {passages} passages) is searchable after"
-              f" {median(times):.1f} s (slowest {max(times):.1f} s)")  # fmt: skip
+        passages = self.one(
+            "SELECT count(*) FROM ingestion_passage AS passage JOIN ingestion_document AS document"
+            " ON document.id = passage.document_id WHERE document.name = 'hundred-0.pdf'"
+        )
+        print(f"a PDF of 100 pages ({len(data) / 1e6:.1f} MB, {passages} passages)")
+        print(f"  is searchable after {median(times):.1f} s (slowest {max(times):.1f} s)")
+        print("  CPU seconds of each:", usage.since(rounds))
 
     def many(self, documents: int) -> None:
         """The workers' memory over many documents, and its slope."""
@@ -101,8 +103,8 @@ class Bench:
             self.wait()
             sizes.append(sum(process.memory_info().rss for process in self.site.children(WORKER)) / 1e6)
         late = sizes[len(sizes) // 5 :]  # what is loaded once is loaded by then
-        print(f"{documents} small documents: the workers have {sizes[0]:.0f} MB after the first {AT_ONCE},"
-              f" {sizes[-1]:.0f} MB at the end, slope {slope(late) * 1_000 / AT_ONCE:+.1f} MB per 1,000")  # fmt: skip
+        print(f"{documents} small documents: the workers have {sizes[0]:.0f} MB after the first {AT_ONCE}")
+        print(f"  and {sizes[-1]:.0f} MB at the end; slope {slope(late) * 1_000 / AT_ONCE:+.1f} MB per 1,000")
 
     def upload(self, files: list[tuple[str, bytes]]) -> None:
         boundary = uuid.uuid4().hex

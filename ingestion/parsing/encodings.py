@@ -86,6 +86,8 @@ def encoding_of_file(path: Path) -> str:
 def wide_encoding(data: bytes) -> str:
     """UTF-16 without its mark, where every other byte is one of two low ones (the scripts'); else ""."""
     sample = data[: GUESSING_BYTES // 10 & ~1]
+    if b"\0\0" in {sample[place : place + 2] for place in range(0, len(sample), 2)}:
+        return ""
     for half, name in ((sample[1::2], "utf-16-le"), (sample[0::2], "utf-16-be")):
         blocks = Counter(byte for byte in half if byte < 0x20 and byte not in b"\t\n\r")
         if half and sum(count for _, count in blocks.most_common(2)) >= len(half) * 0.9:

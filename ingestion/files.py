@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +21,7 @@ from django.utils import timezone
 
 from .models import Document
 from .parsing import process
+from .parsing.workspace import workspace
 
 FOLDER = "documents"
 IMAGES = ".pages"
@@ -83,11 +83,11 @@ def local_copy(name: str) -> Iterator[Path]:
     try:
         path = default_storage.path(name)
     except NotImplementedError:
-        with tempfile.NamedTemporaryFile(prefix="chatsite-") as copy:
-            with _answering(), default_storage.open(name) as source:
-                shutil.copyfileobj(source, copy, CHUNK_BYTES)
-            copy.flush()
-            yield Path(copy.name)
+        with workspace() as folder:  # swept by the next worker where this one is killed
+            copy = Path(folder) / "file"
+            with _answering(), default_storage.open(name) as source, copy.open("wb") as target:
+                shutil.copyfileobj(source, target, CHUNK_BYTES)
+            yield copy
     else:
         yield Path(path)
 

@@ -29,13 +29,15 @@ def read_csv(path: Path, limits: Limits) -> Contents:
     """Rows with the names of their columns; a quotation mark that is never closed is a sign like others."""
     encoding = encoding_of_file(path)
     delimiter, skipped = _delimiter(path, encoding)
-    for quoting, longest in ((csv.QUOTE_MINIMAL, CELL_CHARACTERS), (csv.QUOTE_NONE, LONGEST_CELL)):
+    for quoted, longest in ((True, CELL_CHARACTERS), (False, LONGEST_CELL)):
         csv.field_size_limit(longest)
         contents = Contents(limits)
         with path.open(encoding=encoding, errors="replace", newline="") as file:
             lines = itertools.islice((line.replace("\x00", "") for line in file), skipped, None)
             try:
-                rows = csv.reader(lines, delimiter=delimiter, quoting=quoting)
+                rows = csv.reader(
+                    lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+                )
                 contents.add_lines("", "", table_lines(rows))
             except csv.Error:
                 continue

@@ -4,8 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from django.conf import settings
+
 from chat import runs
 from chatsite.accounts import guests
+from chatsite.watchdog import watched
 
 Message = MutableMapping[str, Any]
 
@@ -14,6 +17,13 @@ async def lifespan(
     scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
 ) -> None:
     """The ASGI lifespan protocol. At the end, answers still being written are kept as interrupted."""
+    with watched(settings.LOOP_WATCHDOG_SECONDS):
+        await _live(scope, receive, send)
+
+
+async def _live(
+    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+) -> None:
     housekeeping: list[asyncio.Task[None]] = []
     while True:
         message = await receive()

@@ -247,6 +247,8 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
 TIME_ZONE = environment.time_zone("CHATSITE_TIME_ZONE", "UTC")
+LOOP_WATCHDOG_SECONDS = environment.number("CHATSITE_LOOP_WATCHDOG_SECONDS", 0)
+
 USE_I18N = True
 USE_TZ = True
 LOCALE_PATHS = [BASE_DIR / "locale"]
@@ -268,4 +270,7 @@ LOGGING = {
         "httpx2": {"level": "WARNING"},
         "psycopg.pool": {"level": "ERROR"},
     },
+        # At lower levels these tell prompts, addresses and headers.
 }
+        "httpcore2": {"level": "WARNING"},
+        "openai": {"level": "WARNING"},

@@ -1,0 +1,68 @@
+"""A blocked event loop is found, and what blocks it is named."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+import time
+
+from django.test import SimpleTestCase
+
+from chatsite.watchdog import watched
+
+SECONDS = 0.2
+
+
+def sleeping():
+    time.sleep(SECONDS * 4)
+
+
+def counting():
+    end = time.thread_time() + SECONDS * 4
+    while time.thread_time() < end:
+        pass
+
+
+class WatchdogTests(SimpleTestCase):
+    def watch(self, *steps):
+        """What was logged while these functions ran on the loop, one after the other."""
+
+        async def run():
+            with watched(SECONDS):
+                for step in steps:
+                    step()
+                    await asyncio.sleep(SECONDS)
+
+        with self.assertLogs("chatsite.watchdog", "WARNING") as logs:
+            logging.getLogger("chatsite.watchdog").warning("So that there is one")
+            asyncio.run(run())
+        return logs.output[1:]
+
+    def test_what_blocks_is_told_once_with_its_name(self):
+        for blocking in (sleeping, counting):
+            (told,) = self.watch(blocking)
+            self.assertIn("The event loop was blocked for", told)
+            self.assertIn(f"in {blocking.__name__}", told)
+
+    def test_each_block_is_told(self):
+        self.assertEqual(len(self.watch(sleeping, sleeping)), 2)
+
+    def test_a_loop_that_waits_is_not_blocked(self):
+        self.assertEqual(self.watch(lambda: None, lambda: None), [])
+
+    def test_waiting_for_a_processor_is_no_block(self):
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+        try:
+            self.assertEqual(self.watch(*[lambda: sum(range(200_000))] * 5), [])
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+
+    def test_nothing_is_watched_unless_wanted(self):
+        async def run():
+            with watched(0):
+                sleeping()
+
+        with self.assertNoLogs("chatsite.watchdog"):
+            asyncio.run(run())

@@ -1,7 +1,7 @@
 """Files in a bucket of an S3-compatible server. Needs the extra `s3`; loaded only where it is configured."""
 
 import io
-from contextlib import closing
+from functools import partial
 from typing import Any
 
 from boto3.s3.transfer import TransferConfig
@@ -10,6 +10,8 @@ from botocore.exceptions import ClientError
 from django.core.files import File
 from storages.backends.s3 import S3Storage
 from storages.utils import clean_name
+
+from .ranged import Body, RangedReader
 
 BUFFER_BYTES = 256 * 1024
 
@@ -30,53 +32,11 @@ class BucketStorage(S3Storage):  # type: ignore[misc]
             if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
                 raise FileNotFoundError(name) from None
             raise
-        raw = _Object(self.connection.meta.client, self.bucket_name, key, head["ContentLength"])
+        raw = RangedReader(partial(self._begin, key), head["ContentLength"])
         return File(io.BufferedReader(raw, BUFFER_BYTES), name)
 
-
-class _Object(io.RawIOBase):
-    """An object of a bucket as a file: each place where reading begins is one request, streamed."""
-
-    def __init__(self, client: Any, bucket: str, key: str, size: int) -> None:
-        self._client, self._bucket, self._key, self._size = client, bucket, key, size
-        self._position = 0
-        self._body: Any = None
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        if base + offset != self._position:
-            self._stop()
-        self._position = max(0, base + offset)
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        if self._position >= self._size:
-            return 0
-        if self._body is None:
-            wanted = f"bytes={self._position}-"
-            found = self._client.get_object(Bucket=self._bucket, Key=self._key, Range=wanted)
-            self._body = found["Body"]
-        data = self._body.read(len(buffer))
-        if not data:
-            raise OSError("The object ended early.")
-        buffer[: len(data)] = data
-        self._position += len(data)
-        return len(data)
-
-    def close(self) -> None:
-        self._stop()
-        super().close()
-
-    def _stop(self) -> None:
-        if self._body is not None:
-            with closing(self._body):
-                self._body = None
+    def _begin(self, key: str, position: int) -> Body:
+        client = self.connection.meta.client
+        found = client.get_object(Bucket=self.bucket_name, Key=key, Range=f"bytes={position}-")
+        body: Body = found["Body"]
+        return body

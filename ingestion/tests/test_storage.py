@@ -1,5 +1,6 @@
 """Files through Django's storage interface: in a folder, in memory, and in what has no paths."""
 
+import io
 import os
 from pathlib import Path
 from unittest import mock
@@ -13,6 +14,7 @@ from django.test import SimpleTestCase, TestCase, override_settings
 from chatsite.accounts.models import User
 from ingestion import files, pipeline, tasks
 from ingestion.models import Document
+from ingestion.ranged import RangedReader
 from ingestion.tests import building
 from ingestion.tests.media import MediaMixin
 
@@ -153,3 +155,36 @@ class ElsewhereTests(MediaMixin, TestCase):
         with self.assertRaises(pipeline.TryAgain):
             pipeline.read_document(document.pk)
         self.assertEqual(Document.objects.get(pk=document.pk).status, "waiting")
+
+
+class RangedTests(SimpleTestCase):
+    """What lies in a bucket is asked for from where one reads, and no more of it is held than is read."""
+
+    def setUp(self):
+        self.data = bytes(range(256)) * 40
+        self.asked, self.bodies = [], []
+        self.reader = RangedReader(self.begin, len(self.data))
+
+    def begin(self, position):
+        self.asked.append(position)
+        self.bodies.append(io.BytesIO(self.data[position:]))
+        return self.bodies[-1]
+
+    def test_reading_on_is_one_request(self):
+        self.assertEqual(io.BufferedReader(self.reader, 100).read(), self.data)
+        self.assertEqual(self.asked, [0])
+
+    def test_reading_elsewhere_ends_the_request_and_begins_another(self):
+        file = io.BufferedReader(self.reader, 100)
+        file.seek(5_000)
+        self.assertEqual(file.read(10), self.data[5_000:5_010])
+        file.seek(-20, io.SEEK_END)
+        self.assertEqual((file.read(), file.read()), (self.data[-20:], b""))
+        self.assertEqual(self.asked, [5_000, len(self.data) - 20])
+        file.close()
+        self.assertTrue(all(body.closed for body in self.bodies))
+
+    def test_an_object_that_ends_early_is_an_error_and_not_a_shorter_file(self):
+        reader = RangedReader(self.begin, len(self.data) + 1)
+        with self.assertRaises(OSError):
+            io.BufferedReader(reader, 100).read()

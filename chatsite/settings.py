@@ -267,10 +267,10 @@ LOGGING = {
         "django": {"level": "WARNING"},
         "uvicorn.access": {"level": "WARNING"},
         "procrastinate": {"level": "WARNING"},
-        "httpx2": {"level": "WARNING"},
-        "psycopg.pool": {"level": "ERROR"},
-    },
         # At lower levels these tell prompts, addresses and headers.
-}
+        "httpx2": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
+        "psycopg.pool": {"level": "ERROR"},
+    },
+}

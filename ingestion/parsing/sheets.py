@@ -38,7 +38,7 @@ def read(path: Path, limits: Limits) -> Contents:
 def _rows(sheet: Any) -> Iterator[list[str]]:
     merged = _merged(sheet)
     kept: dict[int, str] = {}  # by column: what a cell over several rows says
-    for row in sheet.iter_rows():
+    for row in filter(None, sheet.iter_rows()):  # between rows far apart openpyxl gives empty ones
         texts = [shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row]
         number = next((cell.row for cell in row if cell.value is not None), 0)
         for column, ranges in merged.items():

@@ -7,6 +7,7 @@ but itself: the answer is the site's, and the next socket follows it from wherev
 
 import asyncio
 import json
+import logging
 import time
 from collections import deque
 from contextlib import aclosing
@@ -14,18 +15,21 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import InterfaceError, OperationalError
 
 from chatsite.accounts.principals import Principal, principal_of, still_valid
 from chatsite.database import in_database, in_database_soon, reading_as
 from history.models import Conversation
 
 from . import runs
-from .errors import Refused
+from .errors import Refused, database_away
 from .events import TERMINAL, Event
 from .fragments import new_exchange, place_of_run
 from .requests import ChatRequest
 from .sending import key_of
 from .telling import Teller
+
+logger = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
@@ -73,7 +77,20 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         message = await self._read(text_data)
         if message is None:
             return
-        if not await in_database(_may_enter, self.principal, self.conversation_id):
+        try:
+            await self._act(message)
+        except (OperationalError, InterfaceError):
+            logger.warning("The database was away while a page asked for something", exc_info=True)
+            # A question stays on the page; for anything else the page comes back and asks again.
+            if message.get("type") != "ask":
+                await self.close(CLOSED_ERROR)
+                return
+            away = database_away()
+            told = {"code": away.code, "message": away.message}
+            await self._tell({"type": "refused", "key": message.get("key"), **told})
+
+    async def _act(self, message: Json) -> None:
+        if not await in_database_soon(_may_enter, self.principal, self.conversation_id):
             await self.close(CLOSED_UNKNOWN)
             return
         match message.get("type"):

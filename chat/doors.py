@@ -1,8 +1,10 @@
 """What all doors for programs have in common: who calls, what is refused, and in which words."""
 
+import logging
 from collections.abc import Callable, Collection
 from typing import Any, ClassVar, TypeVar
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from rest_framework import exceptions, status
 from rest_framework.request import Request
@@ -13,10 +15,12 @@ from chatsite.parsing import StrictJSONParser
 
 from .allowances import Allowance
 from .dialects import Dialect, RagChat
-from .errors import INTERNAL, Refused
+from .errors import INTERNAL, Refused, database_away
 from .requests import InvalidRequest
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 10  # where nobody knows better
 
@@ -43,7 +47,11 @@ class Door(APIView):
 
     async def let_in(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
         """What `act` gives for the authenticated request, or the refusal as a response."""
-        return await in_database_soon(self._let_in, original, act)
+        try:
+            return await in_database_soon(self._let_in, original, act)
+        except (OperationalError, InterfaceError):
+            logger.warning("The database did not let a request in", exc_info=True)
+            return refused(self.dialect, database_away())
 
     def _let_in(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
         self.headers = self.default_response_headers

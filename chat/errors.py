@@ -44,6 +44,10 @@ ERRORS: dict[str, ErrorText] = {
 }
 
 
+DATABASE_AWAY = "The site cannot reach its database at the moment. Try again in a few seconds."
+DATABASE_SECONDS = 2  # until it may be back
+
+
 def words(code: str) -> str:
     return ERRORS[code if code in ERRORS else "internal"].words
 
@@ -61,3 +65,8 @@ class Refused(Exception):
         self.status = ERRORS[code].status
         self.message = message or ERRORS[code].words
         self.retry_after = retry_after
+
+
+def database_away() -> Refused:
+    """Where PostgreSQL is away, or has no connection to spare: nothing is stored, and nothing is lost."""
+    return Refused("busy", DATABASE_SECONDS, DATABASE_AWAY)

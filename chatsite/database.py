@@ -28,6 +28,7 @@ T = TypeVar("T")
 NOBODY = ""
 EVERYTHING = "everything"
 WAIT_SECONDS = 3.0  # as long as for a connection of the pool
+UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
 
 
 @dataclass(slots=True)
@@ -134,6 +135,25 @@ def _call(reader: _Reader | None, function: Callable[[], T]) -> T:
     finally:
         _reader.reset(token)
         release_connection()
+
+
+def tried_twice(function: Callable[P, T]) -> Callable[P, T]:
+    """For a function that is one transaction, which PostgreSQL may undo for no fault of its own.
+
+    After a deadlock or a serialization failure nothing has happened: it is done once more. Then it raises.
+    """
+
+    @functools.wraps(function)
+    def twice(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except OperationalError as error:
+            undone = getattr(error.__cause__, "sqlstate", None) in UNDONE
+            if connection.in_atomic_block or not undone:
+                raise
+        return function(*args, **kwargs)
+
+    return twice
 
 
 async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -86,7 +86,9 @@ DATABASES = {
     }
 }
 DATABASES["default"]["OPTIONS"] |= {
-    "pool": {"min_size": 1, "max_size": DATABASE_THREADS + 12, "timeout": 3},
+    # A lost connection is tried once more and then when it is wanted: left to itself, the pool would wait
+    # ever longer between its tries, and not notice for seconds that PostgreSQL is back.
+    "pool": {"min_size": 1, "max_size": DATABASE_THREADS + 12, "timeout": 3, "reconnect_timeout": 1},
     "application_name": "chatsite",
     "connect_timeout": 5,
     "options": "-c statement_timeout=20s -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s"
@@ -228,6 +230,7 @@ USER_QUESTIONS_PER_MINUTE = environment.whole("CHATSITE_USER_QUESTIONS_PER_MINUT
 PROCESS_ANSWERS = environment.whole("CHATSITE_PROCESS_ANSWERS", 500, least=1)
 READER_SECONDS = environment.number("CHATSITE_READER_SECONDS", 60, least=0.1)
 LEASE_SECONDS = environment.number("CHATSITE_LEASE_SECONDS", 10, least=1)
+GRACE_SECONDS = environment.number("CHATSITE_GRACE_SECONDS", 25)
 THOUGHTS_RESTRICTED = environment.flag("CHATSITE_THOUGHTS_RESTRICTED", False)
 AGENT_COORDINATOR = environment.flag("CHATSITE_AGENT_COORDINATOR", False)
 AGENT_TURNS = environment.whole("CHATSITE_AGENT_TURNS", 6, least=1)

@@ -195,7 +195,7 @@ function composer() {
       if (box.value === text) { box.value = ''; store.set(drafts, null); }
       show(); hinted();
     },
-    refused(text) { store.set(keys, null); show(text); },
+    refused(text, unsure) { if (!unsure) store.set(keys, null); show(text); },
     running(value) { running = value; send.hidden = value; stop.hidden = !value; hinted(); },
     busy(value) { send.toggleAttribute('aria-busy', value); },
     lost() { show(words.lost); },

@@ -169,7 +169,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       const mine = asking && message.key === asking.key;
       // Asked meanwhile in another tab: its answer is shown, and what was typed here stays in the box.
       if (mine && message.code === 'generation_in_progress' && !run) location.reload();
-      else if (mine) { asking = null; state.busy(false); state.refused(message.message); }
+      else if (mine) { asking = null; state.busy(false); state.refused(message.message, message.code === 'busy'); }
       else if (run) location.reload();
     }
   }

@@ -16,6 +16,7 @@ from chat.events import (
     TitleChanged,
 )
 from chat.llm import ChatModel, Prompt, Said, configured_model
+from chat.patience import patiently
 from chat.quotations import quotes
 from chatsite.database import in_database
 from history import recording
@@ -42,7 +43,7 @@ class _Told:
 async def answer(exchange: Exchange) -> AsyncGenerator[Event, None]:
     """All events between Started and the end. Raises ModelError; what was yielded before it stands."""
     model = configured_model()
-    readable = await in_database(retrieval.count_readable, exchange.principal)
+    readable = await patiently(retrieval.count_readable, exchange.principal)
     yield Searching(readable)
     asked = exchange.request
     prompt = Prompt(
@@ -117,7 +118,7 @@ async def _message(model: ChatModel, told: _Told, message_id: UUID) -> AsyncGene
                 told.message_id, told.done = message_id, event
             yield event
     told.text = "".join(text)
-    await in_database(recording.record_quotes, message_id, quotes(told.text, told.prompt.sources))
+    await patiently(recording.record_quotes, message_id, quotes(told.text, told.prompt.sources))
 
 
 async def _afterwards(exchange: Exchange, model: ChatModel, told: _Told) -> AsyncGenerator[Event, None]:
@@ -137,11 +138,11 @@ async def _nothing() -> list[str]:
 
 async def _title(exchange: Exchange, model: ChatModel) -> str:
     """A better title than the question's own words, for a conversation that begins with this question."""
-    known = await in_database(_provisional_title, exchange)
+    known = await patiently(_provisional_title, exchange)
     if known is None:
         return ""
     title = await model.title(exchange.request.question)
-    if title in ("", known) or not await in_database(recording.set_title, exchange.conversation_id, title):
+    if title in ("", known) or not await patiently(recording.set_title, exchange.conversation_id, title):
         return ""
     return title
 

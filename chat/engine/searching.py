@@ -7,10 +7,10 @@ from uuid import UUID
 from chat.events import ContextReady, Thought
 from chat.llm import ChatModel
 from chat.page_images import Page, page_images
+from chat.patience import patiently
 from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.accounts.principals import Principal
-from chatsite.database import in_database
 from history import recording
 from history.models import Source
 from ingestion import retrieval
@@ -36,7 +36,7 @@ class Search:
 async def search(exchange: Exchange, model: ChatModel, query: str) -> Search:
     """The passages that fit, by the options of the request and the rights of its caller."""
     options = exchange.request.options
-    found = await in_database(_candidates, exchange.principal, query, options)
+    found = await patiently(_candidates, exchange.principal, query, options)
     thoughts = [steps.query(options, query, found), *steps.vector_fields(options)]
     passages = found.passages
     scores: Mapping[int, float] = {}
@@ -44,7 +44,7 @@ async def search(exchange: Exchange, model: ChatModel, query: str) -> Search:
         ranking = await ranked(model, query, passages, options)
         passages, scores = ranking.passages[: options.top], ranking.scores
         thoughts.append(ranking.thought)
-    told = await in_database(captions, query, passages) if options.captions else [()] * len(passages)
+    told = await patiently(captions, query, passages) if options.captions else [()] * len(passages)
     pages: tuple[PageImage, ...] = ()
     if options.pages:
         places = [Page(passage.label, passage.public_id, passage.page) for passage in passages]
@@ -85,7 +85,7 @@ async def keep_context(
 ) -> ContextReady:
     """Store the sources and the steps of a message, before its first word, and tell of them."""
     thoughts = steps.of_message(exchange, model, found.thoughts)
-    await in_database(_record, answer_id, found, thoughts, readable)
+    await patiently(_record, answer_id, found, thoughts, readable)
     return ContextReady(found.sources, thoughts, str(answer_id))
 
 

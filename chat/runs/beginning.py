@@ -17,6 +17,7 @@ from chat.models import Agent, Run
 from chat.requests import ChatRequest, InvalidRequest, Options, Turn
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
+from chatsite.database import tried_twice
 from history import recording
 from history.models import Conversation, Message
 
@@ -43,6 +44,7 @@ class Accepted:
     new: bool
 
 
+@tried_twice
 def begin(
     principal: Principal,
     request: ChatRequest,
@@ -80,6 +82,7 @@ def begin(
     return _accepted(principal, request, earlier, allowance_of(principal), new=False)
 
 
+@tried_twice
 def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Accepted:
     """Answer the question of an earlier answer once more; what had arrived is kept. Raises Refused."""
     with transaction.atomic():
@@ -105,6 +108,7 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
         return _accepted(principal, request, run, allowance, new=True)
 
 
+@tried_twice
 def request_stop(principal: Principal, run_id: UUID) -> None:
     """Ask for the end of one answer, heard at once, and with the next flush at the latest. Raises Refused."""
     with transaction.atomic():
@@ -205,7 +209,7 @@ def _store(
     return Run.objects.create(
         id=run_id,
         owner_id=principal.user_id,
-        conversation_id=question.conversation_id,
+        conversation=question.conversation,
         question=question,
         answer=answer,
         options=asdict(request.options),

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db import transaction
+from django.conf import settings
+from django.db import connection, transaction
 from django.utils import timezone
 
 from chat.citations import cited_labels
@@ -15,6 +16,8 @@ from history.recording import Closing
 
 from . import journal
 from .journal import Batch
+
+LONG_UP = "SELECT pg_postmaster_start_time() < now() - make_interval(secs => %s)"
 
 
 def close(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
@@ -35,23 +38,33 @@ def close(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
 def close_expired(conversation: Conversation | None = None, run_id: UUID | None = None) -> int:
     """Mark as interrupted what a dead process has left, with the text that had reached the journal.
 
-    Of the whole site, of one conversation, or one run. Returns how many.
+    Of the whole site, of one conversation, or one run. Returns how many: none while PostgreSQL runs for less
+    than a lease, in which living processes renew theirs.
     """
     expired = Run.objects.unfinished().filter(lease_until__lt=timezone.now())
     if conversation is not None:
         expired = expired.filter(conversation=conversation)
     if run_id is not None:
         expired = expired.filter(pk=run_id)
-    closed = 0
-    for dead in expired.values_list("pk", flat=True):
-        closed += _close_dead(dead)
-    return closed
+    found = list(expired.values_list("pk", flat=True))
+    return _close_all(found) if found and _long_up() else 0
 
 
 def expire_all() -> int:
     """Declare every unfinished run dead: for a start when no other process can be at work."""
     Run.objects.unfinished().update(lease_until=timezone.now())
-    return close_expired()
+    return _close_all(list(Run.objects.unfinished().values_list("pk", flat=True)))
+
+
+def _close_all(dead: Sequence[UUID]) -> int:
+    return sum(_close_dead(run_id) for run_id in dead)
+
+
+def _long_up() -> bool:
+    """Whether PostgreSQL has been there for a whole lease: before, nobody could renew one."""
+    with connection.cursor() as cursor:
+        cursor.execute(LONG_UP, [settings.LEASE_SECONDS])
+        return bool(cursor.fetchone()[0])
 
 
 def fold(every: Sequence[Event]) -> Whole:

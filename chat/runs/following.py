@@ -26,6 +26,7 @@ from chat.events import (
 from chat.llm import configured_model
 from chat.models import Run
 from chat.page_images import of_sources
+from chat.patience import patiently
 from chat.thought_rights import may_see_thoughts
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.database import in_database, reading_as
@@ -34,7 +35,6 @@ from history.models import Message
 
 from . import endings, journal, wakeups
 from .generating import Live, generations
-from .patience import patiently
 
 CHECK_SECONDS = 1.0
 

@@ -16,8 +16,9 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chat import engine
-from chat.events import TERMINAL, ContextReady, Event, Failed, Finished, Started, TextDelta
+from chat.events import TERMINAL, ContextReady, Event, Failed, Finished, MessageDone, Started, TextDelta
 from chat.llm import ModelError, configured_model
+from chat.patience import patiently
 from chatsite.accounts.principals import Principal
 from chatsite.database import in_database, reading_as
 from history import recording
@@ -70,6 +71,10 @@ class Live:
     def has_text(self) -> bool:
         return any(isinstance(event, TextDelta) for event in self.events)
 
+    def is_whole(self) -> bool:
+        """Whether the model has said all: what comes after it may be missing. Of a team nobody knows."""
+        return not self.accepted.team and any(isinstance(event, MessageDone) for event in self.events)
+
 
 class Generations:
     """All live answers of one event loop."""
@@ -107,9 +112,11 @@ class Generations:
         if live := self.live.get(run_id):
             live.stop()
 
-    async def shutdown(self) -> None:
-        """End what is being written as interrupted, with the text so far."""
+    async def shutdown(self, seconds: float = 0) -> None:
+        """Wait so long for what is being written; end the rest as interrupted, with the text so far."""
         tasks = [live.task for live in self.live.values() if live.task]
+        if tasks and seconds > 0:
+            await asyncio.wait(tasks, timeout=seconds)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -128,9 +135,13 @@ class Generations:
         room.leave()
 
     async def _run_engine(self, live: Live) -> Finished | Failed:
+        end = await self._end_of_engine(live)
+        return Finished(Message.State.COMPLETE) if live.is_whole() else end
+
+    async def _end_of_engine(self, live: Live) -> Finished | Failed:
         request_id = live.accepted.request_id
         try:
-            earlier = await in_database(beginning.earlier_turns, live.accepted)
+            earlier = await patiently(beginning.earlier_turns, live.accepted)
             exchange = engine.Exchange(
                 principal=live.accepted.principal,
                 request=live.accepted.request,
@@ -139,7 +150,7 @@ class Generations:
                 run_id=live.accepted.id,
                 answer_id=live.accepted.answer_id,
                 request_id=request_id,
-                team=await in_database(team) if live.accepted.team else (),
+                team=await patiently(team) if live.accepted.team else (),
             )
             async with aclosing(engine.answer(exchange)) as events:
                 async for event in events:
@@ -254,9 +265,9 @@ async def listening() -> None:
     await wakeups.hub().listen(generations().stop)
 
 
-async def shutdown() -> None:
-    """End this process's answers as interrupted; called when the server stops."""
-    await generations().shutdown()
+async def shutdown(seconds: float = 0) -> None:
+    """Let this process's answers be written for so long; what is left then ends as interrupted."""
+    await generations().shutdown(seconds)
 
 
 async def housekeeping() -> None:

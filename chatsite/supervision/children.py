@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-STOP_SECONDS = 4
+from django.conf import settings
+
+STOP_SECONDS = 4  # beyond what answers are given to be finished
 STEADY_SECONDS = 30  # a process that lived so long failed by chance: it starts again at once
 LONGEST_DELAY = 30.0
 TEND_SECONDS = 1.0
@@ -90,15 +92,20 @@ class Children:
                     child.start()
 
     def close(self) -> None:
-        """Ask every process to end, and end those that do not within a few seconds. Safe to call twice."""
+        """Ask every process to end, and end those that do not in time, or at a second Ctrl-C.
+
+        Safe to call twice.
+        """
         running = [child.process for child in self.children if child.process]
         for process in running:
             process.terminate()
-        deadline = time.monotonic() + STOP_SECONDS
+        deadline = time.monotonic() + settings.GRACE_SECONDS + STOP_SECONDS
         for process in running:
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
+            except (subprocess.TimeoutExpired, KeyboardInterrupt) as reason:
+                if isinstance(reason, KeyboardInterrupt):
+                    deadline = 0.0
                 process.kill()
                 process.wait()
 

@@ -1,8 +1,10 @@
 """The web server process: uvicorn on a socket that `up` has opened."""
 
 import argparse
+import math
 import os
 import socket
+import time
 
 import uvicorn
 from django.conf import settings
@@ -10,7 +12,14 @@ from django.conf import settings
 from chatsite.supervision.lifeline import die_with
 
 WEBSOCKET_MESSAGE_BYTES = 1_000_000
-GRACE_SECONDS = 2  # an answer goes on without its readers, so nobody is waited for long
+
+
+class Server(uvicorn.Server):
+    """Says when the end has come: readers and answers have the same time from then on."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.lifespan.state["ends_by"] = time.monotonic() + settings.GRACE_SECONDS
+        await super().shutdown(sockets)
 
 
 def main() -> None:
@@ -34,13 +43,13 @@ def main() -> None:
         server_header=False,
         proxy_headers=bool(settings.TRUSTED_PROXIES),
         forwarded_allow_ips=settings.TRUSTED_PROXIES,
-        timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_graceful_shutdown=math.ceil(settings.GRACE_SECONDS),
     )
     # Loaded while the parent still starts the database, which halves the time to the first answer.
     config.load()
     os.read(options.gate, 1)
     # Not uvicorn's own `fd` option: it takes the descriptor for a Unix socket and so leaves Nagle's delay on.
-    uvicorn.Server(config).run(sockets=[socket.socket(fileno=options.socket)])
+    Server(config).run(sockets=[socket.socket(fileno=options.socket)])
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ BASE = Path(__file__).resolve().parent.parent.parent
 ADDRESS = re.compile(r"answers at (http://\S+)")
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 ACCOUNT = re.compile(r"^  (\S+)\s+(\S+-\S+-\d+)\s", re.MULTILINE)
+BLOCKED = "The event loop was blocked"
 START_SECONDS = 60
 IN_BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']  # as shells start background jobs
 FORGOTTEN = {  # of the environment of the tests
@@ -66,6 +67,7 @@ class Site:
 
     def __exit__(self, *exception):
         self.stop()
+        assert BLOCKED not in self.output, self.output[self.output.index(BLOCKED) :][:3000]
 
     def start(self):
         """Start, and wait for the address line."""
@@ -91,7 +93,9 @@ class Site:
             "CHATSITE_DATA_DIR": str(self.folder),
             "HOST": "127.0.0.1",
             "PORT": "0",
+            "CHATSITE_LOOP_WATCHDOG_SECONDS": "0.5",
             "PYTHONUNBUFFERED": "1",
+            "CHATSITE_GRACE_SECONDS": "1",
             **self.environment,
         }
         self.process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Reading for somebody who waits anyway: a database that is away for a while costs them nothing else."""
+"""Work for somebody who waits anyway: a database that is away for a while costs them nothing else."""
 
 import asyncio
 import time

@@ -17,9 +17,9 @@ from .protocol import ModelError
 KEYLESS = "no-key"  # local servers want none, the client library insists on one
 # Members that some models refuse; the answer is as good without them.
 OPTIONAL = frozenset({"temperature", "stream_options", "max_tokens"})
-LOGGED = 500  # characters of what a server says
 
 _TOO_LONG = re.compile(r"context[ _](length|size|window)|maximum model length|prompt is too long", re.I)
+_NAME = re.compile(r"[a-z_]{3,40}", re.I)  # of an error: no key, no sentence
 _FILTERED = re.compile(r"content[ _](filter|policy|management)", re.I)
 
 
@@ -97,11 +97,13 @@ def code_of(said: str) -> str:
 
 
 def told(error: Exception) -> str:
-    """What a server said, for the log: cut, and without the key, which some of them repeat."""
-    said = f"{type(error).__name__}: {error}"
-    if settings.OPENAI_API_KEY:
-        said = said.replace(settings.OPENAI_API_KEY, "…")
-    return said[:LOGGED]
+    """What happened, for the log: never a server's own words, which may repeat the key or the prompt."""
+    causes = [error, error.__cause__] if error.__cause__ else [error]
+    found = ", ".join(type(cause).__name__ for cause in causes)
+    if not isinstance(error, openai.APIStatusError):
+        return found
+    names = [str(name) for name in (error.code, error.type) if name and _NAME.fullmatch(str(name))]
+    return ", ".join([f"{found} {error.status_code}", *names])
 
 
 def _of_request(error: openai.APIStatusError) -> ModelError:

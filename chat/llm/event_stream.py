@@ -86,6 +86,7 @@ async def parts(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[Pa
     Once the text has ended, nothing that happens to the stream can undo it.
     """
     begun = ended = False
+    characters = Characters()
     try:
         async with aclosing(_data(chunks, clock)) as found:
             async for data in found:
@@ -93,9 +94,14 @@ async def parts(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[Pa
                     if isinstance(part, Text):
                         begun = True
                         clock.content_came()
-                    elif isinstance(part, End):
+                        if text := characters.of(part.text):
+                            yield Text(text)
+                        continue
+                    if isinstance(part, End):
                         ended = True
                         clock.text_ended()
+                        if rest := characters.rest():
+                            yield Text(rest)
                     yield part
     except (httpx2.HTTPError, ModelError) as error:
         if ended:
@@ -160,7 +166,7 @@ def _of_choices(choices: list[Any]) -> Iterator[Part]:
         return
     text = (choices[0].get("delta") or {}).get("content")
     if isinstance(text, str) and text:
-        yield Text(storable(text))
+        yield Text(text)
     reason = choices[0].get("finish_reason")
     if reason == "content_filter":
         raise ModelError("content_filter")
@@ -171,6 +177,24 @@ def _of_choices(choices: list[Any]) -> Iterator[Part]:
 def _of_usage(usage: Any) -> Iterator[Part]:
     if isinstance(usage, dict):
         yield TokenCount(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
+
+
+class Characters:
+    """Storable text out of pieces, of which one may end in the middle of a character."""
+
+    def __init__(self) -> None:
+        self._half = ""  # the first of two surrogates
+
+    def of(self, piece: str) -> str:
+        text, self._half = self._half + piece, ""
+        if "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return storable(text)
+
+    def rest(self) -> str:
+        """What stands for a half that nothing has followed."""
+        half, self._half = self._half, ""
+        return storable(half)
 
 
 def storable(text: str) -> str:

@@ -18,6 +18,7 @@ import threading
 
 from chat.tests.upstream_faults import FAULTS, Exchange, Request, answer, completion, good
 
+MARK = re.compile(r"\(case ([^()]+)\)")
 SIDE = {"title of at most": "A title", "short questions": "What then?\nAnd why?\nWho decides?"}
 
 
@@ -31,6 +32,8 @@ class FakeOpenAI:
         self.side = completion_for  # what answers the calls that do not stream
         self.vector_value = 0.1  # every number of every embedding
         self.dimensions = None  # of an embedding, else what is asked for
+        self.marked = {}  # what streams do for a question with a mark, as “(case stall)”
+        self.embeddings = {}  # what answers texts with a mark
         self._script = []
         self._ready = threading.Event()
 
@@ -44,7 +47,11 @@ class FakeOpenAI:
 
     def script(self, *behaviours):
         """What the next streams do: names of FAULTS, or functions of an Exchange. Then all are good."""
-        self._script = [FAULTS[item] if isinstance(item, str) else item for item in behaviours]
+        self._script = behaviours_of(behaviours)
+
+    def script_for(self, mark, *behaviours):
+        """The same for the questions with this mark, however many are asked at once."""
+        self.marked[mark] = behaviours_of(behaviours)
 
     def __enter__(self):
         self._thread = threading.Thread(target=lambda: asyncio.run(self.serve()), daemon=True)
@@ -98,18 +105,31 @@ class FakeOpenAI:
             return await exchange.whole(404, {"error": {"message": "no such page"}})
         if not request.streaming:
             return await self.side(request)(exchange)
-        behave = self._script.pop(0) if self._script else good
+        script = self.marked.get(mark_of(request.prompt)) or self._script
+        behave = script.pop(0) if script else good
         return await behave(exchange)
 
     async def _embed(self, exchange):
         body = exchange.request.body
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+        if behave := self.embeddings.get(mark_of(" ".join(texts))):
+            return await behave(exchange)
         vector = [self.vector_value] * (self.dimensions or body.get("dimensions") or 256)
         if body.get("encoding_format") == "base64":
             vector = base64.b64encode(struct.pack(f"{len(vector)}f", *vector)).decode()
         data = [{"index": place, "embedding": vector} for place, _ in enumerate(texts)]
         usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
-        await exchange.whole(200, {"object": "list", "data": data, "model": body["model"], "usage": usage})
+        whole = {"object": "list", "data": data, "model": body["model"], "usage": usage}
+        return await exchange.whole(200, whole)
+
+
+def behaviours_of(items):
+    return [FAULTS[item] if isinstance(item, str) else item for item in items]
+
+
+def mark_of(text):
+    """What the last mark in a text names, if there is one."""
+    return (MARK.findall(text) or [""])[-1]
 
 
 def completion_for(request):

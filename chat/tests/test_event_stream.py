@@ -93,3 +93,15 @@ class EventStreamTests(SimpleTestCase):
 
     def test_nul_becomes_storable(self):
         self.assertEqual(read(event("a\x00b"), event(reason="stop")), [Text("a\ufffdb"), End("stop")])
+
+    def test_a_character_of_two_surrogates_that_is_split_over_events_is_whole(self):
+        halves = event("a\ud83d"), event("\ude42b")
+        self.assertEqual(read(*halves, event(reason="stop")), [Text("a"), Text("🙂b"), End("stop")])
+
+    def test_half_a_character_is_replaced_where_the_text_ends_and_left_out_where_it_is_cut(self):
+        half = event("a\ud83d")
+        self.assertEqual(read(half, event(reason="stop")), [Text("a"), Text("\ufffd"), End("stop")])
+        self.assertEqual(read(half), [Text("a")])
+        self.assertEqual(
+            read(half, event("b"), event("\ude42")), [Text("a"), Text("\ufffdb"), Text("\ufffd")]
+        )

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 
 KEY = "sk-proj-Secret0123456789"
+HEADER = "upstream-header-7c1f"
 HTML = b"<!doctype html>\n<title>Welcome</title><h1>upstream says hello</h1>\n"
 
 
@@ -21,6 +22,7 @@ class Request:
     headers: dict
     body: dict
     at: float = field(default_factory=time.monotonic)
+    sent: int = 0  # bytes that the connection has taken
     closed: threading.Event = field(default_factory=threading.Event)  # the caller's end of the socket is gone
 
     @property
@@ -41,10 +43,11 @@ class Exchange:
     async def send(self, data):
         self.writer.write(data)
         await self.writer.drain()
+        self.request.sent += len(data)
 
     async def head(self, status=200, kind="text/event-stream", *more):
-        lines = [f"HTTP/1.1 {status} Whatever", f"Content-Type: {kind}", "Connection: close", *more]
-        await self.send("\r\n".join([*lines, "", ""]).encode())
+        first = [f"HTTP/1.1 {status} Whatever", f"Content-Type: {kind}", "Connection: close"]
+        await self.send("\r\n".join([*first, f"X-Served-By: {HEADER}", *more, "", ""]).encode())
 
     async def whole(self, status, body, *more, kind="application/json"):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -80,6 +83,11 @@ def chunk(text=None, reason=None, **delta):
     if text is not None:
         delta["content"] = text
     return event({"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
+
+
+def escaped(text):
+    """A piece of text as JSON's own escapes, of which some are no characters."""
+    return chunk("!").replace(b"!", text.encode())
 
 
 def answer(*words, pause=0.0, reason="stop"):
@@ -177,6 +185,13 @@ async def reset(exchange):
     exchange.reset()
 
 
+async def cut(exchange):
+    """The connection is closed in the middle of a body that goes on."""
+    await exchange.head(200, "text/event-stream", "Transfer-Encoding: chunked")
+    data = chunk("Half an ")
+    await exchange.send(f"{len(data):x}\r\n".encode() + data + b"\r\nffff\r\n" + chunk("answer")[:20])
+
+
 async def endless(exchange):
     await exchange.head()
     while not exchange.request.closed.is_set():
@@ -203,6 +218,9 @@ def refused_parameter(name):
     return status(400, {"error": {"message": message, "param": name, "code": "unsupported_value"}})
 
 
+# Characters of up to four bytes, and one that JSON writes as two halves, each in an event of its own.
+MANY_BYTES = chunk("Grüße 你好 🙂") + escaped(r"\ud83d") + escaped(r"\ude42") + chunk(reason="stop")
+HALF_A_PAIR = escaped(r"\udc00 or \ud800")
 OVERFLOWS = {
     "openai": {"message": "Too long", "code": "context_length_exceeded", "param": "messages"},
     "llama.cpp": {"message": "request (9031 tokens) exceeds the available context size (8192 tokens)"},
@@ -221,6 +239,7 @@ FAULTS = {
     "reset_at_once": reset_at_once,
     "reset_before_text": reset_before_text,
     "reset": reset,
+    "cut": cut,
     "cut_in_a_line": raw(chunk("Half an "), chunk("answer")[:25]),
     "no_finish_reason": raw(chunk("Half an "), chunk("answer")),
     "done_without_reason": raw(chunk("Half an "), b"data: [DONE]\n\n"),
@@ -229,6 +248,10 @@ FAULTS = {
     "json": completion("A whole answer"),
     "empty_choices": raw(event({"choices": []}), event({"choices": None}), b"data: [DONE]\n\n"),
     "no_text": raw(chunk(reason="stop"), b"data: [DONE]\n\n"),
+    "broken_json": raw(chunk("Half an "), b'data: {"choices": [{"delta": {"content": "answer"}]]}\n\n'),
+    "broken_utf8": raw(chunk("Half an "), chunk("answer").replace(b"answer", b"answ\xff\xc3")),
+    "split_characters": raw(*(bytes([byte]) for byte in MANY_BYTES), pause=0.0005),
+    "unstorable": raw(chunk("a\x00b"), HALF_A_PAIR, chunk(reason="stop")),
     "wrong_shapes": raw(chunk("Half an "), event({"choices": ["answer"]})),
     "error_in_stream": raw(chunk("Half an "), event(UPSTREAM_ERROR)),
     "unauthorised": status(401, {"error": {"message": f"Incorrect API key provided: {KEY}."}}),
@@ -247,6 +270,6 @@ FAULTS = {
     "length": answer("Half an ", "answer", reason="length"),
     "endless": endless,
     "dripping": dripping,
-    "long_line": raw(b"data: ", *[b"x" * 100_000] * 12),
+    "long_line": raw(b"data: ", *[b"x" * 100_000] * 2_000),
     "redirect": redirect,
 }  # fmt: skip

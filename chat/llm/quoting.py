@@ -13,6 +13,7 @@ from chatsite.database import in_database
 from ingestion.sentences import Sentence, best_sentences
 
 from . import side_texts
+from .leaning import leaned_on
 from .protocol import NOTHING_FITS, End, Part, Prompt, Said, Text
 
 NOTHING_MORE = "There is nothing to add from the documents you may read."
@@ -22,40 +23,7 @@ SURE = 0.65  # score of the best sentence; docs/benchmarks.md says how often it 
 SENTENCES = 2
 FOLLOWUPS = 3
 
-# A question that leans on what was said before: it begins by going on, or names nothing by itself.
-_GOES_ON = re.compile(
-    r"\s*(and|also|but|or|what about|how about|what if|"
-    r"und|auch|aber|was ist mit|wie ist es|et|mais|y|e|en)\b",
-    re.I,
-)
-_POINTS_BACK = re.compile(
-    r"\b(it|its|they|them|their|that|those|these|this|(?<!\bis )(?<!\bare )there|then|he|she|his|her|same|"
-    r"instead|davon|dafür|diese[rsmn]?|dort|dann|ceci|cela|celui|ça)\b",
-    re.I,
-)
-_FEW_WORDS = 3
 _CAPTION = re.compile(r"^[\d.\s§)(-]+")
-
-
-def leans_on_earlier(question: str) -> bool:
-    return bool(
-        _GOES_ON.match(question) or _POINTS_BACK.search(question) or len(question.split()) <= _FEW_WORDS
-    )
-
-
-def _leaned_on(question: str, earlier: Sequence[Turn]) -> list[str]:
-    """The last question that stood on its own; nothing where this one does too.
-
-    What was added between the two is left out: each follow-up asks for something else (“and for part-time
-    staff?”, “what if I was ill?”), and together they would drown what is asked now.
-    """
-    asked = [turn.content for turn in earlier if turn.role == "user"]
-    if not asked or not leans_on_earlier(question):
-        return []
-    first = len(asked) - 1
-    while first > 0 and leans_on_earlier(asked[first]):
-        first -= 1
-    return asked[first : first + 1]
 
 
 class QuotingModel:
@@ -67,7 +35,7 @@ class QuotingModel:
         """There is only one, whatever model is asked for."""
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        earlier = " ".join(_leaned_on(prompt.question, prompt.earlier))
+        earlier = " ".join(leaned_on(prompt.question, prompt.earlier))
         count = SENTENCES * (1 + len(prompt.said))
         told = [replace(source, content=source.told) for source in prompt.sources]
         found = await in_database(best_sentences, prompt.question, told, count, earlier)
@@ -85,7 +53,7 @@ class QuotingModel:
         yield End("stop")
 
     async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
-        return " ".join([*_leaned_on(question, earlier), question])
+        return " ".join([*leaned_on(question, earlier), question])
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
         """Headings of the passages that the answer does not cite, as questions."""

@@ -1,0 +1,103 @@
+"""Which questions lean on earlier ones, in several languages, and what search then finds."""
+
+import asyncio
+
+from django.test import SimpleTestCase, TestCase
+
+from chat.llm.leaning import leaned_on, leans_on_earlier
+from chat.llm.quoting import QuotingModel
+from chat.requests import Turn
+from chatsite.accounts.models import User
+from ingestion.retrieval import search
+from ingestion.tests.documents import make_document, principal_of
+
+LEANING = {
+    "english": ("And for part-time staff?", "What about crews?", "Who approves it?", "Why?"),
+    "german": (
+        "Und für Teilzeitkräfte?",
+        "Wer genehmigt sie?",
+        "Was ist mit der Probezeit?",
+        "Wann beginnt dann die Frist?",
+    ),
+    "french": (
+        "Et pour les temps partiels ?",
+        "Qu'en est-il des équipages ?",
+        "Qui décide de cela ?",
+        "Pourquoi ?",
+    ),
+    "chinese": ("那么兼职员工呢？", "由谁批准它？", "如果我生病了怎么办？", "为什么？"),
+}
+STANDING = {
+    "english": ("How much annual leave do I get?", "Is there a company gym?"),
+    "german": ("Wie viel Urlaub steht mir im Jahr zu?", "Haben Sie eine Kantine im Hafen?"),
+    "french": ("Combien de jours de congé ai-je par an ?", "En quelle année le port a-t-il ouvert ?"),
+    "chinese": ("我每年有多少天年假？", "港口是哪一年开放的？"),
+}
+# A first question, what follows it, and the passages of its subject: the second answers what follows.
+CONVERSATIONS = {
+    "english": (
+        "How many days of annual leave do office staff get?",
+        "And part-time staff?",
+        (
+            "Annual leave is 27 days for office staff.",
+            "Annual leave of part-time staff is 14 days.",
+            "Part-time work is agreed in May.",
+        ),
+    ),
+    "german": (
+        "Wie viele Tage Urlaub bekommt das Büro?",
+        "Und die Teilzeitkräfte?",
+        (
+            "Das Büro bekommt 27 Tage Urlaub.",
+            "Urlaub der Teilzeitkräfte: 14 Tage.",
+            "Teilzeitkräfte melden sich im Mai.",
+        ),
+    ),
+    "french": (
+        "Combien de jours de congé a le personnel de bureau ?",
+        "Et les équipages ?",
+        (
+            "Le personnel de bureau a 27 jours de congé.",
+            "Les équipages ont 14 jours de congé.",
+            "Les équipages mangent à midi.",
+        ),
+    ),
+    "simple": (
+        "办公室员工有多少天年假？",
+        "那么兼职员工呢？",
+        ("办公室员工每年有二十七天年假。", "兼职员工每年有十四天年假。", "兼职员工五月签订合同。"),
+    ),
+}
+
+
+class LeaningTests(SimpleTestCase):
+    def test_questions_that_go_on_or_point_back_lean(self):
+        for language, questions in LEANING.items():
+            for question in questions:
+                with self.subTest(language=language, question=question):
+                    self.assertTrue(leans_on_earlier(question))
+
+    def test_questions_that_stand_on_their_own_do_not(self):
+        for language, questions in STANDING.items():
+            for question in questions:
+                with self.subTest(language=language, question=question):
+                    self.assertFalse(leans_on_earlier(question))
+
+    def test_a_follow_up_leans_on_the_last_question_that_stood_on_its_own(self):
+        for language, questions in STANDING.items():
+            turns = [Turn("user", questions[0]), Turn("assistant", "…"), Turn("user", LEANING[language][0])]
+            with self.subTest(language=language):
+                self.assertEqual(leaned_on(LEANING[language][1], turns), [questions[0]])
+
+
+class FollowUpSearchTests(TestCase):
+    def test_a_follow_up_finds_what_it_means_in_its_language(self):
+        principal = principal_of(User.objects.create_user("reader"))
+        for language, (_, _, passages) in CONVERSATIONS.items():
+            make_document(f"{language}.txt", list(passages), language=language)
+        for language, (first, second, passages) in CONVERSATIONS.items():
+            with self.subTest(language=language):
+                query = asyncio.run(QuotingModel().search_query(second, [Turn("user", first)]))
+                found = [passage.content for passage in search(principal, query).passages]
+                self.assertIn(passages[1], found[:2])
+                self.assertLess(found.index(passages[1]), [*found, passages[2]].index(passages[2]))

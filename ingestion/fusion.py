@@ -4,8 +4,10 @@ The weights were measured on nine public collections; docs/benchmarks.md has the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from ingestion.closeness import Closeness
 
 Mode = Literal["hybrid", "text", "vectors"]
 FoundBy = Literal["words", "meaning", "both"]
@@ -50,6 +52,10 @@ class Ranked:
 LEAST_TOGETHER = 0.45
 LEAST_OF_OTHERS = 0.5  # the part of it that each further passage must meet
 
+# What the best are ordered by beside the score of the legs, which counts 1.
+CLOSE_WORDS = 0.25
+CLOSE_NEIGHBOURS = 0.25
+
 
 def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust) -> list[Ranked]:
     """The candidates that fit the question, best first; equal scores in the order of their ids.
@@ -74,6 +80,23 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust) -> lis
         score = (1 - weight) * text + weight * vector
         ranked.append(Ranked(row, min(1.0, score), _found_by(row, mode, trust)))
     return sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id))
+
+
+def closer_first(ranked: Sequence[Ranked], near: Closeness) -> list[Ranked]:
+    """`ranked`, of which `near` tells of the first ones, by all that is known of them; scores stay 0..1."""
+    most = 1 + CLOSE_WORDS + CLOSE_NEIGHBOURS
+    words, neighbours = _spread(near.words.tolist()), _spread(near.neighbours.tolist())
+    rescored = [
+        replace(item, score=(item.score + CLOSE_WORDS * word + CLOSE_NEIGHBOURS * neighbour) / most)
+        for item, word, neighbour in zip(ranked, words, neighbours, strict=False)
+    ]
+    others = [replace(item, score=item.score / most) for item in ranked[len(rescored) :]]
+    return sorted(rescored, key=lambda item: (-item.score, item.candidate.passage_id)) + others
+
+
+def _spread(values: Sequence[float]) -> list[float]:
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [_between(value, low, high) for value in values]
 
 
 def _fit(row: Candidate, mode: Mode, trust: VectorTrust) -> float:

@@ -11,20 +11,24 @@ from typing import Any
 from uuid import UUID
 
 from chatsite.accounts.principals import Principal
+from ingestion.closeness import closeness
 from ingestion.embedding import EmbeddingError, active_space, embed_soon, embedder_of, is_built_in
-from ingestion.fusion import FoundBy, Mode, Ranked, VectorTrust, rank
+from ingestion.fusion import FoundBy, Mode, Ranked, VectorTrust, closer_first, rank
 from ingestion.indexing import vector_text
 from ingestion.labels import Uniqueness, cleaned_label, identifier_range, source_name
 from ingestion.models import Document, EmbeddingSpace
 from ingestion.plans import find_candidates
 from ingestion.statements import rows
-from ingestion.words import has_unspaced_script, plain_words, search_text
+from ingestion.words import has_unspaced_script, plain_words, search_text, units
 
 logger = logging.getLogger(__name__)
+
+Loaded = dict[int, Mapping[str, Any]]  # passages, as sql/load_passages.sql gives them, by their ids
 
 MOST_WORDS = 64  # of a question, distinct; each costs a look-up in the index
 MOST_EMBEDDED = 4_000  # characters of a question
 MOST_PASSAGES = 50  # of one answer to a search
+COMPARED = 30  # passages whose texts are compared with the question word by word
 
 # The vectors that come with the product know English; elsewhere they say nothing.
 BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), least_similarity=0.3)
@@ -104,8 +108,13 @@ def search(
         **vectors,
     }
     candidates = find_candidates(parameters, space.dimensions)
-    ranked = [item for item in rank(candidates, mode, _trust(space, query)) if item.score >= minimum_score]
-    passages = _load(principal, ranked, top)
+    ranked = rank(candidates, mode, _trust(space, query))
+    loaded: Loaded = {}
+    if mode == "hybrid" and ranked:
+        loaded = _load(principal, ranked[:COMPARED])
+        ranked = _closer_first(query, ranked, loaded)
+    ranked = [item for item in ranked if item.score >= minimum_score]
+    passages = _distinct(principal, ranked, loaded, top)
     return Found(tuple(passages), query, len(candidates), mode)
 
 
@@ -153,17 +162,32 @@ def _vector_parameters(space: EmbeddingSpace, query: str, mode: Mode) -> dict[st
     return {"with_vectors": True, "vector": vector_text(vector), "space_id": space.pk}
 
 
-def _load(principal: Principal, ranked: Sequence[Ranked], top: int) -> list[FoundPassage]:
-    """The first `top` passages with different texts."""
+def _closer_first(query: str, ranked: Sequence[Ranked], loaded: Loaded) -> list[Ranked]:
+    """The best by the words of their texts too, each one's title and heading among them."""
+    asked = list(dict.fromkeys(units(query)))[:MOST_WORDS]
+    kept = rows("content_words", {"words": asked, "language": ranked[0].candidate.language})
+    gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
+    texts = [loaded.get(item.candidate.passage_id, gone) for item in ranked[:COMPARED]]
+    joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
+    return closer_first(ranked, closeness([row["word"] for row in kept] or asked, joined))
+
+
+def _load(principal: Principal, ranked: Sequence[Ranked]) -> Loaded:
+    ids = [item.candidate.passage_id for item in ranked]
+    loaded = rows("load_passages", {"user_id": principal.user_id, "passage_ids": ids})
+    return {row["passage_id"]: row for row in loaded}
+
+
+def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
+    """The first `top` passages with different texts; what is not yet `loaded` is."""
     found: list[FoundPassage] = []
     seen: set[str] = set()
     for start in range(0, len(ranked), 2 * top):
         batch = ranked[start : start + 2 * top]
-        ids = [item.candidate.passage_id for item in batch]
-        loaded = rows("load_passages", {"user_id": principal.user_id, "passage_ids": ids})
-        by_id = {row["passage_id"]: row for row in loaded}
+        missing = [item for item in batch if item.candidate.passage_id not in loaded]
+        known = {**loaded, **(_load(principal, missing) if missing else {})}
         for item in batch:
-            row = by_id.get(item.candidate.passage_id)  # gone if its document was replaced this instant
+            row = known.get(item.candidate.passage_id)  # gone if its document was replaced this instant
             words = plain_words(row["content"]) if row else ""
             if row is None or words in seen:
                 continue

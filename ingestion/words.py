@@ -49,6 +49,11 @@ def search_text(text: str, *, stored: bool = True) -> str:
     return " ".join(_UNSPACED.sub(cut, plain_words(text)).split())[:SEARCH_TEXT_LIMIT]
 
 
+def units(text: str) -> list[str]:
+    """The words of `text` in order; of unspaced scripts the single characters."""
+    return _UNSPACED.sub(lambda match: f" {' '.join(match.group())} ", plain_words(text)).split()
+
+
 def has_unspaced_script(text: str) -> bool:
     """Whether some of `text` is Chinese, Japanese, Korean, Thai or the like."""
     return _UNSPACED.search(text) is not None

@@ -1,0 +1,31 @@
+"""Vectors of single words, from the model that comes with the site whatever the settings name."""
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from .names import BUILT_IN_DIMENSIONS, BUILT_IN_NAME
+from .protocol import Vectors
+from .selection import embedder
+
+MOST_KEPT = 40_000  # words, a kilobyte each: to make a vector costs far more than to find it again
+
+_places: dict[str, int] = {}
+_kept = np.zeros((MOST_KEPT, BUILT_IN_DIMENSIONS), dtype=np.float32)  # takes memory only as it fills
+_keeping = threading.Lock()
+
+
+def word_vectors(words: Sequence[str]) -> Vectors:
+    """An array (words, dimensions) of rows of length 1, for at most MOST_KEPT different words."""
+    with _keeping:
+        missing = [word for word in dict.fromkeys(words) if word not in _places]
+        if missing:
+            if len(_places) + len(missing) > MOST_KEPT:
+                _places.clear()
+                missing = list(dict.fromkeys(words))
+            first, end = len(_places), len(_places) + len(missing)
+            _kept[first:end] = embedder(BUILT_IN_NAME).embed(missing)
+            _places.update(zip(missing, range(first, end), strict=True))
+        rows: Vectors = _kept[[_places[word] for word in words]]
+    return rows

@@ -1,0 +1,61 @@
+"""How close the words of texts come to a question, and what that does to their order."""
+
+from django.test import SimpleTestCase, TestCase
+
+from chatsite.accounts.models import User
+from ingestion.closeness import closeness
+from ingestion.embedding.word_vectors import word_vectors
+from ingestion.retrieval import search
+from ingestion.words import units
+
+from .documents import make_document, principal_of
+
+
+class ClosenessTests(SimpleTestCase):
+    def better(self, question, first, second):
+        """Of the two texts, by words and by neighbours, whether the first is closer."""
+        near = closeness(units(question), [first, second])
+        return near.words[0] > near.words[1], near.neighbours[0] > near.neighbours[1]
+
+    def test_the_word_itself_is_closer_than_another(self):
+        self.assertTrue(self.better("salary", "The salary is paid monthly.", "The ferry is late today.")[0])
+
+    def test_a_word_of_like_meaning_is_closer_than_one_of_another(self):
+        self.assertTrue(self.better("finance", "They funded it.", "They painted it.")[0])
+
+    def test_neighbours_of_the_question_count_where_they_stand_together(self):
+        together = "The port office opens early, and the ferry leaves late in summer."
+        apart = (
+            "The office opens early, and in a summer with calm seas the ferry leaves the other old port late."
+        )
+        self.assertTrue(self.better("port office", together, apart)[1])
+
+    def test_of_unspaced_scripts_the_characters_are_compared(self):
+        self.assertEqual(units("NASUWT是什么?"), ["nasuwt", "是", "什", "么"])
+        self.assertTrue(self.better("年假多少天", "年假二十七天。", "渡轮晚点了。")[0])
+
+    def test_nothing_asked_and_nothing_there_are_no_errors(self):
+        for asked, texts in (([], ["Dogs."]), (["dogs"], []), (["dogs"], ["", "?!"])):
+            with self.subTest(asked=asked, texts=texts):
+                near = closeness(asked, texts)
+                self.assertEqual((len(near.words), float(near.words.sum())), (len(texts), 0.0))
+
+    def test_the_vector_of_a_word_is_the_same_each_time(self):
+        first = word_vectors(["ferry", "dog", "ferry"])
+        self.assertEqual(first.shape, (3, 256))
+        self.assertEqual(first.tolist(), word_vectors(["ferry", "dog", "ferry"]).tolist())
+        self.assertEqual(len(word_vectors([])), 0)
+
+
+class OrderTests(TestCase):
+    def test_the_passage_whose_words_stand_together_comes_first(self):
+        apart = (
+            "The harbour master signs. Any card that is lost is reported, and the report goes to the master."
+        )
+        together = (
+            "Report a lost card to the office of the harbour, where the master signs for a new one today."
+        )
+        make_document("cards.txt", [apart, together])
+        passages = search(principal_of(User.objects.create_user("reader")), "lost card").passages
+        self.assertEqual([passage.content for passage in passages], [together, apart])
+        self.assertTrue(all(0 <= passage.score <= 1 for passage in passages))

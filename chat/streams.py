@@ -74,9 +74,10 @@ async def exchange_stream(
                 if dialect.stream_type == EVENT_STREAM and silence.too_long():
                     yield COMMENT
                 continue
-            await asyncio.sleep(max(0.0, told + dialect.gap - time.monotonic()))
+            if dialect.gap:
+                await asyncio.sleep(max(0.0, told + dialect.gap - time.monotonic()))
+                told = time.monotonic()
             yield frame(chunk)
-            told = time.monotonic()
             silence.broken()
 
 

@@ -1,8 +1,6 @@
 """Reading an answer, while it is written or afterwards, from whichever process has it."""
 
-import asyncio
 import dataclasses
-import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from uuid import UUID
@@ -35,8 +33,7 @@ from history.models import Message
 
 from . import endings, journal, wakeups
 from .generating import Live, generations
-
-CHECK_SECONDS = 1.0
+from .guarding import guards
 
 Numbered = tuple[int, Event]
 
@@ -65,17 +62,14 @@ async def watch(
     run = await in_database(_run, principal, run_id)
     live = generations().live.get(run_id)
     source = _from_memory(live, after) if live else _from_journal(principal, run, after, retell=retell)
-    guard = _Guard(principal)
     async with aclosing(source) as numbered:
-        async for item in numbered:
-            await guard.check()
-            if item is None:
-                yield None
-                continue
-            number, event = item
-            if isinstance(event, ContextReady):
-                event = await _with_sources(principal, event)
-            yield number, event
+        with guards().guarding(principal) as guard:
+            async for item in numbered:
+                await guard.check()
+                if item is not None and isinstance(item[1], ContextReady):
+                    yield item[0], await _with_sources(principal, item[1])
+                else:
+                    yield item
 
 
 async def whole(principal: Principal, run_id: UUID) -> Whole:
@@ -87,26 +81,10 @@ async def whole(principal: Principal, run_id: UUID) -> Whole:
     return result
 
 
-class _Guard:
-    """Asks once a second whether the caller may still be here."""
-
-    def __init__(self, principal: Principal) -> None:
-        self._principal = principal
-        self._checked = time.monotonic()
-
-    async def check(self) -> None:
-        if time.monotonic() - self._checked < CHECK_SECONDS:
-            return
-        if not await patiently(still_valid, self._principal):
-            raise Refused("not_found")
-        self._checked = time.monotonic()
-
-
 async def _from_memory(live: Live, after: int) -> AsyncGenerator[Numbered | None, None]:
-    """None stands for a second without news, so that the guard gets its turn."""
+    """None stands for a second or so without news, so that the guard gets its turn."""
     position = after
     while True:
-        changed = live.changed
         while position < len(live.events):
             event = live.events[position]
             position += 1
@@ -116,10 +94,8 @@ async def _from_memory(live: Live, after: int) -> AsyncGenerator[Numbered | None
         if isinstance(live.events[-1], TERMINAL):
             yield len(live.events), live.events[-1]
             return
-        try:
-            async with asyncio.timeout(CHECK_SECONDS):
-                await changed.wait()
-        except TimeoutError:
+        await live.news()
+        if position >= len(live.events):
             yield None
 
 

@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 HOUSEKEEPING_SECONDS = 5
 RIGHTS_SECONDS = 1.0  # between two looks whether answers are still written from what their owners may read
 CLOSING_TRIES = 60
+TICK_SECONDS = 1.0
 
 
 @dataclass(eq=False)
@@ -48,15 +49,26 @@ class Live:
     stopping: bool = False  # at its owner's wish
     withdrawn: bool = False  # because its owner may not read all of its sources any more
     task: asyncio.Task[None] | None = None
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
 
     def publish(self, event: Event) -> None:
         self.events.append(event)
         if isinstance(event, ContextReady):
             message_id = UUID(event.message_id) if event.message_id else self.accepted.answer_id
             self.sources[message_id] = len(event.sources)
-        changed, self.changed = self.changed, asyncio.Event()
-        changed.set()
+        self.wake()
+
+    async def news(self) -> None:
+        """Until something is published, or a second or so has passed."""
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        await waiting
+
+    def wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
     def stop(self) -> None:
         if not (self.stopping or self.withdrawn) and self.task:
@@ -84,6 +96,7 @@ class Generations:
         self._writer: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
         self._looked = 0.0
+        self._ticking: asyncio.TimerHandle | None = None
 
     def start(self, accepted: Accepted) -> None:
         if not accepted.new or accepted.id in self.live:
@@ -106,6 +119,16 @@ class Generations:
         live.task = loop.create_task(self._generate(live), context=contextvars.Context())
         if self._writer is None or self._writer.done():
             self._writer = loop.create_task(self._write(), context=contextvars.Context())
+        if self._ticking is None:
+            self._ticking = loop.call_later(TICK_SECONDS, self._tick, context=contextvars.Context())
+
+    def _tick(self) -> None:
+        """One clock for all who wait for news: each has something to do when none comes."""
+        self._ticking = None
+        for live in self.live.values():
+            live.wake()
+        if self.live:
+            self._ticking = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
 
     def stop(self, run_id: UUID) -> None:
         """End one answer at its owner's wish, where it is written here."""

@@ -16,7 +16,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count
 from django.utils import timezone
 
 from chat import events
@@ -24,8 +23,9 @@ from chat.events import ContextReady, Event
 from chat.models import JournalEntry, Run
 from chat.sources import Given, SourceView, captions_from_json
 from chatsite.accounts.principals import Principal
-from chatsite.database import reading_as
+from chatsite.database import reading_everything
 from history.models import Source
+from ingestion.statements import statement
 
 from . import carriers
 
@@ -44,6 +44,13 @@ class Batch:
 @cache
 def _flush_statement() -> str:
     return (Path(__file__).parent / "sql" / "flush.sql").read_text()
+
+
+@cache
+def _readable_statement() -> str:
+    """The predicate of who may read a document is search's own, asked for each person in turn."""
+    text = (Path(__file__).parent / "sql" / "readable_sources.sql").read_text()
+    return text.replace("{readable}", statement("readable").replace("%(user_id)s", "asked.user_id"))
 
 
 def _line(batch: Batch) -> str:
@@ -120,18 +127,18 @@ def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, 
     )
 
 
-def count_readable_sources(answers: Iterable[tuple[Principal, UUID]]) -> dict[UUID, int]:
+def count_readable_sources(answers: Sequence[tuple[Principal, UUID]]) -> dict[UUID, int]:
     """How many sources of each answer its owner may open now; an answer without any is missing."""
-    by_owner: dict[int, tuple[Principal, list[UUID]]] = {}
-    for principal, answer_id in answers:
-        by_owner.setdefault(principal.user_id, (principal, []))[1].append(answer_id)
-    counts: dict[UUID, int] = {}
-    for principal, answer_ids in by_owner.values():
-        rows = Source.objects.visible_to(principal).filter(message__in=answer_ids).order_by()
-        counted = rows.values("message").annotate(count=Count("pk")).values_list("message", "count")
-        with reading_as(principal.user_id):
-            counts.update(counted)
-    return counts
+    if not answers:
+        return {}
+    parameters: dict[str, Any] = {
+        "messages": [answer_id for _, answer_id in answers],
+        "users": [principal.user_id for principal, _ in answers],
+    }
+    # For several people at once: who may read is the statement's own predicate here.
+    with reading_everything(), connection.cursor() as cursor:
+        cursor.execute(_readable_statement(), parameters)
+        return dict(cursor.fetchall())
 
 
 def purge() -> int:

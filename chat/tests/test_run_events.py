@@ -14,7 +14,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
 from chat.requests import ChatRequest
 from chatsite.accounts.models import ApiKey
-from chatsite.accounts.principals import still_valid
+from chatsite.accounts.principals import valid_among
 from chatsite.database import in_database
 from ingestion.acl import Audience, set_audience
 from ingestion.tests.factories import command_principal, make_document, make_user
@@ -210,11 +210,11 @@ class AbsentDatabaseTests(RunEventsCase):
         def away(*arguments):
             if failures:
                 raise failures.pop()
-            return still_valid(*arguments)
+            return valid_among(*arguments)
 
         with (
-            patch("chat.runs.following.still_valid", away),
-            patch("chat.runs.following.CHECK_SECONDS", 0.05),
+            patch("chat.runs.guarding.valid_among", away),
+            patch.multiple("chat.runs.guarding", CHECK_SECONDS=0.05, LATE_SECONDS=0.1),
             use_model(ScriptedModel(words=WORDS, pause=0.02)),
         ):
             principal = command_principal(self.user)

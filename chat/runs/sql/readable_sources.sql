@@ -1,0 +1,13 @@
+-- Of each message asked about: how many of its sources the person asked for may open now. One statement for all
+-- answers that are being written, whoever asked for them.
+SELECT asked.message_id, count(*)
+FROM unnest(%(messages)s::uuid[], %(users)s::bigint[]) AS asked (message_id, user_id)
+JOIN history_source AS source ON source.message_id = asked.message_id
+JOIN ingestion_document AS document ON document.id = source.document_id
+WHERE EXISTS (
+    SELECT FROM (
+{readable}
+    ) AS mine
+    WHERE mine.access_list_id = document.access_list_id
+)
+GROUP BY asked.message_id

@@ -38,15 +38,16 @@ function show(place, found) {
 }
 
 // Said once a document is done, and not with every page, by a reader of the screen.
+let done = [];
 function announce(words) {
   const told = $('[data-announce]');
-  if (told) told.textContent = told.textContent ? `${told.textContent} ${words}.` : `${words}.`;
+  done.push(`${words}.`);
+  if (told) told.textContent = done.join(' ');
 }
 
 async function poll() {
   const places = [...document.querySelectorAll('[data-document]')].slice(0, 100);
-  const told = $('[data-announce]');
-  if (told) told.textContent = '';
+  done = [];
   try {
     if (places.length && !document.hidden) {
       const query = new URLSearchParams(places.map(place => ['id', place.dataset.document]));

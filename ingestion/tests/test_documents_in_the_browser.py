@@ -8,6 +8,12 @@ pytestmark = [pytest.mark.server, pytest.mark.browser]
 
 FOLLOWED = "!document.querySelector('[data-progress] [data-document], [data-progress] .icon-button')"
 
+OVERHEAR = """
+    window.told = '';
+    new MutationObserver(() => { told += document.querySelector('[data-announce]').textContent; })
+        .observe(document.querySelector('[data-announce]'), { childList: true });
+"""
+
 
 @pytest.fixture
 def files(tmp_path):
@@ -98,3 +104,35 @@ def test_pages_are_accessible_and_fit(browser, site, width):
             assert page.run("document.documentElement.scrollWidth") <= width, path
         assert {place: problems for place, problems in found.items() if problems} == {}
         assert page.problems == []
+
+
+def test_the_lists_of_the_portal_and_the_admin_follow_what_is_read_by_themselves(browser, site, tmp_path):
+    file = tmp_path / "tide tables.md"
+    file.write_text("# Tides\n\nHigh water comes twice a day.\n")
+    site.wait_for_worker()
+    workers = site.children("chatsite.supervision.worker")
+    with browser.page(site.url) as portal, browser.page(site.url) as admin:
+        portal.sign_in("employee", site.passwords["employee"])
+        admin.sign_in("admin", site.passwords["admin"])
+        for worker in workers:
+            worker.suspend()
+        try:
+            portal.go("/documents/add/")
+            portal.choose_files("#files", file)
+            portal.click("form[data-upload] .primary")
+            portal.wait_for("[data-progress] .file a", "tide tables.md", seconds=10)
+            portal.go("/documents/?show=running")
+            portal.run(OVERHEAR)
+            assert "Waiting" in portal.text("[data-document] [data-badge]")
+            admin.go("/admin/ingestion/document/")
+            assert "… Waiting" in admin.texts("td.field-state")
+        finally:
+            for worker in workers:
+                worker.resume()
+        portal.wait_until("told.includes('tide tables.md: Ready.')", seconds=30)
+        assert "Ready" in portal.text("tbody tr")
+        admin.wait_until(
+            "![...document.querySelectorAll('td.field-state')].some(cell => cell.textContent.includes('…'))",
+            seconds=30,
+        )
+        assert portal.problems == admin.problems == []

@@ -113,11 +113,11 @@ def main() -> None:
 @contextmanager
 def database() -> Iterator[None]:
     """The corpus's own database, which stays."""
-    documents = OPTIONS.passages // corpus.PASSAGES_EACH
     connection.creation.create_test_db(verbosity=0, autoclobber=True, keepdb=not OPTIONS.rebuild)
-    if not corpus.is_built(documents):
+    if not corpus.is_built():
         connection.creation.create_test_db(verbosity=0, autoclobber=True)
-        corpus.build(OPTIONS.datasets or ROOT.parent / "shared" / "datasets", documents)
+        datasets = OPTIONS.datasets or ROOT.parent / "shared" / "datasets"
+        corpus.build(datasets, OPTIONS.passages // corpus.PASSAGES_EACH)
     try:
         yield
     finally:
@@ -158,18 +158,20 @@ def four_words(count: int, seed: int = 4) -> list[str]:
 
 
 def all_vectors(space: EmbeddingSpace) -> Vectors:
-    matrix, passages, documents = [], [], []
     query = (
         "COPY (SELECT passage_id, document_id, halfvec_send(vector) FROM ingestion_vector"
         " WHERE space_id = %s) TO STDOUT (FORMAT BINARY)"
     )
+    numbers: list[tuple[int, int]] = []
+    halves = bytearray()
     with connection.cursor() as cursor, cursor.copy(query, [space.pk]) as copy:
         copy.set_types(["int8", "int8", "bytea"])
         for passage, document, vector in copy.rows():
-            passages.append(passage)
-            documents.append(document)
-            matrix.append(np.frombuffer(vector, dtype=">f2", offset=4).astype(np.float16))
-    return Vectors(np.asarray(matrix, dtype=np.float32), np.asarray(passages), np.asarray(documents))
+            numbers.append((passage, document))
+            halves += vector[4:]  # after the number of dimensions
+    matrix = np.frombuffer(halves, dtype=">f2").reshape(len(numbers), space.dimensions).astype(np.float32)
+    passages, documents = np.asarray(numbers).T
+    return Vectors(matrix, passages, documents)
 
 
 def report(somebody: Person, space: EmbeddingSpace, vectors: Vectors, questions: Sequence[str]) -> None:

@@ -113,9 +113,11 @@ def main() -> None:
 @contextmanager
 def database() -> Iterator[None]:
     """The corpus's own database, which stays."""
-    connection.creation.create_test_db(verbosity=0, autoclobber=True, keepdb=not OPTIONS.rebuild)
+    connection.creation.create_test_db(
+        verbosity=0, autoclobber=True, serialize=False, keepdb=not OPTIONS.rebuild
+    )
     if not corpus.is_built():
-        connection.creation.create_test_db(verbosity=0, autoclobber=True)
+        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
         datasets = OPTIONS.datasets or ROOT.parent / "shared" / "datasets"
         corpus.build(datasets, OPTIONS.passages // corpus.PASSAGES_EACH)
     try:

@@ -51,6 +51,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     principal: Principal
     conversation_id: UUID
     reader: asyncio.Task[None] | None = None
+    closed = False
 
     async def __call__(self, scope: Json, receive: Any, send: Any) -> None:
         """The whole life of the socket reads as the person who opened it."""
@@ -70,11 +71,17 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         await self.accept()
 
+    async def close(self, code: int | None = None, reason: str | None = None) -> None:
+        """Once; what the page still sends is not read."""
+        if not self.closed:
+            self.closed = True
+            await super().close(code, reason)
+
     async def disconnect(self, code: int) -> None:
         await self._leave_run()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        message = await self._read(text_data)
+        message = None if self.closed else await self._read(text_data)
         if message is None:
             return
         try:

@@ -7,7 +7,7 @@ from uuid import UUID
 from chatsite.accounts.principals import Principal
 from chatsite.database import in_database
 
-from .events import ContextReady, Event, MessageStarted
+from .events import ContextReady, Event, MessageStarted, TextDelta
 from .fragments import ended, labels_of_message, next_answer
 from .transcript import Transcript, frame
 
@@ -30,7 +30,7 @@ class Teller:
         """What the page does not have yet in one frame, then what came."""
         frames: list[Json] = []
         messages: list[Json] = []
-        for seq, event in batch:
+        for seq, event in _joined(batch, self._after):
             if isinstance(event, MessageStarted):
                 if self._begun:
                     frames += await self._turn(seq, event, messages)
@@ -76,3 +76,18 @@ class Teller:
 
     def _frame(self, messages: list[Json]) -> Json:
         return frame(self._transcript.seq, messages, self._transcript.place)
+
+
+def _joined(batch: Sequence[tuple[int, Event]], after: int) -> list[tuple[int, Event]]:
+    """With texts that follow each other as one: with each, what is unfinished is drawn anew, however long.
+
+    What the page has (up to `after`) and what it does not have stay apart.
+    """
+    joined: list[tuple[int, Event]] = []
+    for seq, event in batch:
+        before, last = joined[-1] if joined else (seq, None)
+        if isinstance(event, TextDelta) and isinstance(last, TextDelta) and (before > after or seq <= after):
+            joined[-1] = seq, TextDelta(last.text + event.text)
+        else:
+            joined.append((seq, event))
+    return joined

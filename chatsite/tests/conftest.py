@@ -1,11 +1,14 @@
 """Fixtures for tests of the whole site."""
 
 import shutil
+import subprocess
 import time
 
 import psycopg
 import pytest
 
+from chatsite.embedded import connection_parameters
+from chatsite.tests.faults import FaultSite, Upstream, cluster
 from chatsite.tests.server import Site, reading_parameters, temporary_folder
 
 UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
@@ -30,3 +33,26 @@ def slow_site():
             yield site
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def faulty():
+    """A site of two web processes with a server of a model, and a PostgreSQL that tests stop and start.
+
+    Files go to a disk of 2 MB where the tests may mount one (`small_disk`).
+    """
+    folder, disk = temporary_folder(), temporary_folder()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "chatsite-test", str(disk)]
+    mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    try:
+        with Upstream() as upstream, cluster() as database:
+            parameters = connection_parameters(database.data)
+            values = {"web_workers": 2, "CHATSITE_MEDIA_ROOT": str(disk)}
+            with FaultSite(folder, upstream, parameters, **values) as site:
+                site.cluster, site.small_disk = database, disk if mounted else None
+                yield site.write_document()
+    finally:
+        if mounted:
+            subprocess.run(["umount", "-l", str(disk)], check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(disk, ignore_errors=True)

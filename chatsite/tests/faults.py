@@ -1,0 +1,258 @@
+"""What tests of faults need: a model's server that answers as the question says, callers, what was stored.
+
+A question "tell red1 words 40 pause 50" is answered with "red1-0 red1-1 …" and 50 ms between two words, so
+that every text, whole or not, says by itself whose it is and whether it is a prefix.
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+import shutil
+import threading
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+
+from chat.tests.fake_openai import FakeOpenAI
+from chat.tests.upstream_faults import chunk
+from chatsite.accounts.keys import hash_key, new_key
+from chatsite.embedded import Cluster, connection_parameters
+from chatsite.tests.server import Site, temporary_folder
+
+ORDER = re.compile(r"tell (\w+) words (\d+) pause (\d+)")
+PASSWORD = "correct horse battery"
+HASH = "pbkdf2_sha256$1$salt$kbetH8pvQW2woEDkqwW3lBiusahaNsvlbcMnQlA1Qxc="
+SHORT = {  # deadlines of the site under test
+    "CHATSITE_LEASE_SECONDS": "2",
+    "CHATSITE_READER_SECONDS": "1",
+    "CHATSITE_GRACE_SECONDS": "3",
+    "CHATSITE_USER_CONCURRENT_ANSWERS": "10000",
+    "CHATSITE_USER_QUESTIONS_PER_MINUTE": "100000",
+    "CHAT_MODEL": "fake",
+    "OPENAI_API_KEY": "sk-fake",
+}
+READY = "SELECT count(*) FROM ingestion_document WHERE status = 'ready'"
+STORED = """
+    SELECT question.content, answer.state, answer.error_code, answer.content, run.id::text
+    FROM chat_run AS run
+    JOIN history_message AS question ON question.id = run.question_id
+    JOIN history_message AS answer ON answer.id = run.answer_id
+    WHERE question.content LIKE %s
+"""
+
+
+def order(token, words=40, pause=20):
+    """A question."""
+    return f"tell {token} words {words} pause {pause}"
+
+
+def told(question):
+    """The whole answer to a question."""
+    token, words, _ = ORDER.search(question).groups()
+    return "".join(f"{token}-{number} " for number in range(int(words)))
+
+
+def fresh(name="t"):
+    """A token that no other question has."""
+    return f"{name}{uuid4().hex[:10]}"
+
+
+class Upstream(FakeOpenAI):
+    """Answers each stream as its question says; counts them by question."""
+
+    async def _answer(self, exchange):
+        if exchange.request.streaming:
+            self._script = [_tell]
+        await super()._answer(exchange)
+
+    def calls(self, token):
+        return [_asked(request)[0] for request in list(self.streams)].count(token)
+
+
+def _asked(request):
+    """Token, words and pause of the last question: those before it are in the prompt too."""
+    return ORDER.findall(request.prompt)[-1]
+
+
+async def _tell(exchange):
+    token, words, pause = _asked(exchange.request)
+    await exchange.head()
+    for number in range(int(words)):
+        await exchange.send(chunk(f"{token}-{number} "))
+        await asyncio.sleep(int(pause) / 1000)
+    await exchange.end()
+
+
+class Caller:
+    """Somebody with an account and an API key."""
+
+    def __init__(self, site, username, secret):
+        self.site, self.username, self.secret = site, username, secret
+
+    def ask(self, question, key=None, conversation=None, path="/chat/stream", timeout=20):
+        """(connection, response): a stream of which only the head was read."""
+        body = {"messages": [{"role": "user", "content": question}], "session_state": conversation}
+        headers = self.headers(**({"Idempotency-Key": key} if key else {}))
+        return self.site.session().stream("POST", path, json.dumps(body).encode(), headers, timeout)
+
+    def whole(self, question, **values):
+        """(status, body) of an answer that is waited for."""
+        connection, response = self.ask(question, path="/chat", **values)
+        try:
+            return response.status, json.loads(response.read())
+        finally:
+            connection.close()
+
+    def begin(self, question, **values):
+        """The run of an answer that nobody reads here."""
+        connection, response = self.ask(question, **values)
+        connection.close()
+        assert response.status == 200
+        return response.headers["Chat-Run"]
+
+    def headers(self, **more):
+        return {"Content-Type": "application/json", "Authorization": f"Bearer {self.secret}"} | more
+
+    def request(self, method, path, timeout=20):
+        return self.site.session().request(method, path, headers=self.headers(), timeout=timeout)
+
+    def events(self, run, after=0, timeout=20):
+        """(connection, response) of what a run tells from there on."""
+        path = f"/chat/runs/{run}/events?after={after}"
+        return self.site.session().stream("GET", path, None, self.headers(), timeout)
+
+    def end(self, run):
+        """(text as it came, the last chunk)"""
+        connection, response = self.events(run)
+        chunks = [json.loads(line) for line in response]
+        connection.close()
+        return "".join(piece.get("text", "") for piece in chunks), chunks[-1]
+
+
+class FaultSite(Site):
+    """A site with a server of a model, a database of its own unless `parameters` name one, and callers."""
+
+    def __init__(self, folder, upstream, parameters=None, **values):
+        self.parameters = parameters or connection_parameters(Path(folder))
+        values = SHORT | {"OPENAI_BASE_URL": upstream.url} | values
+        if parameters:
+            values["DATABASE_URL"] = " ".join(f"{name}={value}" for name, value in parameters.items())
+        super().__init__(folder, demo=False, **values)
+        self.upstream = upstream
+
+    def query(self, statement, *values):
+        parameters = self.parameters | {"options": "-c chatsite.reader=everything"}
+        with psycopg.connect(**parameters, autocommit=True) as connection:
+            cursor = connection.execute(statement, values or None)
+            return cursor.fetchall() if cursor.description else None
+
+    def caller(self, username=""):
+        """A new account, with `PASSWORD`, and its key."""
+        username, secret = username or fresh("u"), new_key()
+        [(user,)] = self.query(
+            "INSERT INTO accounts_user (username, password, first_name, last_name, email, is_staff,"
+            " is_superuser, is_active, date_joined) VALUES (%s, %s, '', '', '', false, false, true, now())"
+            " RETURNING id",
+            username,
+            HASH,
+        )
+        self.query(
+            "INSERT INTO accounts_apikey (user_id, name, prefix, digest, created_at)"
+            " VALUES (%s, 'test', %s, %s, now())",
+            user,
+            secret[:12],
+            hash_key(secret),
+        )
+        return Caller(self, username, secret)
+
+    def stored(self, token):
+        """[(question, state, error code, text, run)] of all questions with a token."""
+        return self.query(STORED, f"tell {token} %")
+
+    def ended(self, token, seconds=20):
+        """(state, code, text) of the one answer to the one question with a token, once it has ended.
+
+        The text is an exact prefix of what the model's server sent.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            rows = self.stored(token)
+            assert len(rows) <= 1, "asked twice"
+            if rows and rows[0][1] not in ("queued", "streaming"):
+                break
+            assert time.monotonic() < deadline, f"{token} has not ended: {rows}"
+            time.sleep(0.05)
+        [(question, state, code, text, _)] = rows
+        whole = told(question)
+        assert whole.startswith(text), f"what is stored is no prefix: {state} {code} {text!r}"
+        assert (state == "complete") <= (text == whole), "complete, but not whole"
+        return state, code, text
+
+    def write_document(self):
+        """Something to answer from: without sources no model is asked."""
+        self.caller("keeper")
+        status, reply = upload(
+            self.sign_in("keeper", PASSWORD), "orders.md", b"Whom to tell words, and when to pause."
+        )
+        assert status == 201, reply
+        deadline = time.monotonic() + 60
+        while self.query(READY)[0][0] < 1:
+            assert time.monotonic() < deadline, "The document was not read."
+            time.sleep(0.1)
+        return self
+
+    def web_processes(self):
+        return self.children("chatsite.supervision.web")
+
+
+def upload(session, name, data, timeout=20):
+    """(status, reply) of a file that is added for everyone."""
+    fields = {"csrfmiddlewaretoken": session.cookies["csrftoken"], "who": "everyone"}
+    parts = [
+        f'--b\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
+        for key, value in fields.items()
+    ]
+    file = f'--b\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    body = "".join([*parts, file]).encode() + data + b"\r\n--b--\r\n"
+    headers = {"Content-Type": "multipart/form-data; boundary=b", "Accept": "application/json"}
+    answer = session.request("POST", "/documents/add/", body, headers, timeout)
+    return answer.status, answer.json()
+
+
+@contextlib.contextmanager
+def cluster():
+    """A PostgreSQL that nobody but the test starts and stops."""
+    folder = temporary_folder()
+    server = Cluster(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def at_once(*calls, seconds=30):
+    """What each of them gives, or the exception it raised; all begin at the same moment."""
+    found, gate = [None] * len(calls), threading.Barrier(len(calls))
+
+    def run(place, call):
+        gate.wait()
+        try:
+            found[place] = call()
+        except Exception as error:  # whoever asks looks at it
+            found[place] = error
+
+    threads = [
+        threading.Thread(target=run, args=(place, call), daemon=True) for place, call in enumerate(calls)
+    ]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0, deadline - time.monotonic()))
+        assert not thread.is_alive(), f"not done within {seconds} s"
+    return found

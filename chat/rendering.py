@@ -23,6 +23,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from .blocks import BlockSplitter, split
 
 LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
+LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, on the event loop
 LAST_WORD = re.compile(r"(\S{1,30})([ \t\n]*)$")
 CLOSING = re.compile(r"^[.,;:!?)\]’”»…]+")
 BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
@@ -229,8 +230,10 @@ def _cleaner() -> nh3.Cleaner:
 
 
 def render_block(text: str, citations: Citations) -> str:
-    """One block as safe HTML; its citations are numbered on from those before."""
+    """One block as safe HTML, one too long as it is; its citations are numbered on from those before."""
     citations.read(text)
+    if len(text) > LONGEST_BLOCK:
+        return f"<p>{html.escape(text.strip())}</p>"
     return _cleaner().clean(_parser().render(text, {"citations": citations})).strip()
 
 

@@ -15,6 +15,7 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from django.urls import get_resolver, re_path  # noqa: E402
 
 from chat.consumers import CLOSED_UNKNOWN  # noqa: E402
+from chat.llm import configured_model  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chatsite.cors import Cors  # noqa: E402
 from chatsite.lifespan import lifespan  # noqa: E402
@@ -42,4 +43,5 @@ application = ProtocolTypeRouter(
     }
 )
 
+configured_model()  # loaded now, or else the first question would keep everybody waiting
 assert get_resolver().url_patterns  # loaded now, so that a fault in them shows at the start

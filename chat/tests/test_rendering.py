@@ -190,3 +190,11 @@ class BlockTests(SimpleTestCase):
                 renderer.feed(space * 2000)
                 self.assertEqual(renderer.tail.strip(), "")
         self.assertLess(time.process_time() - before, 5)
+
+    def test_a_hostile_block_without_end_takes_no_time_and_shows_as_it_is(self) -> None:
+        before = time.process_time()
+        for unit in ("![", "[", "*a ", "- a\n"):
+            text = unit * 60_000
+            rendered = render(text, citations())
+            self.assertEqual(rendered, f"<p>{text.strip()}</p>")
+        self.assertLess(time.process_time() - before, 1)

@@ -35,7 +35,7 @@ SAMPLED = 1_500
 
 # The index of vectors: how many it looks at before it answers, how many pieces it gives, and after how many
 # it gives up where hardly any are readable.
-EF_SEARCH = 100
+EF_SEARCH = 300
 PIECES = 150
 EXACT_PIECES = 400  # more than DEPTH passages have pieces
 MOST_SCANNED = 40_000

@@ -205,7 +205,7 @@ async def dripping(exchange):
 
 
 async def redirect(exchange):
-    await exchange.whole(307, {}, f"Location: {exchange.fake.url}/elsewhere")
+    await exchange.whole(307, {}, f"Location: {exchange.fake.url}/{HEADER}")
 
 
 def limited(wait):

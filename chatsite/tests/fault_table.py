@@ -1,0 +1,154 @@
+"""What becomes of an answer when the model's server fails: one row for each way it can."""
+
+import email.utils
+import re
+import time
+from dataclasses import dataclass
+
+from chat.tests.upstream_faults import answer, limited
+
+# A tenth of the site's own, and less of the total time, for which the tests would otherwise wait longest.
+CONNECT, FIRST, IDLE, TOTAL, REST = 0.5, 3.0, 3.0, 4.0, 1.0
+CHARACTERS = 20_000
+SLACK = 5.0  # seconds that a busy machine may need for what is asked at once
+
+DEADLINES = {
+    "CHATSITE_ANSWER_CONNECT_SECONDS": str(CONNECT),
+    "CHATSITE_ANSWER_FIRST_TOKEN_SECONDS": str(FIRST),
+    "CHATSITE_ANSWER_IDLE_SECONDS": str(IDLE),
+    "CHATSITE_ANSWER_TOTAL_SECONDS": str(TOTAL),
+    "CHATSITE_ANSWER_MAX_CHARACTERS": str(CHARACTERS),
+    "CHATSITE_MODEL_REST_SECONDS": str(REST),
+}
+
+WORDS = {
+    "": "",
+    "upstream_unavailable": "The language model does not answer at the moment.",
+    "upstream_timeout": "The language model took too long to answer.",
+    "upstream_protocol": "The language model sent something that cannot be read.",
+    "upstream_misconfigured": "The language model refuses this site’s settings.",
+    "rate_limited": "The language model takes no more questions at the moment.",
+    "context_overflow": "The question and its sources are too long for the language model.",
+    "content_filter": "Your message contains content that was flagged by the OpenAI content filter.",
+    "empty_answer": "The language model sent an empty answer.",
+    "interrupted": "The answer was interrupted.",
+}
+NOTES = {
+    "interrupted": "The answer was interrupted. What had arrived is kept.",
+    "blocked": "The question or the answer was blocked by the content filter.",
+}
+STATUS = {
+    "upstream_timeout": 504,
+    "rate_limited": 429,
+    "context_overflow": 400,
+    "content_filter": 400,
+}  # of a whole answer; 502 for the others
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One line of the table."""
+
+    name: str
+    script: tuple  # what the server does with the first stream of this question, the second …
+    state: str
+    code: str = ""
+    text: str | re.Pattern = ""  # what is stored
+    calls: int = 1  # streams that the server was asked for
+    least: float = 0.0  # seconds until the end; at the most SLACK more
+    door: str = "stream"
+    reason: str = ""  # why the text ended, as it is stored
+
+    @property
+    def words(self):
+        return WORDS[self.code]
+
+    @property
+    def note(self):
+        """What stands below the answer on the page."""
+        if self.state == "complete":
+            return "The answer reached its length limit." if self.reason == "length" else ""
+        return NOTES.get(self.state, f"{self.words} Your question is saved.")
+
+    def is_text(self, text):
+        return bool(self.text.fullmatch(text)) if isinstance(self.text, re.Pattern) else text == self.text
+
+
+def whole(name, script, text, reason="stop", **more):
+    """A row of an answer that is complete."""
+    return Fault(name, script, "complete", text=text, reason=reason, **more)
+
+
+def soon(exchange):
+    """A date one or two seconds ahead: HTTP dates have no smaller unit."""
+    return limited(email.utils.formatdate(time.time() + 2, usegmt=True))(exchange)
+
+
+async def long_line_after_text(exchange):
+    await exchange.head()
+    await exchange.text(HALF)
+    await exchange.send(b"data: ")
+    for _ in range(2_000):
+        await exchange.send(b"x" * 100_000)
+
+
+GOOD = answer("Five ", "days.")
+HALF, WHOLE = "Half an ", "Half an answer"
+LATE, GONE, STRANGE = "upstream_timeout", "upstream_unavailable", "upstream_protocol"
+WRONG, LIMITED, CUT = "upstream_misconfigured", "rate_limited", "interrupted"
+TOO_LONG, FILTERED = "context_overflow", "content_filter"
+ENDLESS = ("on and on " * CHARACTERS)[:CHARACTERS]
+
+FAULTS = [
+    Fault("silent before headers", ("silent",), "failed", LATE, least=FIRST),
+    Fault("silent before a token", ("silent_before_text",), "failed", LATE, least=FIRST, door="whole"),
+    Fault("keep-alive comments and no token", ("only_keep_alive",), "failed", LATE, least=FIRST),
+    Fault("reasoning and no token", ("only_reasoning",), "failed", LATE, least=FIRST),
+    Fault("stalled in mid-stream", ("stall",), CUT, LATE, WHOLE, least=IDLE, door="socket"),
+    Fault("stalled with keep-alive comments", ("stall_with_keep_alive",), CUT, LATE, WHOLE, least=IDLE),
+    Fault("dripping", ("dripping",), CUT, LATE, re.compile("x{20,300}"), least=TOTAL),
+    Fault("reset at once", ("reset_at_once",), "failed", GONE, door="socket"),
+    Fault("reset before the first token", ("reset_before_text",), "failed", GONE),
+    Fault("reset in mid-stream", ("reset",), CUT, CUT, HALF, door="socket"),
+    Fault("cut in mid-stream", ("cut",), CUT, CUT, HALF),
+    Fault("cut inside a JSON line", ("cut_in_a_line",), CUT, STRANGE, HALF, door="whole"),
+    Fault("a clean end without a finish reason", ("no_finish_reason",), CUT, CUT, WHOLE),
+    Fault("an end mark without a finish reason", ("done_without_reason",), CUT, CUT, HALF, door="socket"),
+    Fault("an end without anything", ("nothing",), "failed", "empty_answer"),
+    Fault("a finish reason without text", ("no_text",), "failed", "empty_answer", door="whole"),
+    Fault("broken JSON", ("broken_json",), CUT, STRANGE, HALF),
+    Fault("broken UTF-8", ("broken_utf8",), CUT, STRANGE, HALF, door="socket"),
+    whole("characters split over chunks", ("split_characters",), "Grüße 你好 🙂🙂"),
+    whole("lone surrogates and NUL", ("unstorable",), "a\ufffdb\ufffd or \ufffd", door="socket"),
+    Fault("HTML with status 200", ("html",), "failed", STRANGE),
+    Fault("JSON in place of a stream", ("json",), "failed", STRANGE, door="whole"),
+    Fault("events of another shape", ("wrong_shapes",), CUT, STRANGE, HALF),
+    Fault("empty choices", ("empty_choices",), "failed", "empty_answer", door="socket"),
+    Fault("an error object in the stream", ("error_in_stream",), CUT, GONE, HALF),
+    Fault("401 with a key in its text", ("unauthorised",), "failed", WRONG, door="socket"),
+    Fault("404 for the model", ("no_such_model",), "failed", WRONG, door="whole"),
+    whole("400 for too long a context", ("context_overflow", GOOD), "Five days.", calls=2),
+    Fault("400 twice", ("context_overflow", "context_overflow"), "failed", TOO_LONG, calls=2, door="whole"),
+    whole("429 with a short wait", ("rate_limited_short", GOOD), "Five days.", calls=2),
+    Fault("429 twice", ("rate_limited_short", "rate_limited_short"), "failed", LIMITED, calls=2),
+    Fault("429 with a long wait", ("rate_limited_long",), "failed", LIMITED, door="whole"),
+    whole("429 until a date soon", (soon, GOOD), "Five days.", calls=2, least=0.5),
+    Fault("429 until a date far away", ("rate_limited_until",), "failed", LIMITED, door="socket"),
+    Fault("429 until nonsense", ("rate_limited_nonsense",), "failed", LIMITED),
+    Fault("429 without a wait", ("rate_limited",), "failed", LIMITED),
+    Fault("500 with an HTML body", ("error_500",), "failed", GONE, door="socket"),
+    Fault("503 with an HTML body", ("error_503",), "failed", GONE, door="whole"),
+    whole("503 with a short wait", ("error_503_short", GOOD), "Five days.", calls=2),
+    Fault("a filtered question", ("filtered_prompt",), "blocked", FILTERED, door="whole"),
+    Fault("a filtered answer", ("filtered",), "blocked", FILTERED, HALF),
+    whole("an answer cut at its length", ("length",), WHOLE, reason="length"),
+    whole("output without end", ("endless",), ENDLESS, reason="length", door="socket"),
+    Fault("a line of 200 MB", ("long_line",), "failed", STRANGE),
+    Fault("a line of 200 MB after text", (long_line_after_text,), CUT, STRANGE, HALF),
+    Fault("a redirect", ("redirect",), "failed", WRONG),
+]
+AWAY = [
+    Fault("refused", (), "failed", GONE, calls=0),
+    Fault("a black hole", (), "failed", GONE, calls=0, least=CONNECT, door="whole"),
+]
+NAMES = [fault.name for fault in [*FAULTS, *AWAY]]

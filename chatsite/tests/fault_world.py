@@ -1,0 +1,110 @@
+"""Asking a site through each of its doors, and gathering whatever a question left anywhere."""
+
+import json
+import time
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import psycopg
+
+from chatsite.tests.server import reading_parameters
+
+QUESTION = "When must carried days of leave be used?"
+JSON = {"Content-Type": "application/json"}
+ROW = """
+    SELECT message.state, message.error_code, message.content, message.finish_reason,
+           message.conversation_id::text AS conversation,
+           concat(
+               to_jsonb(message), to_jsonb(run),
+               (SELECT jsonb_agg(entry.events) FROM chat_journalentry AS entry WHERE entry.run_id = run.id)
+           ) AS everything
+    FROM chat_run AS run
+    JOIN history_message AS message ON message.id = run.answer_id
+    WHERE run.id = %s
+"""
+
+
+def question(mark):
+    return f"{QUESTION} (case {mark})"
+
+
+@dataclass
+class Outcome:
+    """What came of one question."""
+
+    reply: str = ""  # every byte of it, as text
+    text: str | None = None  # of the answer, as the reply has it; None where it has none
+    error: str = ""
+    status: int = 200
+    state: str = ""  # as a socket tells it
+    seconds: float = 0.0
+    run: str = ""
+    row: dict = field(default_factory=dict)  # as PostgreSQL has it
+    history: list = field(default_factory=list)
+    page: str = ""
+
+
+def by_stream(session, mark):
+    body = {"messages": [{"role": "user", "content": question(mark)}], "session_state": None}
+    connection, response = session.stream("POST", "/chat/stream", json.dumps(body).encode(), JSON)
+    data = response.read()
+    connection.close()
+    lines = [json.loads(line) for line in data.splitlines()]
+    text = "".join(line.get("delta", {}).get("content") or "" for line in lines)
+    told = Outcome(f"{response.headers}{data.decode()}", text, lines[-1].get("error", ""), response.status)
+    told.run = response.headers["Chat-Run"]
+    return told
+
+
+def by_whole(session, mark):
+    body = {"messages": [{"role": "user", "content": question(mark)}], "session_state": None}
+    answer = session.request("POST", "/chat", json.dumps(body).encode(), JSON)
+    value = answer.json()
+    text = value["message"]["content"] if answer.status == 200 else None
+    told = Outcome(f"{answer.headers}{answer.text}", text, value.get("error", ""), answer.status)
+    told.run = answer.headers["Chat-Run"]
+    return told
+
+
+def by_socket(session, mark):
+    conversation = session.post_json("/chat-history", {}).json()["id"]
+    told = Outcome()
+    with session.websocket(f"/ws/c/{conversation}/") as websocket:
+        websocket.send(json.dumps({"type": "ask", "text": question(mark), "key": uuid4().hex}))
+        while not told.state:
+            frame = websocket.recv(timeout=20)
+            told.reply += frame
+            message = json.loads(frame)
+            told.run = message.get("run", told.run)
+            for part in message.get("messages", []):
+                if part["type"] == "done":
+                    told.state, told.error = part["state"], part["note"]
+    return told
+
+
+DOORS = {"stream": by_stream, "whole": by_whole, "socket": by_socket}
+
+
+class Asker:
+    """One person at one site."""
+
+    def __init__(self, site, username="employee"):
+        self.site = site
+        self.session = site.sign_in(username)
+        self.session.get("/")
+
+    def ask(self, mark, door="stream"):
+        """The outcome, also as everything else of the site has it."""
+        began = time.monotonic()
+        told = DOORS[door](self.session, mark)
+        told.seconds = time.monotonic() - began
+        told.row = self.row(told.run)
+        conversation = told.row["conversation"]
+        told.history = self.session.get(f"/chat-history/{conversation}/messages").json()
+        told.page = self.session.get(f"/c/{conversation}/").text
+        return told
+
+    def row(self, run):
+        parameters = reading_parameters(self.site.folder)
+        with psycopg.connect(**parameters, row_factory=psycopg.rows.dict_row) as connection:
+            return connection.execute(ROW, [run]).fetchone()

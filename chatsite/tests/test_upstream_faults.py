@@ -1,0 +1,175 @@
+"""A model's server that fails in every way, behind the real site: what people are told, and what is kept.
+
+All questions are asked at once, for many wait for a deadline; the tests look at what came of them.
+"""
+
+import html
+import shutil
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from chat.llm.local_server import free_port
+from chat.tests.fake_openai import FakeOpenAI, mark_of
+from chat.tests.upstream_faults import HEADER, KEY
+from chatsite.tests.conftest import wait_for_documents
+from chatsite.tests.fault_table import AWAY, DEADLINES, FAULTS, NAMES, REST, SLACK, STATUS
+from chatsite.tests.fault_world import Asker
+from chatsite.tests.server import Site, temporary_folder
+
+pytestmark = pytest.mark.server
+
+DOWN = [f"down {number}" for number in range(5)]
+WIDEST = 30_000_000  # bytes that the two ends of a connection hold, at the most
+MANY = {"CHATSITE_USER_CONCURRENT_ANSWERS": "200", "CHATSITE_USER_QUESTIONS_PER_MINUTE": "10000"}
+# What the fake server says in its errors, or is called.
+SECRETS = [KEY, HEADER, "internal details", "upstream says hello", "Incorrect API key", "Rate limit for"]
+SECRETS += ["No such model", "Too long", "rate_limit_exceeded for", "Whatever", "/v1"]
+
+
+class World:
+    """The outcomes by the names of their faults, what the server was asked, and what the site logged."""
+
+    def __init__(self):
+        self.outcomes = {}
+        self.requests = []
+        self.secrets = list(SECRETS)
+        self.log = ""
+
+    def asked(self, mark):
+        """The requests for a text that belong to a question."""
+        chat = [request for request in self.requests if request.path.endswith("/chat/completions")]
+        return [request for request in chat if mark_of(request.prompt) == mark]
+
+    def ask_all(self, asker, faults):
+        """Those that wait all at once, the others a few at a time: one person's site is not to be busy."""
+        slow = [fault for fault in faults if fault.least]
+        quick = [fault for fault in faults if not fault.least]
+        with ThreadPoolExecutor(len(slow)) as waiting, ThreadPoolExecutor(6) as working:
+            asked = [(fault.name, waiting.submit(asker.ask, fault.name, fault.door)) for fault in slow]
+            asked += [(fault.name, working.submit(asker.ask, fault.name, fault.door)) for fault in quick]
+        self.outcomes |= {name: future.result() for name, future in asked}
+
+    def ask(self, asker, mark, door="stream"):
+        self.outcomes[mark] = asker.ask(mark, door)
+
+
+@contextmanager
+def taking_no_connection(port):
+    """A listener whose queue is full: nothing answers a further connection."""
+    with socket.socket() as full, socket.socket() as only:
+        full.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        full.bind(("127.0.0.1", port))
+        full.listen(0)
+        only.connect(full.getsockname())
+        yield
+
+
+@pytest.fixture(scope="module")
+def world():
+    found, folder, port = World(), temporary_folder(), free_port()
+    found.secrets.append(str(port))
+    address = f"http://127.0.0.1:{port}/v1"
+    model = {"CHAT_MODEL": "fake", "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address}
+    try:
+        with Site(folder, **model, **DEADLINES, **MANY) as site:
+            wait_for_documents(site)
+            fill(found, Asker(site), port)
+        found.log = site.output
+        yield found
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def fill(found, asker, port):
+    """Ask everything. A good answer in between ends what the site counts of failures in a row."""
+    with FakeOpenAI(port) as first:
+        for fault in FAULTS:
+            first.script_for(fault.name, *fault.script)
+        found.ask_all(asker, FAULTS)
+        found.ask(asker, "good")
+    found.ask(asker, "refused")
+    with taking_no_connection(port):
+        found.ask(asker, "a black hole", "whole")
+    with FakeOpenAI(port) as second:
+        found.ask(asker, "back")
+        for mark in DOWN:
+            second.script_for(mark, "error_503")
+            found.ask(asker, mark)
+        found.ask(asker, "left alone")
+        time.sleep(REST)
+        found.ask(asker, "asked again")
+    found.requests = [*first.requests, *second.requests]
+
+
+def by_name(name):
+    return next(fault for fault in [*FAULTS, *AWAY] if fault.name == name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fault_has_its_state_its_words_and_what_had_arrived(world, name):
+    fault, told = by_name(name), world.outcomes[name]
+    row, message = told.row, told.history[-1]
+    assert (row["state"], row["error_code"], row["finish_reason"]) == (fault.state, fault.code, fault.reason)
+    assert fault.is_text(row["content"]), row["content"][:200]
+    assert message["content"] == row["content"]
+    assert message["status"] == ("completed" if fault.state == "complete" else "failed")
+    assert message["error"] == ({"message": fault.words, "code": fault.code} if fault.code else None)
+    assert f'data-state="{fault.state}"' in told.page
+    assert fault.note in html.unescape(told.page)
+    assert told.text in (None, row["content"])
+    assert told.error == (fault.note if fault.door == "socket" else fault.words)
+    if fault.door == "whole":
+        assert told.status == (STATUS.get(fault.code, 502) if fault.code else 200)
+    assert fault.least <= told.seconds < fault.least + SLACK
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fault_costs_the_server_so_many_questions(world, name):
+    fault = by_name(name)
+    asked = world.asked(name)
+    assert sum(request.streaming for request in asked) == fault.calls
+    if fault.state != "complete":
+        assert len(asked) == fault.calls, "no title and no follow-up is asked for"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_that_the_server_said_besides_gets_anywhere(world, name):
+    told = world.outcomes[name]
+    everything = "\n".join([told.reply, told.page, told.row["everything"], str(told.history)])
+    assert [secret for secret in world.secrets if secret in everything] == []
+
+
+def test_nothing_that_the_server_said_besides_gets_into_the_log(world):
+    assert [secret for secret in world.secrets if secret in world.log] == []
+
+
+def test_a_redirect_is_not_followed(world):
+    assert {request.path for request in world.requests} == {"/v1/chat/completions"}
+
+
+def test_a_line_without_end_is_not_read_to_its_end(world):
+    for name in ("a line of 200 MB", "a line of 200 MB after text"):
+        (request,) = world.asked(name)
+        assert request.sent < WIDEST
+
+
+def test_a_shortened_context_has_fewer_sources(world):
+    first, second = (request for request in world.asked("400 for too long a context") if request.streaming)
+    assert len(second.prompt) < len(first.prompt)
+
+
+def test_a_server_that_is_back_is_asked_at_once_after_a_few_failures(world):
+    assert world.outcomes["back"].row["state"] == "complete"
+
+
+def test_a_server_that_stays_out_of_order_is_left_alone_and_then_asked_again(world):
+    assert {world.outcomes[mark].row["error_code"] for mark in DOWN} == {"upstream_unavailable"}
+    assert [len(world.asked(mark)) for mark in DOWN] == [1] * len(DOWN)
+    alone = world.outcomes["left alone"]
+    assert (alone.row["state"], alone.row["error_code"]) == ("failed", "upstream_unavailable")
+    assert world.asked("left alone") == []
+    assert world.outcomes["asked again"].row["state"] == "complete"

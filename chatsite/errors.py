@@ -1,5 +1,6 @@
 """A refused or failed request gets a page in a browser, JSON in a program, never a traceback."""
 
+import errno
 import sys
 from typing import Any
 
@@ -18,7 +19,9 @@ WORDS = {
     404: "There is nothing here.",
     500: "The site could not answer. The error has been logged.",
     503: "The site cannot reach its database at the moment. Try again in a few seconds.",
+    507: "There is no room for this on the server, and nothing of it is kept. Tell whoever runs the site.",
 }
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 CSRF = "The page was open for too long, or cookies are off. Go back, reload the page, and try again."
 
 
@@ -36,7 +39,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """A database that is away, or has too much to do, is no fault of the site: the caller may try again."""
-    if not isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+    error = sys.exc_info()[1]
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return _response(request, 507)
+    if not isinstance(error, OperationalError | InterfaceError):
         return _response(request, 500)
     response = _response(request, 503)
     response.headers["Retry-After"] = "2"

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
@@ -11,13 +12,16 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.db import InterfaceError, OperationalError
 from django.http import HttpResponseBase
 
 from chatsite import errors
 from chatsite.accounts.authentication import is_caller
 from chatsite.accounts.guests import BACKEND as GUEST_BACKEND
-from chatsite.database import in_database
+from chatsite.database import in_database_soon
 from chatsite.middleware import PORTAL_POLICY, identifier_from
+
+logger = logging.getLogger(__name__)
 
 Scope = dict[str, Any]
 Message = Mapping[str, Any]
@@ -40,7 +44,10 @@ class BodyTooSlow(Exception):
 
 
 class BodyLimit:
-    """Middleware: 413 for a body over the limit, declared or counted as it comes; 408 for half of it."""
+    """Middleware: 413 for a body over the limit, declared or counted as it comes; 408 for half of it.
+
+    507 for one that finds no room, 503 where the database cannot say how much its caller may send.
+    """
 
     def __init__(self, application: Application) -> None:
         self.application = application
@@ -57,7 +64,11 @@ class BodyLimit:
         if scope["type"] != "http" or not _has_body(scope):
             await self.application(scope, receive, send)
             return
-        limit = await self._limit(scope)
+        try:
+            limit = await self._limit(scope)
+        except (OperationalError, InterfaceError):
+            await _refuse(scope, receive, send, 503, errors.WORDS[503])
+            return
         if _declared_length(scope) > limit:
             await _refuse(scope, receive, send, 413, TOO_LARGE)
             return
@@ -70,6 +81,11 @@ class BodyLimit:
         except BodyTooSlow:
             if not counted.answering:
                 await _refuse(scope, receive, send, 408, TOO_SLOW)
+        except OSError as error:  # a long body waits in a file until all of it is there
+            if counted.answering or error.errno not in errors.NO_ROOM:
+                raise
+            logger.error("There is no room for a request's body in the temporary folder")
+            await _refuse(scope, receive, send, 507, errors.WORDS[507])
 
     async def _limit(self, scope: Scope) -> int:
         """A larger limit is for those whom the site knows: others would fill the disk and then be refused."""
@@ -86,7 +102,7 @@ class BodyLimit:
         if large == small or 0 <= _declared_length(scope) <= small:
             return small
         guests = large <= settings.ATTACHMENT_BODY_LIMIT  # they ask, but add no documents
-        known: bool = await in_database(_is_known, _session_key(scope), _secret(scope), guests)
+        known: bool = await in_database_soon(_is_known, _session_key(scope), _secret(scope), guests)
         return large if known else small
 
 

@@ -49,8 +49,9 @@ def add(request: HttpRequest) -> HttpResponseBase:
     if posted and form.is_valid():
         added, refused = _add_files(form, principal)
     bad = posted and (bool(refused) or not added)
+    status = _status(refused) if bad else 201 if posted else 200
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
-        return _add_reply(form, added, refused, bad)
+        return _add_reply(form, added, refused, status)
     if posted and not bad:
         messages.success(request, _words(added))
         return redirect("ingestion:add")
@@ -68,7 +69,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         "folders": _known(principal, "folder"),
         "categories": _known(principal, "category"),
     }
-    return render(request, "ingestion/add.html", context, status=422 if bad else 200)
+    return render(request, "ingestion/add.html", context, status=status)
 
 
 def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Put], list[dict[str, str]]]:
@@ -89,20 +90,28 @@ def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Put], list[
                 within_quota=True,
             )
         except pipeline.UploadRefused as refusal:
-            refused.append({"name": sent_name(file.name), "message": refusal.message})
+            refused.append({"name": sent_name(file.name), "code": refusal.code, "message": refusal.message})
         else:
             added.append(put)
     return added, refused
 
 
-def _add_reply(form: UploadForm, added: list[Put], refused: list[dict[str, str]], bad: bool) -> JsonResponse:
+def _add_reply(
+    form: UploadForm, added: list[Put], refused: list[dict[str, str]], status: int
+) -> JsonResponse:
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
     reply = {
         "documents": [as_json(put.document) | {"outcome": put.outcome} for put in added],
         "refused": refused,
         "problems": problems,
     }
-    return JsonResponse(reply, status=422 if bad else 201)
+    return JsonResponse(reply, status=status)
+
+
+def _status(refused: list[dict[str, str]]) -> int:
+    """Where something on the server is to blame, no other file would do better."""
+    codes = {refusal["code"] for refusal in refused}
+    return 507 if "storage_full" in codes else 503 if "storage_away" in codes else 422
 
 
 OUTCOMES = ("added", "replaced", "unchanged")

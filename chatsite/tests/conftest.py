@@ -47,7 +47,7 @@ def faulty():
     try:
         with Upstream() as upstream, cluster() as database:
             parameters = connection_parameters(database.data)
-            values = {"web_workers": 2, "CHATSITE_MEDIA_ROOT": str(disk)}
+            values = {"web_workers": 2, "CHATSITE_MEDIA_ROOT": str(disk), "TMPDIR": str(disk)}
             with FaultSite(folder, upstream, parameters, **values) as site:
                 site.cluster, site.small_disk = database, disk if mounted else None
                 yield site.write_document()

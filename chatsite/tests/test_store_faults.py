@@ -1,0 +1,225 @@
+"""PostgreSQL restarted, away, full or contrary, and a disk without room, under two web processes at work.
+
+With CHATSITE_TEST_ROUNDS of 20 or more PostgreSQL stays away for 20 seconds.
+"""
+
+import json
+import os
+import threading
+import time
+from functools import partial
+
+import psycopg
+import pytest
+
+from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told, upload
+
+pytestmark = pytest.mark.server
+
+AWAY_SECONDS = 20 if int(os.environ.get("CHATSITE_TEST_ROUNDS", "1")) >= 20 else 5
+BACK_SECONDS = 2  # after which nothing fails any more
+FAIL = """
+    CREATE SEQUENCE fault_number;
+    CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF nextval('fault_number') <= {times} THEN RAISE EXCEPTION USING ERRCODE = '{code}'; END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER fault BEFORE {event} FOR EACH ROW {when} EXECUTE FUNCTION fault();
+"""
+MEND = "DROP FUNCTION IF EXISTS fault CASCADE; DROP SEQUENCE IF EXISTS fault_number"
+
+
+class Asking:
+    """Somebody who asks without a break, and sends each question again until it is taken."""
+
+    def __init__(self, caller):
+        self.caller, self.tokens, self.refusals, self.going = caller, [], [], True
+        self.thread = threading.Thread(target=self._ask, daemon=True)
+        self.thread.start()
+
+    def _ask(self):
+        while self.going:
+            token = fresh("ask")
+            while not self._taken(token):
+                time.sleep(0.1)
+            self.tokens.append(token)
+
+    def _taken(self, token):
+        try:
+            connection, response = self.caller.ask(order(token, 5, 10), key=token, timeout=10)
+        except OSError as error:
+            self.refusals.append((time.monotonic(), error))
+            return False
+        if response.status != 200:
+            self.refusals.append((time.monotonic(), response.status))
+        connection.close()
+        return response.status == 200
+
+    def stop(self):
+        self.going = False
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+        return self.tokens
+
+
+def check(faulty, tokens, states=("complete",)):
+    """Every question was asked once and answered once, to the end or as far as is said."""
+    for token in tokens:
+        assert len(faulty.stored(token)) == 1, "an acknowledged question is lost"
+        assert faulty.ended(token, 20)[0] in states, faulty.ended(token)
+        assert faulty.upstream.calls(token) <= 1
+
+
+def test_a_restart_of_postgresql_costs_nothing(faulty):
+    caller = faulty.caller()
+    asking, streams = Asking(caller), [fresh() for _ in range(6)]
+    connections = [caller.ask(order(token, 120, 20)) for token in streams]
+    time.sleep(0.5)
+    faulty.cluster._control("restart", "-m", "fast")
+    back = time.monotonic()
+    time.sleep(BACK_SECONDS)
+    after = [fresh() for _ in range(6)]
+    answers = at_once(*[partial(caller.whole, order(token, 5, 0)) for token in after])
+    assert [status for status, _ in answers] == [200] * 6
+    tokens = asking.stop()
+    assert len(tokens) > 3
+    assert [refusal for moment, refusal in asking.refusals if moment > back + BACK_SECONDS] == []
+    assert {refusal for _, refusal in asking.refusals} <= {503}
+    check(faulty, [*streams, *tokens, *after])
+    for token, (connection, response) in zip(streams, connections, strict=True):
+        text = "".join(json.loads(line).get("delta", {}).get("content") or "" for line in response)
+        connection.close()
+        assert text == told(order(token, 120)), "a reader missed something"
+
+
+def test_while_postgresql_is_stopped_the_site_is_busy_and_afterwards_all_goes_on(faulty):
+    name = fresh("u")
+    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
+    streams = [fresh() for _ in range(6)]
+    runs = [caller.begin(order(token, 150, 20)) for token in streams]
+    [(conversation,)] = faulty.query("SELECT conversation_id FROM chat_run WHERE id = %s", runs[0])
+    late = [fresh() for _ in range(3)]
+    with session.websocket(f"/ws/c/{conversation}/") as websocket:
+        faulty.cluster._control("stop", "-m", "fast")
+        stopped = time.monotonic()
+        try:
+            asked = [partial(caller.whole, order(token), key=token) for token in late]
+            pages = [partial(session.get, path) for path in ("/", f"/c/{conversation}/", "/readyz")]
+            answers = at_once(*asked, *pages, seconds=8)
+            websocket.send(json.dumps({"type": "ask", "text": order(fresh()), "key": "k" * 10}))
+            refused = json.loads(websocket.recv(timeout=8))
+            time.sleep(max(0, stopped + AWAY_SECONDS - time.monotonic()))
+        finally:
+            faulty.cluster._control("start", "-l", str(faulty.cluster.log))
+    assert [answer[0] for answer in answers[:3]] == [503] * 3
+    assert {answer[1]["error"].partition(".")[0] for answer in answers[:3]} == {
+        "The site cannot reach its database at the moment"
+    }
+    assert [answer.status for answer in answers[3:]] == [503] * 3
+    assert (refused["type"], refused["code"], refused["key"]) == ("refused", "busy", "k" * 10)
+    time.sleep(BACK_SECONDS)
+    again = at_once(*asked)
+    assert [status for status, _ in again] == [200] * 3
+    check(faulty, [*streams, *late])
+    for token, run in zip(streams, runs, strict=True):
+        text, end = caller.end(run)
+        assert (end["state"], text) == ("complete", told(order(token, 150)))
+
+
+def taken(parameters):
+    """As many connections as the server gives."""
+    held = []
+    while True:
+        try:
+            held.append(psycopg.connect(**parameters, autocommit=True))
+        except psycopg.OperationalError:
+            return held
+
+
+def test_without_a_connection_to_be_had_the_site_is_busy_within_time(faulty):
+    caller, token = faulty.caller(), fresh()
+    held = taken(faulty.parameters)
+    # Those that the site has are taken from it, and given to others before it has them back.
+    held[0].execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'chatsite'"
+    )
+    held += taken(faulty.parameters)
+    try:
+        begun = time.monotonic()
+        answers = at_once(*[partial(caller.whole, order(token), key=token)] * 12, seconds=15)
+        assert time.monotonic() - begun < 10
+        assert {status for status, _ in answers} <= {503, 200}
+        assert 503 in {status for status, _ in answers}
+    finally:
+        for connection in held:
+            connection.close()
+    time.sleep(BACK_SECONDS)
+    assert caller.whole(order(token), key=token)[0] == 200
+    check(faulty, [token])
+
+
+@pytest.fixture
+def contrary(faulty):
+    """A function that makes PostgreSQL undo transactions that touch a table."""
+
+    def make(event, code, times, when=""):
+        faulty.query(FAIL.format(event=event, code=code, times=times, when=when))
+
+    yield make
+    faulty.query(MEND)
+
+
+@pytest.mark.parametrize("code", ["40001", "40P01"])
+def test_an_undone_question_is_stored_at_the_second_try(faulty, contrary, code):
+    caller, token = faulty.caller(), fresh()
+    contrary("INSERT ON chat_run", code, times=1)
+    assert caller.whole(order(token, 5, 0))[0] == 200
+    check(faulty, [token])
+    assert faulty.upstream.calls(token) == 1
+
+
+def test_a_question_that_is_undone_again_and_again_is_refused_and_can_be_sent_again(faulty, contrary):
+    caller, token = faulty.caller(), fresh()
+    contrary("INSERT ON chat_run", "40001", times=2)
+    connection, response = caller.ask(order(token, 5, 0), key=token)
+    assert (response.status, response.headers["Retry-After"]) == (503, "2")
+    connection.close()
+    assert (faulty.stored(token), faulty.upstream.calls(token)) == ([], 0)
+    assert caller.whole(order(token, 5, 0), key=token)[0] == 200
+    check(faulty, [token])
+
+
+@pytest.mark.parametrize(
+    "event", ["INSERT ON chat_journalentry", "UPDATE OF finished_at ON chat_run", "INSERT ON history_source"]
+)
+def test_what_is_written_on_the_way_of_an_answer_may_be_undone_several_times(faulty, contrary, event):
+    caller, token = faulty.caller(), fresh()
+    contrary(event, "40001", times=3)
+    status, body = caller.whole(order(token, 30, 10))
+    assert (status, body["message"]["content"]) == (200, told(order(token, 30)))
+    check(faulty, [token])
+
+
+def files(disk):
+    return sorted(path.name for path in disk.rglob("*") if path.is_file())
+
+
+def test_a_full_disk_refuses_an_upload_leaves_nothing_of_it_and_the_site_goes_on(faulty):
+    if faulty.small_disk is None:
+        pytest.skip("No file system may be mounted here.")
+    name = fresh("u")
+    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
+    before = files(faulty.small_disk)
+    # The second finds no room for its file, the third not even for its body.
+    assert upload(session, "first.txt", b"a b c " * 200_000)[0] == 201
+    kept = files(faulty.small_disk)
+    assert len(kept) == len(before) + 1
+    for size in (200_000, 900_000):
+        status, reply = upload(session, "second.txt", b"d e f " * size)
+        assert status == 507, reply
+        assert "no room" in json.dumps(reply)
+        assert files(faulty.small_disk) == kept
+    token = fresh()
+    assert caller.whole(order(token, 5, 0))[0] == 200
+    assert upload(session, "small.txt", b"a few words")[0] == 201

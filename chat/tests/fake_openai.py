@@ -15,6 +15,7 @@ import re
 import struct
 import sys
 import threading
+import time
 
 from chat.tests.upstream_faults import FAULTS, Exchange, Request, answer, completion, good
 
@@ -159,6 +160,7 @@ async def _watch(reader, request):
             pass
     except ConnectionError:
         pass
+    request.closed_at = time.monotonic()
     request.closed.set()
 
 

@@ -23,6 +23,7 @@ class Request:
     body: dict
     at: float = field(default_factory=time.monotonic)
     sent: int = 0  # bytes that the connection has taken
+    closed_at: float = 0.0  # when the caller closed it
     closed: threading.Event = field(default_factory=threading.Event)  # the caller's end of the socket is gone
 
     @property

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from chat.tests.upstream_faults import answer, limited
 
-# A tenth of the site's own, and less of the total time, for which the tests would otherwise wait longest.
-CONNECT, FIRST, IDLE, TOTAL, REST = 0.5, 3.0, 3.0, 4.0, 1.0
+# A tenth of the site's own; less of the total time, or the tests would wait too long, and more of the first,
+# which a busy machine needs.
+CONNECT, FIRST, IDLE, TOTAL, REST = 1.0, 3.0, 3.0, 4.0, 1.0
 CHARACTERS = 20_000
-SLACK = 5.0  # seconds that a busy machine may need for what is asked at once
+SLACK = 10.0  # seconds that a busy machine may need for what is asked at once
 
 DEADLINES = {
     "CHATSITE_ANSWER_CONNECT_SECONDS": str(CONNECT),
@@ -132,7 +133,7 @@ FAULTS = [
     whole("429 with a short wait", ("rate_limited_short", GOOD), "Five days.", calls=2),
     Fault("429 twice", ("rate_limited_short", "rate_limited_short"), "failed", LIMITED, calls=2),
     Fault("429 with a long wait", ("rate_limited_long",), "failed", LIMITED, door="whole"),
-    whole("429 until a date soon", (soon, GOOD), "Five days.", calls=2, least=0.5),
+    whole("429 until a date soon", (soon, GOOD), "Five days.", calls=2),
     Fault("429 until a date far away", ("rate_limited_until",), "failed", LIMITED, door="socket"),
     Fault("429 until nonsense", ("rate_limited_nonsense",), "failed", LIMITED),
     Fault("429 without a wait", ("rate_limited",), "failed", LIMITED),

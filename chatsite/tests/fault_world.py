@@ -33,6 +33,7 @@ class Outcome:
     """What came of one question."""
 
     reply: str = ""  # every byte of it, as text
+    value: dict = field(default_factory=dict)  # of a whole reply
     text: str | None = None  # of the answer, as the reply has it; None where it has none
     error: str = ""
     status: int = 200
@@ -43,6 +44,15 @@ class Outcome:
     history: list = field(default_factory=list)
     page: str = ""
 
+    @property
+    def everything(self):
+        return "\n".join([self.reply, self.page, self.row["everything"], str(self.history)])
+
+    def thought(self, name):
+        """What the search says of itself, in a whole reply."""
+        found = [thought["props"] for thought in self.value["context"]["thoughts"]]
+        return next(props[name] for props in found if props and name in props)
+
 
 def by_stream(session, mark):
     body = {"messages": [{"role": "user", "content": question(mark)}], "session_state": None}
@@ -51,7 +61,12 @@ def by_stream(session, mark):
     connection.close()
     lines = [json.loads(line) for line in data.splitlines()]
     text = "".join(line.get("delta", {}).get("content") or "" for line in lines)
-    told = Outcome(f"{response.headers}{data.decode()}", text, lines[-1].get("error", ""), response.status)
+    told = Outcome(
+        f"{response.headers}{data.decode()}",
+        text=text,
+        error=lines[-1].get("error", ""),
+        status=response.status,
+    )
     told.run = response.headers["Chat-Run"]
     return told
 
@@ -61,7 +76,9 @@ def by_whole(session, mark):
     answer = session.request("POST", "/chat", json.dumps(body).encode(), JSON)
     value = answer.json()
     text = value["message"]["content"] if answer.status == 200 else None
-    told = Outcome(f"{answer.headers}{answer.text}", text, value.get("error", ""), answer.status)
+    told = Outcome(
+        f"{answer.headers}{answer.text}", value, text, error=value.get("error", ""), status=answer.status
+    )
     told.run = answer.headers["Chat-Run"]
     return told
 

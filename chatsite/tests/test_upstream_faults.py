@@ -15,19 +15,26 @@ import pytest
 from chat.llm.local_server import free_port
 from chat.tests.fake_openai import FakeOpenAI, mark_of
 from chat.tests.upstream_faults import HEADER, KEY
+from chatsite.tests import fault_dialects, fault_embeddings
 from chatsite.tests.conftest import wait_for_documents
+from chatsite.tests.fault_dialects import FORMS
+from chatsite.tests.fault_embeddings import DIMENSIONS, FAILS
 from chatsite.tests.fault_table import AWAY, DEADLINES, FAULTS, NAMES, REST, SLACK, STATUS
-from chatsite.tests.fault_world import Asker
+from chatsite.tests.fault_world import Asker, question
 from chatsite.tests.server import Site, temporary_folder
 
 pytestmark = pytest.mark.server
 
+IN_FORMS = {
+    "unauthorised": ("upstream_misconfigured", ""),
+    "no_finish_reason": ("interrupted", "Half an answer"),
+}
 DOWN = [f"down {number}" for number in range(5)]
 WIDEST = 30_000_000  # bytes that the two ends of a connection hold, at the most
 MANY = {"CHATSITE_USER_CONCURRENT_ANSWERS": "200", "CHATSITE_USER_QUESTIONS_PER_MINUTE": "10000"}
 # What the fake server says in its errors, or is called.
 SECRETS = [KEY, HEADER, "internal details", "upstream says hello", "Incorrect API key", "Rate limit for"]
-SECRETS += ["No such model", "Too long", "rate_limit_exceeded for", "Whatever", "/v1"]
+SECRETS += ["No such model", "Too long", "rate_limit_exceeded for", "Whatever"]
 
 
 class World:
@@ -35,6 +42,9 @@ class World:
 
     def __init__(self):
         self.outcomes = {}
+        self.replies = {}  # of each protocol, by fault_dialects.mark
+        self.documents = {}
+        self.tries = {}  # how often vectors of a document were asked for, by the name of the fault
         self.requests = []
         self.secrets = list(SECRETS)
         self.log = ""
@@ -44,14 +54,27 @@ class World:
         chat = [request for request in self.requests if request.path.endswith("/chat/completions")]
         return [request for request in chat if mark_of(request.prompt) == mark]
 
+    def embedded(self, mark, words):
+        """The requests for vectors that belong to a text."""
+        asked = [request for request in self.requests if request.path.endswith("/embeddings")]
+        texts = [(request, " ".join(request.body["input"])) for request in asked]
+        return [request for request, text in texts if mark_of(text) == mark and words in text]
+
     def ask_all(self, asker, faults):
         """Those that wait all at once, the others a few at a time: one person's site is not to be busy."""
         slow = [fault for fault in faults if fault.least]
         quick = [fault for fault in faults if not fault.least]
         with ThreadPoolExecutor(len(slow)) as waiting, ThreadPoolExecutor(6) as working:
             asked = [(fault.name, waiting.submit(asker.ask, fault.name, fault.door)) for fault in slow]
+            forms = [working.submit(self.ask_in, asker, form, fault) for form in FORMS for fault in IN_FORMS]
             asked += [(fault.name, working.submit(asker.ask, fault.name, fault.door)) for fault in quick]
         self.outcomes |= {name: future.result() for name, future in asked}
+        for future in forms:
+            future.result()
+
+    def ask_in(self, asker, form, fault):
+        mark = fault_dialects.mark(form, fault)
+        self.replies[mark] = fault_dialects.asked(asker.session, form, question(mark))
 
     def ask(self, asker, mark, door="stream"):
         self.outcomes[mark] = asker.ask(mark, door)
@@ -75,26 +98,34 @@ def world():
     address = f"http://127.0.0.1:{port}/v1"
     model = {"CHAT_MODEL": "fake", "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address}
     try:
-        with Site(folder, **model, **DEADLINES, **MANY) as site:
-            wait_for_documents(site)
-            fill(found, Asker(site), port)
+        with Site(folder, **model, **fault_embeddings.SETTINGS, **DEADLINES, **MANY) as site:
+            fill(found, site, port)
         found.log = site.output
         yield found
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def fill(found, asker, port):
+def fill(found, site, port):
     """Ask everything. A good answer in between ends what the site counts of failures in a row."""
     with FakeOpenAI(port) as first:
-        for fault in FAULTS:
-            first.script_for(fault.name, *fault.script)
+        first.dimensions = DIMENSIONS
+        prepare(first)
+        wait_for_documents(site)
+        asker = Asker(site)
+        fault_embeddings.upload(asker.session)
+        found.documents = fault_embeddings.told(site)
+        found.requests = list(first.requests)
+        found.tries = {fault.name: len(found.embedded(fault.name, "Trams")) for fault in FAILS}
         found.ask_all(asker, FAULTS)
-        found.ask(asker, "good")
+        for fault in FAILS:
+            found.ask(asker, fault.name, "whole")
+            found.ask(asker, "good", "whole")
     found.ask(asker, "refused")
     with taking_no_connection(port):
         found.ask(asker, "a black hole", "whole")
     with FakeOpenAI(port) as second:
+        second.dimensions = DIMENSIONS
         found.ask(asker, "back")
         for mark in DOWN:
             second.script_for(mark, "error_503")
@@ -103,6 +134,15 @@ def fill(found, asker, port):
         time.sleep(REST)
         found.ask(asker, "asked again")
     found.requests = [*first.requests, *second.requests]
+
+
+def prepare(fake):
+    for fault in FAULTS:
+        fake.script_for(fault.name, *fault.script)
+    for form in FORMS:
+        for fault in IN_FORMS:
+            fake.script_for(fault_dialects.mark(form, fault), fault)
+    fake.embeddings = {fault.name: fault.behave for fault in FAILS}
 
 
 def by_name(name):
@@ -125,6 +165,11 @@ def test_a_fault_has_its_state_its_words_and_what_had_arrived(world, name):
     if fault.door == "whole":
         assert told.status == (STATUS.get(fault.code, 502) if fault.code else 200)
     assert fault.least <= told.seconds < fault.least + SLACK
+    for request in world.asked(name):
+        if request.closed_at:
+            assert request.closed_at - request.at < fault.least + SLACK / 3, (
+                "the connection was held for longer"
+            )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -139,8 +184,7 @@ def test_a_fault_costs_the_server_so_many_questions(world, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_that_the_server_said_besides_gets_anywhere(world, name):
     told = world.outcomes[name]
-    everything = "\n".join([told.reply, told.page, told.row["everything"], str(told.history)])
-    assert [secret for secret in world.secrets if secret in everything] == []
+    assert [secret for secret in world.secrets if secret in told.everything] == []
 
 
 def test_nothing_that_the_server_said_besides_gets_into_the_log(world):
@@ -148,7 +192,7 @@ def test_nothing_that_the_server_said_besides_gets_into_the_log(world):
 
 
 def test_a_redirect_is_not_followed(world):
-    assert {request.path for request in world.requests} == {"/v1/chat/completions"}
+    assert {request.path for request in world.requests} == {"/v1/chat/completions", "/v1/embeddings"}
 
 
 def test_a_line_without_end_is_not_read_to_its_end(world):
@@ -173,3 +217,31 @@ def test_a_server_that_stays_out_of_order_is_left_alone_and_then_asked_again(wor
     assert (alone.row["state"], alone.row["error_code"]) == ("failed", "upstream_unavailable")
     assert world.asked("left alone") == []
     assert world.outcomes["asked again"].row["state"] == "complete"
+
+
+@pytest.mark.parametrize("fault", IN_FORMS)
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_each_protocol_tells_a_fault_in_its_own_form(world, form, fault):
+    code, text = IN_FORMS[fault]
+    status, last, everything = world.replies[fault_dialects.mark(form, fault)]
+    assert status == fault_dialects.status(form, code, text)
+    assert last["error"] == fault_dialects.error(form, code)
+    assert [secret for secret in world.secrets if secret in everything] == []
+    if text and form.keeps_text:
+        assert text in (last.get("content"), last.get("Items", [{}])[0].get("Text"))
+
+
+@pytest.mark.parametrize("name", [fault.name for fault in FAILS])
+def test_a_question_without_a_vector_is_answered_by_its_words(world, name):
+    told = world.outcomes[name]
+    assert (told.status, told.row["state"]) == (200, "complete")
+    assert told.thought("has_vector") is False
+    assert world.outcomes["good"].thought("has_vector") is True
+    assert len(world.embedded(name, "When must")) == 1
+    assert [secret for secret in world.secrets if secret in told.everything] == []
+
+
+@pytest.mark.parametrize("fault", FAILS, ids=lambda fault: fault.name)
+def test_a_document_without_vectors_waits_or_fails_with_its_reason(world, fault):
+    assert world.documents[fault.document] == (fault.state, fault.reason)
+    assert world.tries[fault.name] == 1

@@ -151,6 +151,10 @@ def _sort(result: Differences, source: Source, each: Difference) -> None:
             return
         result.stamped.append(each)
     document = row.document
+    if document.sha256 != row.sha256 and _widened(source, each):
+        # What was taken last is not read yet, or could not be: more readers would get what was before it.
+        result.changed.append(each)
+        return
     placed = (document.folder, document.category, document.owner_id) == (
         folder, each.rights.category, source.owner.pk if source.owner else None,
     )  # fmt: skip

@@ -11,7 +11,7 @@ the rights of a folder above.
 
 import tomllib
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import Group
@@ -19,7 +19,7 @@ from django.contrib.auth.models import Group
 from chatsite.accounts.models import User
 from ingestion.acl import Audience
 
-from .tree import open_below
+from .tree import folder_above, open_below
 
 FILE = ".chatsite.toml"
 FILE_BYTES = 100_000
@@ -63,7 +63,7 @@ class FolderRights:
             if own:
                 return own
             if folder:
-                return self.of(PurePosixPath(folder).parent.as_posix().strip("."))
+                return self.of(folder_above(folder))
         except RightsError as error:
             return error
         return self._default or RightsError(
@@ -74,11 +74,13 @@ class FolderRights:
         path = f"{folder}/{FILE}" if folder else FILE
         try:
             with open_below(self._root, path) as file:
-                text = file.read(FILE_BYTES)
+                text = file.read(FILE_BYTES + 1)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise RightsError(f"{path} cannot be opened: {error.strerror or error}.") from error
+        if len(text) > FILE_BYTES:
+            raise RightsError(f"{path} is larger than {FILE_BYTES:,} bytes.")
         try:
             return self._understood(tomllib.loads(text.decode()))
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

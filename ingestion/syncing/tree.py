@@ -21,7 +21,7 @@ class Found:
     @property
     def folder(self) -> str:
         """“” for the root itself."""
-        return PurePosixPath(self.path).parent.as_posix().strip(".")
+        return folder_above(self.path)
 
     @property
     def name(self) -> str:
@@ -36,6 +36,12 @@ class Tree:
     problems: list[tuple[str, str]] = field(default_factory=list)
     hidden: int = 0
     links: int = 0
+
+
+def folder_above(path: str) -> str:
+    """The folder in which a file or folder lies, by their paths from the root, which itself is “”."""
+    above = PurePosixPath(path).parent.as_posix()
+    return "" if above == "." else above
 
 
 def look(root: Path) -> Tree:

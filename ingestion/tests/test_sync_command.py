@@ -8,18 +8,15 @@ from io import StringIO
 from pathlib import Path
 from unittest import mock
 
-from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import TestCase, override_settings
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from chatsite.accounts.models import User
 from ingestion import pipeline
-from ingestion.acl import audience_of
 from ingestion.management.commands.sync import SYNC_LOCK
-from ingestion.models import Document, Passage, SourceFile
-from ingestion.tests.media import MediaMixin, principal
+from ingestion.models import Document, Passage
+from ingestion.tests.media import MediaMixin
 
 LONG_AGO = time.time() - 1_000
 
@@ -241,93 +238,3 @@ class GuardTests(SyncMixin, TestCase):
             self.assertIn("is being synchronised already", self.refused("--everyone"))
             cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [SYNC_LOCK, key])
         self.assertEqual(self.sync("--everyone"), "No files.")
-
-
-class RightsTests(SyncMixin, TestCase):
-    def setUp(self):
-        super().setUp()
-        self.hr, self.board = (Group.objects.create(name=name) for name in ("HR", "Board"))
-        self.ann, self.bob = (User.objects.create(username=name) for name in ("ann", "bob"))
-        self.ann.groups.add(self.hr)
-
-    def readable(self, user):
-        return sorted(Document.objects.visible_to(principal(user)).values_list("name", flat=True))
-
-    def test_the_nearest_file_says_who_may_read(self):
-        self.put(".chatsite.toml", "everyone = true")
-        self.put("a.md")
-        self.put("pay/.chatsite.toml", 'groups = ["HR"]\ncategory = "pay"')
-        self.put("pay/2025/b.md")
-        self.assertEqual(self.sync(), "2 new; 2 hidden files skipped.")
-        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md", "b.md"], ["a.md"]))
-        self.assertEqual(Document.objects.get(name="b.md").category, "pay")
-
-    def test_without_any_word_on_rights_nothing_is_taken(self):
-        self.put("a.md")
-        self.assertIn("Nothing says who may read it", self.refused())
-        self.assertEqual(Document.objects.count(), 0)
-
-    def test_other_rights_write_the_access_list_alone(self):
-        self.put("a.md")
-        self.sync("--everyone", now=True)
-        passage = Passage.objects.get()
-        self.assertEqual(self.sync("--group", "HR"), "1 with other readers or another place.")
-        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
-        self.assertEqual((Passage.objects.get(), Document.objects.get().version), (passage, 1))
-
-    def test_a_file_of_rights_that_is_wrong_leaves_its_folder_as_it_is_and_widens_nothing(self):
-        wrong = {
-            'groups = ["Nobody"]': "there is no group named Nobody.",
-            'users = ["nobody"]': "there is no user named nobody.",
-            "everyone = 1": "everyone must be true or false.",
-            "groups = 'HR'": "groups must be a list of names.",
-            "everybody = true": "everybody means nothing here.",
-            'everyone = true\nusers = ["ann"]': "everyone already includes",
-            "users = []": "it names nobody who may read.",
-            "groups = [": "is not TOML",
-        }
-        self.put(".chatsite.toml", "everyone = true")
-        self.put("pay/.chatsite.toml", 'groups = ["HR"]')
-        self.put("pay/a.md")
-        self.sync(now=True)
-        self.put("pay/new.md")
-        self.put("pay/a.md", "Changed.")
-        for text, reason in wrong.items():
-            self.put("pay/.chatsite.toml", text)
-            said = self.refused()
-            self.assertIn(reason, said)
-            self.assertIn("The folder is left as it is.", said)
-            self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md"], []))
-            self.assertEqual(self.texts(), ["Words."])
-
-    def test_a_file_of_rights_that_is_a_link_is_not_believed(self):
-        self.put("rights.toml", "everyone = true")
-        (self.root / ".chatsite.toml").symlink_to(self.root / "rights.toml")
-        self.assertIn(".chatsite.toml cannot be opened", self.refused("--group", "HR"))
-        self.assertEqual(Document.objects.count(), 0)
-
-    def test_the_owner_may_always_read(self):
-        self.put("a.md")
-        self.sync("--group", "Board", "--owner", "bob")
-        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), ([], ["a.md"]))
-        self.assertEqual(self.sync("--group", "Board", "--owner", "bob"), "1 unchanged.")
-
-    def test_more_readers_do_not_get_the_former_contents(self):
-        self.put("a.md", "Secret.")
-        self.sync("--group", "HR", now=True)
-        before = Document.objects.get()
-        self.put("a.md", "Without the secret.")
-        self.sync("--everyone")
-        after = Document.objects.get()
-        self.assertNotEqual(after.public_id, before.public_id)
-        self.assertEqual(self.texts(), [])
-
-    @override_settings(DOCUMENT_MAX_BYTES=10)
-    def test_fewer_readers_count_also_where_the_new_contents_are_refused(self):
-        self.put("a.md")
-        self.sync("--everyone")
-        self.put("a.md", "x" * 11)
-        self.assertIn("larger than", self.refused("--group", "HR"))
-        self.assertEqual(self.readable(self.bob), [])
-        self.assertEqual(audience_of(Document.objects.get()).group_ids, {self.hr.pk})
-        self.assertEqual(SourceFile.objects.count(), 1)

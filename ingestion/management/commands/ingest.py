@@ -16,6 +16,7 @@ from ingestion.management import readers
 from ingestion.management.progress import Bar, counted, read_now, shown
 from ingestion.models import Document, Passage
 from ingestion.putting import put_document
+from ingestion.syncing.tree import folder_above
 
 
 @dataclass
@@ -90,7 +91,7 @@ def _files(paths: Iterable[Path]) -> tuple[list[Item], list[Path]]:
             if any(part.startswith(".") for part in relative.parts):
                 skipped.append(path)
             else:
-                items.append(Item(path, relative.parent.as_posix().strip(".")))
+                items.append(Item(path, folder_above(relative.as_posix())))
     return items, skipped
 
 

@@ -71,6 +71,12 @@ def remove(name: str) -> None:
             _remove_images(name)
 
 
+def discard(stored: Stored, document_id: int) -> None:
+    """Remove a file that was to take the document's place, unless it has."""
+    if not Document.objects.filter(pk=document_id, file=stored.name).exists():
+        remove(stored.name)
+
+
 def exists(name: str) -> bool:
     """Whether the storage holds the file."""
     with _answering():

@@ -183,11 +183,16 @@ def read_document(document_id: int, replacement: dict[str, str | int] | None = N
             _fail(document_id, BROKEN, stored)
 
 
-def forget_jobs(document: Document) -> None:
-    """Take jobs that nobody has begun out of the queue: their work has been done here."""
-    jobs = ProcrastinateJob.objects.filter(lock=_lock_name(document.pk), status="todo")
-    for job_id in jobs.values_list("pk", flat=True):
-        app.job_manager.cancel_job_by_id(job_id, delete_job=True)
+def forget_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:
+    """Take this reading's jobs out of the queue: it was done here. What somebody asked for since stays."""
+    lock, arguments = _lock_name(document.pk), _arguments(document, replacement)
+    jobs = ProcrastinateJob.objects.filter(lock=lock, status="todo", args=arguments)
+    with transaction.atomic():  # whoever has the document read again changes its row first
+        current = Document.objects.select_for_update().filter(pk=document.pk).first()
+        if replacement is None and current and current.status in Document.UNFINISHED:
+            return
+        for job_id in jobs.values_list("pk", flat=True):
+            app.job_manager.cancel_job_by_id(job_id, delete_job=True)
 
 
 def give_up(document_id: int, replacement: dict[str, str | int] | None = None, reason: str = BROKEN) -> None:
@@ -245,11 +250,11 @@ def _defer(document: Document, replacement: dict[str, str | int] | None = None) 
     task = app.configure_task(
         TASK, queue=QUEUE, lock=_lock_name(document.pk), priority=priority_of(document.turn)
     )
-    arguments: dict[str, JSONValue] = {
-        "document_id": document.pk,
-        "replacement": {**replacement} if replacement else None,
-    }
-    task.defer(**arguments)
+    task.defer(**_arguments(document, replacement))
+
+
+def _arguments(document: Document, replacement: dict[str, str | int] | None) -> dict[str, JSONValue]:
+    return {"document_id": document.pk, "replacement": {**replacement} if replacement else None}
 
 
 def _lock_name(document_id: int) -> str:
@@ -274,16 +279,21 @@ def _alone(document_id: int) -> Iterator[None]:
 
 
 def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
+    documents = Document.objects.filter(pk=document_id)
     if stored:
         reason = f"The new file was not taken, the former stays. {reason}"
-    Document.objects.filter(pk=document_id).update(
+        documents = documents.exclude(file=stored.name)  # taken after all: only the word of it was lost
+    else:
+        documents = documents.filter(status__in=Document.UNFINISHED)
+    documents.update(
         status=Document.Status.FAILED, reason=reason[:300], progress_done=0, progress_total=0,
         changed_at=timezone.now(),
     )  # fmt: skip
     if stored:
-        files.remove(stored.name)
+        files.discard(stored, document_id)
 
 
 def _delay(document_id: int, reason: str) -> None:
     with contextlib.suppress(DatabaseError, InterfaceError):  # the database may be what has failed
-        Document.objects.filter(pk=document_id).update(status=Document.Status.WAITING, reason=reason[:300])
+        unfinished = Document.objects.filter(pk=document_id, status__in=Document.UNFINISHED)
+        unfinished.update(status=Document.Status.WAITING, reason=reason[:300])

@@ -70,7 +70,7 @@ def _swap(
         )
         if current is None:  # deleted meanwhile
             if stored:
-                transaction.on_commit(lambda: files.remove(stored.name))
+                transaction.on_commit(lambda: files.discard(stored, document.pk), robust=True)
             return True
         write_passages(document, passages, prepared)
         changes = {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
@@ -79,8 +79,8 @@ def _swap(
             version=document.version + 1, status=Document.Status.READY, reason="", changed_at=timezone.now(),
             progress_done=0, progress_total=0, **changes,
         )  # fmt: skip
-        if stored:
-            transaction.on_commit(lambda: files.remove(str(current.file.name)))
+        if stored:  # done is done, also where the storage fails now: what is left there goes with the orphans
+            transaction.on_commit(lambda: files.remove(str(current.file.name)), robust=True)
     return True
 
 

@@ -43,7 +43,7 @@ def read_now(document: Document, replacement: dict[str, str | int] | None = None
         except pipeline.TryAgain:
             time.sleep(attempt)
         else:
-            pipeline.forget_jobs(document)
+            pipeline.forget_jobs(document, replacement)
             return
 
 

@@ -1,0 +1,103 @@
+"""Readings that fail at their end, or while somebody asks for another: nothing that was taken is lost."""
+
+from unittest import mock
+
+from django.core.files.base import ContentFile
+from django.db import OperationalError
+from django.test import TestCase
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from ingestion import files, pipeline, reading
+from ingestion.management.progress import read_now
+from ingestion.models import Document
+from ingestion.tests.media import MediaMixin
+
+
+class FaultsAtTheEndTests(MediaMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.document = self.add(data="Old words.")
+
+    def replacement(self, data=b"New words."):
+        return pipeline.replace_file(self.document, ContentFile(data))
+
+    def state(self):
+        self.document.refresh_from_db()
+        return self.document.status, self.document.version, files.open_file(self.document).read()
+
+    def test_a_former_file_that_cannot_be_removed_is_left_and_the_new_one_stays(self):
+        replacement = self.replacement()
+        with (
+            mock.patch.object(files, "remove", side_effect=files.StorageFault),
+            self.assertLogs("django.test", "ERROR"),
+            self.captureOnCommitCallbacks(execute=True),
+        ):
+            pipeline.read_document(self.document.pk, replacement)
+        self.assertEqual(self.state(), ("ready", 2, b"New words."))
+
+    def lost_reply(self, replacement):
+        """The swap is committed, and the connection breaks before PostgreSQL has said so."""
+        swap = reading._swap
+
+        def swapped(*arguments):
+            swap(*arguments)
+            raise OperationalError("the connection is lost")
+
+        with mock.patch.object(reading, "_swap", swapped), self.assertRaises(pipeline.TryAgain):
+            pipeline.read_document(self.document.pk, replacement)
+
+    def test_a_commit_whose_reply_is_lost_counts_also_at_the_last_try(self):
+        replacement = self.replacement()
+        self.lost_reply(replacement)
+        self.assertEqual(self.state(), ("ready", 2, b"New words."))
+        pipeline.give_up(self.document.pk, replacement)
+        self.assertEqual(self.state(), ("ready", 2, b"New words."))
+
+    def test_the_same_for_a_document_that_was_read_again(self):
+        pipeline.retry(self.document)
+        self.lost_reply(None)
+        pipeline.give_up(self.document.pk)
+        self.assertEqual(self.state(), ("ready", 2, b"Old words."))
+
+    def test_whoever_loses_a_race_for_the_same_file_does_not_remove_it(self):
+        replacement = self.replacement()
+        prepare = reading.prepare
+
+        def overtaken(*arguments):
+            prepared = prepare(*arguments)
+            Document.objects.filter(pk=self.document.pk).update(version=2, file=replacement["name"])
+            return prepared
+
+        with (
+            mock.patch.object(reading, "prepare", overtaken),
+            self.captureOnCommitCallbacks(execute=True),
+        ):
+            pipeline.read_document(self.document.pk, replacement)
+        self.assertEqual(self.state()[1:], (2, b"New words."))
+
+    def test_a_command_that_has_read_a_document_leaves_what_was_asked_for_meanwhile(self):
+        first = self.replacement()
+        read = reading.read
+
+        def meanwhile(*arguments):
+            read(*arguments)
+            self.later = self.replacement(b"Newer words.")
+
+        with mock.patch.object(reading, "read", meanwhile):
+            read_now(self.document, first)
+        (job,) = ProcrastinateJob.objects.filter(status="todo").exclude(args__replacement=None)
+        self.assertEqual(job.args["replacement"], self.later)
+
+    def test_reading_again_asked_for_meanwhile_is_left_too(self):
+        pipeline.retry(self.document)
+        read = reading.read
+
+        def meanwhile(*arguments):
+            read(*arguments)
+            pipeline.retry(self.document)
+
+        with mock.patch.object(reading, "read", meanwhile):
+            read_now(self.document)
+        self.document.refresh_from_db()
+        self.assertEqual(self.document.status, "waiting")
+        self.assertTrue(ProcrastinateJob.objects.filter(status="todo").exists())

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
-from chatsite.accounts.auditing import record_before
+from chatsite.accounts.auditing import SUBJECT_CHARACTERS, record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principals import Principal
 from chatsite.database import reading_as
@@ -24,7 +24,6 @@ from .retrieval import Found, count_readable, search
 
 PERMISSION = "accounts.view_as_others"
 FOUND_SHOWN = 10
-QUESTION_CHARACTERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class AccessForm(forms.Form):
         help_text="Its file name, number, public id or label: says why the person may read it, or may not.",
     )
     question = forms.CharField(
-        max_length=QUESTION_CHARACTERS,
+        max_length=SUBJECT_CHARACTERS,  # the log holds all of what was searched
         required=False,
         widget=forms.TextInput(attrs={"size": 60}),
         help_text="Searches for it with the rights of the person, and no others.",

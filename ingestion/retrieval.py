@@ -125,7 +125,7 @@ def count_readable(principal: Principal) -> int:
 
 def resolve(principal: Principal, sourcefile: str) -> Document | None:
     """The readable document that `sourcefile` (of a FoundPassage) names; None for all others."""
-    if "\0" in sourcefile:
+    if _storable(sourcefile) != sourcefile:
         return None
     bounds = identifier_range(sourcefile)
     parameters: dict[str, Any] = {"user_id": principal.user_id}

@@ -61,6 +61,12 @@ class AccessPageTests(TestCase):
         self.assertIn(str(self.pay.public_id), explained.subject)
         self.assertEqual(search.request_id, response.headers["X-Request-ID"])
 
+    def test_nothing_is_searched_for_that_the_log_cannot_hold(self):
+        page = self.show(person="bob", question="a " * 1_000 + "pay")
+        self.assertContains(page, "at most 2000 characters")
+        self.assertNotContains(page, "open.md")
+        self.assertFalse(AuditEntry.objects.exists())
+
     def test_a_link_fills_in_the_form_and_shows_and_writes_nothing(self):
         page = self.client.get(f"{PAGE}?person=ann&document={self.pay.public_id}&question=pay")
         self.assertContains(page, 'value="ann"')

@@ -10,6 +10,7 @@ from unittest.mock import patch
 from django.core.management import CommandError, call_command
 from django.test import SimpleTestCase, TestCase
 
+from chatsite.accounts.models import AuditEntry
 from ingestion.evaluation.judging import Settings, UnknownSetting
 from ingestion.evaluation.questions import Malformed, read_questions
 from ingestion.tests.factories import command_principal, make_document, make_user
@@ -153,6 +154,12 @@ class CommandTests(Folder, TestCase):
         self.assertIn("bob may not read it", [problem["why"] for problem in values["problems"]])
         self.assertNotIn("secret.md", json.dumps([one["found"] for one in values["details"]]))
         self.assertEqual(self.values(self.file, "--as", "ann")["questions"], 3)
+
+    def test_each_use_is_in_the_audit_log(self):
+        self.run_command(self.file, "--as", "bob")
+        entry = AuditEntry.objects.get()
+        self.assertEqual((entry.action, entry.person_id), ("search_as", self.bob.pk))
+        self.assertEqual(entry.subject, "4 questions of a file, to evaluate search")
 
     def test_two_settings_are_compared_question_by_question(self):
         found = ("--as", "ann", "--with", "mode=text", "--against", "mode=text,include_category=none")

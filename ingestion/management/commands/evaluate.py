@@ -10,7 +10,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from chatsite.accounts.models import User
+from chatsite.accounts.auditing import record_before
+from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principals import Principal
 from chatsite.database import reading_as
 from ingestion.evaluation.judging import (
@@ -72,6 +73,8 @@ def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal
     if questions.corpus is None:
         user = _reader(reader)
         principal = Principal(user.pk, "command")
+        subject = f"{len(questions.asked):,} questions of a file, to evaluate search"
+        record_before(AuditEntry.Action.SEARCH_AS, actor=None, person=user, subject=subject)
         yield principal, user.username, resolver_for(principal, user.username)
         return
     if reader:

@@ -6,7 +6,7 @@ anywhere and begun again. Search uses the former vectors until the new ones are 
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,7 +91,8 @@ def _fill(space: EmbeddingSpace) -> Iterator[Progress]:
     total = Passage.objects.count()
     after = 0
     while rows := _next_rows(space, after):
-        _write(space, rows, _embedded(model, rows))
+        embedded = yield from _embedded(model, rows)
+        _write(space, rows, embedded)
         after = rows[-1].passage_id
         left -= len(rows)
         yield Progress("Embedding", min(total, total - left), total)
@@ -121,26 +122,31 @@ def _next_rows(space: EmbeddingSpace, after: int) -> list[_Row]:
         return [_Row(*row) for row in cursor.fetchall()]
 
 
-def _embedded(model: Embedder, rows: Sequence[_Row]) -> list[tuple[_Row, list[int], Vectors]]:
+def _embedded(
+    model: Embedder, rows: Sequence[_Row]
+) -> Generator[Progress, None, list[tuple[_Row, list[int], Vectors]]]:
     """The pieces of each passage: their digests and vectors."""
     pieces = [
         list(dict.fromkeys(pieces_of(NewPassage("", None, row.heading, row.content), row.title)))
         for row in rows
     ]
-    vectors = _embed_patiently(model, [piece for group in pieces for piece in group])
+    vectors = yield from _embed_patiently(model, [piece for group in pieces for piece in group])
     ends = np.cumsum([len(group) for group in pieces])[:-1]
     digests = [[digest_of(piece) for piece in group] for group in pieces]
     return list(zip(rows, digests, np.split(vectors, ends), strict=True))
 
 
-def _embed_patiently(model: Embedder, texts: Sequence[str]) -> Vectors:
+def _embed_patiently(model: Embedder, texts: Sequence[str]) -> Generator[Progress, None, Vectors]:
+    """Ask again where that may help, and say so: a wrong address looks like a server that is away."""
     for wait in WAITS:
         try:
             return model.embed(texts)
         except EmbeddingError as error:
             if not error.passing:
                 raise
-            time.sleep(min(max(wait, error.retry_after or 0.0), LONGEST_WAIT))
+            seconds = min(max(wait, error.retry_after or 0.0), LONGEST_WAIT)
+            yield Progress(f"{error} It is asked again in {seconds:.0f} s")
+            time.sleep(seconds)
     return model.embed(texts)
 
 

@@ -172,8 +172,9 @@ class ReembedTests(ReembedCase):
         busy = (429, "{}", {"Retry-After": "0.3"})
         server.reply = lambda texts: busy if len(server.asked) == 1 else answer(texts)
         with server.settings(dimensions=8), mock.patch("ingestion.reembedding.time.sleep") as sleep:
-            self.reembed()
+            told = self.reembed()
         self.assertIn(mock.call(0.3), sleep.mock_calls)
+        self.assertRegex(told, r"The embedding service .*\. It is asked again in 0 s …")
         self.assert_complete("model")
 
     def test_who_presses_ctrl_c_is_told_what_is_kept(self):

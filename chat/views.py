@@ -54,7 +54,7 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
     """The empty state: a box, and three questions to start with."""
     context = {
         "starts": starts(principal),
-        "connected": bool(settings.CHAT_MODEL or settings.OPENAI_BASE_URL),
+        "connected": bool(settings.CHAT_MODEL),
         "team_size": Agent.objects.team().count(),
     }
     return render(

@@ -28,7 +28,7 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
     """A language model, and an embedding model, need their settings whole."""
     endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
     problems = []
-    if endpoint and not settings.CHAT_MODEL:
+    if endpoint and not (settings.CHAT_MODEL or settings.EMBEDDING_MODEL):
         name = "OPENAI_API_KEY" if settings.OPENAI_API_KEY else "OPENAI_BASE_URL"
         problems.append(("E001", f"{name} is set, but CHAT_MODEL is not: set both, or neither."))
     if settings.CHAT_MODEL and not endpoint:

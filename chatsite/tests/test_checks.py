@@ -28,6 +28,7 @@ class ModelSettings(SimpleTestCase):
         self.assertEqual(self.problems(), [])
         self.assertEqual(self.problems(OPENAI_API_KEY="", OPENAI_BASE_URL="http://127.0.0.1:1/v1"), [])
         self.assertEqual(self.problems(EMBEDDING_MODEL="e", dimensions="64"), [])
+        self.assertEqual(self.problems(CHAT_MODEL="", EMBEDDING_MODEL="e", dimensions="64"), [])
         self.assertEqual(self.problems(OPENAI_API_KEY="", CHAT_MODEL=""), [])
 
     def test_files_in_a_bucket_need_its_name_its_address_and_its_packages(self):

@@ -50,7 +50,7 @@ def faulty():
             values = {"web_workers": 2, "CHATSITE_MEDIA_ROOT": str(disk), "TMPDIR": str(disk)}
             with FaultSite(folder, upstream, parameters, **values) as site:
                 site.cluster, site.small_disk = database, disk if mounted else None
-                yield site.write_document()
+                yield site
     finally:
         if mounted:
             subprocess.run(["umount", "-l", str(disk)], check=False)

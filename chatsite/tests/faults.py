@@ -15,6 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import psycopg
+from websockets.exceptions import ConnectionClosed
 
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import chunk
@@ -53,6 +54,13 @@ def told(question):
     """The whole answer to a question."""
     token, words, _ = ORDER.search(question).groups()
     return "".join(f"{token}-{number} " for number in range(int(words)))
+
+
+def body_of(question, conversation=None):
+    """Of a request. Something was said before it: without that and without documents no model is asked."""
+    said = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Good day."}]
+    messages = [*said, {"role": "user", "content": question}]
+    return json.dumps({"messages": messages, "session_state": conversation}).encode()
 
 
 def fresh(name="t"):
@@ -94,9 +102,8 @@ class Caller:
 
     def ask(self, question, key=None, conversation=None, path="/chat/stream", timeout=20):
         """(connection, response): a stream of which only the head was read."""
-        body = {"messages": [{"role": "user", "content": question}], "session_state": conversation}
         headers = self.headers(**({"Idempotency-Key": key} if key else {}))
-        return self.site.session().stream("POST", path, json.dumps(body).encode(), headers, timeout)
+        return self.site.session().stream("POST", path, body_of(question, conversation), headers, timeout)
 
     def whole(self, question, **values):
         """(status, body) of an answer that is waited for."""
@@ -191,19 +198,6 @@ class FaultSite(Site):
         assert (state == "complete") <= (text == whole), "complete, but not whole"
         return state, code, text
 
-    def write_document(self):
-        """Something to answer from: without sources no model is asked."""
-        self.caller("keeper")
-        status, reply = upload(
-            self.sign_in("keeper", PASSWORD), "orders.md", b"Whom to tell words, and when to pause."
-        )
-        assert status == 201, reply
-        deadline = time.monotonic() + 60
-        while self.query(READY)[0][0] < 1:
-            assert time.monotonic() < deadline, "The document was not read."
-            time.sleep(0.1)
-        return self
-
     def web_processes(self):
         return self.children("chatsite.supervision.web")
 
@@ -233,6 +227,15 @@ def cluster():
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def close_code(websocket, seconds=5):
+    """With which the site closes a WebSocket; what comes before it is not looked at."""
+    try:
+        while True:
+            websocket.recv(timeout=seconds)
+    except ConnectionClosed as closed:
+        return closed.rcvd.code if closed.rcvd else None
 
 
 def at_once(*calls, seconds=30):

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told
+from chatsite.tests.faults import PASSWORD, at_once, body_of, fresh, order, told
 
 pytestmark = pytest.mark.server
 
@@ -20,7 +20,7 @@ class Raw:
     """A request whose bytes are sent piece by piece."""
 
     def __init__(self, caller, question, chunked=False, path="/chat/stream"):
-        self.body = json.dumps({"messages": [{"role": "user", "content": question}]}).encode()
+        self.body = body_of(question)
         length = {"Transfer-Encoding": "chunked"} if chunked else {"Content-Length": str(len(self.body))}
         if chunked:
             self.body = f"{len(self.body):x}\r\n".encode() + self.body + b"\r\n0\r\n\r\n"

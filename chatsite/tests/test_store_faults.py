@@ -191,7 +191,12 @@ def test_a_question_that_is_undone_again_and_again_is_refused_and_can_be_sent_ag
 
 
 @pytest.mark.parametrize(
-    "event", ["INSERT ON chat_journalentry", "UPDATE OF finished_at ON chat_run", "INSERT ON history_source"]
+    "event",
+    [
+        "INSERT ON chat_journalentry",
+        "UPDATE OF finished_at ON chat_run",
+        "UPDATE OF thoughts ON history_message",
+    ],
 )
 def test_what_is_written_on_the_way_of_an_answer_may_be_undone_several_times(faulty, contrary, event):
     caller, token = faulty.caller(), fresh()

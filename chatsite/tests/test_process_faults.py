@@ -1,0 +1,145 @@
+"""Web processes and the ingestion worker asked to end, or killed, in the middle of their work."""
+
+import json
+import signal
+import time
+from functools import partial
+from http.client import IncompleteRead
+
+import psutil
+import pytest
+
+from chatsite.tests.faults import PASSWORD, READY, at_once, close_code, fresh, order, told, upload
+from chatsite.tests.server import alive
+
+pytestmark = pytest.mark.server
+
+GRACE = 3  # of the site under test, in seconds
+MANY = 12  # streams, so that each process has some
+
+
+def streamed(response):
+    """(text of the lines that came, whether the response came to its proper end)"""
+    data, whole = b"", False
+    try:
+        while piece := response.read1(65_536):
+            data += piece
+        whole = True
+    except (IncompleteRead, OSError):
+        pass
+    lines = [json.loads(line) for line in data.split(b"\n")[:-1]]
+    return "".join(line.get("delta", {}).get("content") or "" for line in lines), whole
+
+
+def wait_for_processes(site, number=2, seconds=20):
+    deadline = time.monotonic() + seconds
+    while len(site.web_processes()) < number:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    site.wait_until_ready()
+
+
+def ended_within(process, seconds):
+    """How long a process took to end."""
+    begun = time.monotonic()
+    psutil.wait_procs([process], seconds)
+    assert not alive(process), f"it still runs after {seconds} s"
+    return time.monotonic() - begun
+
+
+def test_a_web_process_that_is_asked_to_end_finishes_its_answers_and_refuses_nobody(faulty):
+    wait_for_processes(faulty)
+    caller, tokens = faulty.caller(), [fresh() for _ in range(MANY)]
+    streams = [caller.ask(order(token, 90, 20)) for token in tokens]
+    process = faulty.web_processes()[0]
+    process.send_signal(signal.SIGTERM)
+    later = [fresh() for _ in range(8)]
+    answers = at_once(*[partial(caller.whole, order(token, 5, 10)) for token in later])
+    assert [status for status, _ in answers] == [200] * 8
+    for token, (connection, response) in zip(tokens, streams, strict=True):
+        assert streamed(response) == (told(order(token, 90)), True)
+        connection.close()
+    for token in [*tokens, *later]:
+        assert faulty.ended(token, 5)[0] == "complete"
+        assert faulty.upstream.calls(token) == 1
+    assert ended_within(process, GRACE + 2) < GRACE + 2
+    wait_for_processes(faulty)
+
+
+def test_an_answer_that_is_longer_than_the_grace_keeps_its_text_and_is_followed_elsewhere(faulty):
+    wait_for_processes(faulty)
+    name = fresh("u")
+    caller, tokens = faulty.caller(name), [fresh() for _ in range(MANY)]
+    session = faulty.sign_in(name, PASSWORD)
+    runs = [caller.begin(order(token, 150, 50)) for token in tokens]  # 7.5 s
+    [(conversation,)] = faulty.query("SELECT conversation_id FROM chat_run WHERE id = %s", runs[0])
+    time.sleep(0.3)
+    with session.websocket(f"/ws/c/{conversation}/") as websocket:
+        websocket.send(json.dumps({"type": "follow", "run": runs[0], "after": 0}))
+        websocket.recv(timeout=5)
+        process = web_process_of(faulty, websocket)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert close_code(websocket, GRACE) == 1012, "the page is told to come back"
+        assert time.monotonic() - begun < 2
+    # All readers that come now reach the other process, which tells of the answers of both.
+    ends = at_once(*[partial(caller.end, run) for run in runs])
+    states = set()
+    for token, (text, end) in zip(tokens, ends, strict=True):
+        state, code, stored = faulty.ended(token, 1)
+        assert (end["state"], text) == (state, stored)
+        assert (state, code) in {("complete", ""), ("interrupted", "interrupted")}
+        if state == "interrupted":
+            assert len(stored.split()) > 20, "what came in the grace is kept"
+        assert faulty.upstream.calls(token) == 1
+        states.add(state)
+    assert "interrupted" in states
+    ended_within(process, 1)
+    wait_for_processes(faulty)
+
+
+def web_process_of(site, websocket):
+    """The process that has the other end of a socket."""
+    port = websocket.socket.getsockname()[1]
+    return next(
+        process
+        for process in site.web_processes()
+        if any(one.raddr and one.raddr.port == port for one in process.net_connections("tcp"))
+    )
+
+
+def test_a_killed_web_process_costs_its_own_answers_their_end_and_nothing_else(faulty):
+    wait_for_processes(faulty)
+    caller, tokens = faulty.caller(), [fresh() for _ in range(MANY)]
+    streams = [caller.ask(order(token, 100, 20), key=token) for token in tokens]
+    time.sleep(0.7)
+    faulty.web_processes()[0].kill()
+    texts = [streamed(response) for _, response in streams]
+    for connection, _ in streams:
+        connection.close()
+    for token, (text, whole) in zip(tokens, texts, strict=True):
+        state, code, stored = faulty.ended(token, 2 + 5 + 3)  # lease, housekeeping, and some
+        assert (state, code) in {("complete", ""), ("interrupted", "interrupted")}
+        assert whole <= (state == "complete")
+        assert stored.startswith(text) or text.startswith(stored)
+        assert len(text) - len(stored) < len(told(order(token, 100))) // 2, "more than a second is lost"
+        assert caller.whole(order(token, 100, 20), key=token)[0] == (200 if state == "complete" else 502)
+        assert faulty.upstream.calls(token) == 1, "the same request again asks no model"
+    wait_for_processes(faulty)
+
+
+def test_an_ingestion_worker_that_is_asked_to_end_leaves_its_documents_to_the_next(faulty):
+    name = fresh("u")
+    faulty.caller(name)
+    session = faulty.sign_in(name, PASSWORD)
+    [(before,)] = faulty.query(READY)
+    for place in range(2):
+        text = f"{fresh()} is the number {place}. " * 500
+        assert upload(session, f"{fresh()}.txt", text.encode())[0] == 201
+    faulty.wait_for_worker()
+    faulty.children("chatsite.supervision.worker")[0].send_signal(signal.SIGTERM)
+    assert faulty.caller().whole(order(fresh(), 5, 0))[0] == 200
+    deadline = time.monotonic() + 60
+    while faulty.query(READY) != [(before + 2,)]:
+        assert time.monotonic() < deadline, "documents were not read"
+        time.sleep(0.1)

@@ -1,0 +1,141 @@
+"""A Redis that is absent, comes, loses messages, is flushed and killed, between two web processes at work."""
+
+import json
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
+from chatsite.tests.server import temporary_folder
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed."),
+]
+
+WORDS, PAUSE = 20, 60
+LATE_SECONDS = 1.0 + 0.2 + 0.8  # a lost message, a flush, and what a machine at work needs
+FOLLOWERS = 6  # so that both processes have some
+
+
+class Redis:
+    """A server of its own on a free port, which its site knows before it runs."""
+
+    def __init__(self, folder):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.folder, self.process = folder, None
+
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self):
+        command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+        self.process = subprocess.Popen([*command, "--dir", str(self.folder)], stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                return self.say("PING")
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+
+    def say(self, words):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+            connection.sendall(words.encode() + b"\r\n")
+            return connection.recv(1000)
+
+    def kill(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@pytest.fixture(scope="module")
+def redis():
+    folder = temporary_folder()
+    server = Redis(folder)
+    yield server
+    server.kill()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def site(redis):
+    """Two web processes with a Redis that is not there yet, and that loses a fifth of the messages later."""
+    folder = temporary_folder()
+    values = {"REDIS_URL": redis.url, "DJANGO_SETTINGS_MODULE": "chatsite.tests.lossy_settings"}
+    try:
+        with (
+            Upstream() as upstream,
+            FaultSite(folder, upstream, web_workers=2, workers=0, **values) as running,
+        ):
+            yield running
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def followed(caller, run, found):
+    """Append the moments at which each character of a run's text had come, and its end."""
+    connection, response = caller.events(run)
+    moments, text, end = [], "", None
+    for line in response:
+        chunk = json.loads(line)
+        text += chunk.get("text", "")
+        moments += [time.monotonic()] * (len(text) - len(moments))
+        end = chunk
+    connection.close()
+    found.append((text, moments, end))
+
+
+def lateness(site, meanwhile=lambda: None):
+    """The longest time by which any follower had a character after the first who had it."""
+    caller, token = site.caller(), fresh()
+    run = caller.begin(order(token, WORDS, PAUSE))
+    found = []
+    threads = [threading.Thread(target=followed, args=(caller, run, found)) for _ in range(FOLLOWERS)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.4)
+    meanwhile()
+    for thread in threads:
+        thread.join(15)
+    whole = told(order(token, WORDS))
+    assert [(text, end["state"]) for text, _, end in found] == [(whole, "complete")] * FOLLOWERS
+    assert site.ended(token)[0] == "complete"
+    assert site.upstream.calls(token) == 1
+    columns = zip(*(moments for _, moments, _ in found), strict=True)
+    return max(max(column) - min(column) for column in columns)
+
+
+def stop_time(site):
+    """How long a stop takes that any of the processes may hear."""
+    caller, token = site.caller(), fresh()
+    run = caller.begin(order(token, 500, 20))
+    time.sleep(0.3)
+    begun = time.monotonic()
+    assert caller.request("POST", f"/chat/runs/{run}/stop").status == 204
+    assert site.ended(token, 5)[0] == "stopped"
+    return time.monotonic() - begun
+
+
+def test_whatever_becomes_of_redis_answers_arrive_everywhere_and_at_worst_a_second_late(site, redis):
+    late = {"absent": lateness(site), "stopped while absent": stop_time(site)}
+    redis.start()
+    time.sleep(1.5)  # in which the processes find it
+    late["losing a fifth"] = lateness(site)
+    late["stopped over it"] = stop_time(site)
+    late["flushed"] = lateness(site, lambda: redis.say("FLUSHALL"))
+    late["killed"] = lateness(site, redis.kill)
+    late["stopped after it"] = stop_time(site)
+    redis.start()
+    time.sleep(1.5)
+    late["back"] = lateness(site)
+    assert {name: seconds for name, seconds in late.items() if seconds > LATE_SECONDS} == {}, late
+    assert "Traceback" not in site.output

@@ -91,7 +91,7 @@ def long_statements() -> None:
 
 
 class _Progress:
-    """Writes how far reading has come, each change of status at once, numbers twice a second."""
+    """Writes how far reading has come: where a status begins and ends at once, between twice a second."""
 
     def __init__(self, document_id: int) -> None:
         self._document_id = document_id
@@ -99,7 +99,8 @@ class _Progress:
         self._written = 0.0
 
     def __call__(self, status: str, done: int, total: int) -> None:
-        if status == self._status and time.monotonic() - self._written < PROGRESS_SECONDS:
+        soon = time.monotonic() - self._written < PROGRESS_SECONDS
+        if status == self._status and done < total and soon:
             return
         self._status, self._written = status, time.monotonic()
         Document.objects.filter(pk=self._document_id, status__in=Document.UNFINISHED).update(

@@ -20,7 +20,7 @@ from chatsite.accounts.principals import Principal
 from . import listing, pipeline, quota
 from .acl import Audience, people_count
 from .changing import any_group
-from .descriptions import Row, as_json, rows
+from .descriptions import Row, as_json, places, rows
 from .forms import UploadForm
 from .models import Document
 from .naming import sent_name
@@ -100,8 +100,11 @@ def _add_reply(
     form: UploadForm, added: list[Put], refused: list[dict[str, str]], status: int
 ) -> JsonResponse:
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
+    before = places(put.document for put in added)
     reply = {
-        "documents": [as_json(put.document) | {"outcome": put.outcome} for put in added],
+        "documents": [
+            as_json(put.document, before.get(put.document.turn)) | {"outcome": put.outcome} for put in added
+        ],
         "refused": refused,
         "problems": problems,
     }

@@ -59,6 +59,7 @@ class Differences:
     stamped: list[Difference] = field(default_factory=list)
     gone: list[SourceFile] = field(default_factory=list)
     unchanged: int = 0
+    failed: int = 0  # of the unchanged, those that could not be read
     files: int = 0
     documents: int = 0
     hidden: int = 0
@@ -160,6 +161,7 @@ def _sort(result: Differences, source: Source, each: Difference) -> None:
     )  # fmt: skip
     if placed and _readers(source, each.rights) == _current_readers(document):
         result.unchanged += 1
+        result.failed += document.status == Document.Status.FAILED
     else:
         result.moved.append(each)
 

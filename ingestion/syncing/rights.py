@@ -19,9 +19,8 @@ from django.contrib.auth.models import Group
 from chatsite.accounts.models import User
 from ingestion.acl import Audience
 
-from .tree import folder_above, open_below
+from .tree import RIGHTS_FILE, folder_above, open_below
 
-FILE = ".chatsite.toml"
 FILE_BYTES = 100_000
 FLAGS = ("everyone", "guests")
 LISTS = ("groups", "users")
@@ -67,11 +66,11 @@ class FolderRights:
         except RightsError as error:
             return error
         return self._default or RightsError(
-            f"Nothing says who may read it: there is no {FILE}, and no flag names anyone."
+            f"Nothing says who may read it: there is no {RIGHTS_FILE}, and no flag names anyone."
         )
 
     def _read(self, folder: str) -> Rights | None:
-        path = f"{folder}/{FILE}" if folder else FILE
+        path = f"{folder}/{RIGHTS_FILE}" if folder else RIGHTS_FILE
         try:
             with open_below(self._root, path) as file:
                 text = file.read(FILE_BYTES + 1)
@@ -91,7 +90,8 @@ class FolderRights:
     def _understood(self, values: dict[str, Any]) -> Rights:
         """Raises ValueError with what is wrong."""
         if unknown := sorted(values.keys() - {*FLAGS, *LISTS, "category"}):
-            raise ValueError(f"{', '.join(unknown)} means nothing here.")
+            known = ", ".join((*FLAGS, *LISTS, "category"))
+            raise ValueError(f"{', '.join(unknown)} means nothing here. What does: {known}.")
         for name in FLAGS:
             if not isinstance(values.get(name, False), bool):
                 raise ValueError(f"{name} must be true or false.")

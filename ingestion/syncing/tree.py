@@ -8,6 +8,7 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
 PATH_CHARACTERS = 1000
+RIGHTS_FILE = ".chatsite.toml"  # says who may read what lies in the folder and below (see rights.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def _walk(root: Path, tree: Tree) -> Iterator[tuple[str, list[str]]]:
 def _note(tree: Tree, root: Path, path: Path) -> None:
     relative = _below(root, path)
     if path.name.startswith("."):
-        tree.hidden += 1
+        tree.hidden += path.name != RIGHTS_FILE
         return
     try:
         status = path.lstat()

@@ -148,6 +148,8 @@ class UploadTests(TestCase):
         self.assertEqual(reply.status_code, 201)
         document = Document.objects.get()
         self.assertEqual(reply.json()["documents"][0]["url"], f"/documents/{document.public_id}/")
+        second = self.upload(text_file("second.md"), accept="application/json").json()["documents"][0]
+        self.assertIn("One document is read before it.", second["detail"])
         reply = self.upload(accept="application/json", who="some", people="nobody")
         self.assertEqual(reply.status_code, 422)
         self.assertEqual(reply.json()["problems"], ["There is no account with the name nobody."])

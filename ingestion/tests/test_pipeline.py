@@ -214,6 +214,13 @@ class PipelineTests(MediaMixin, TestCase):
         document = self.add(owner=owner, audience=Audience(), read=False)
         self.assertEqual(list(document.access_list.entries.values_list("user", "group")), [(owner.pk, None)])
 
+    def test_that_all_is_embedded_is_written_at_once(self):
+        document = self.add(read=False)
+        progress = reading._Progress(document.pk)
+        for done, written in ((0, 0), (1, 0), (3, 3)):
+            progress(Document.Status.INDEXING, done, 3)
+            self.assertEqual(Document.objects.get(pk=document.pk).progress_done, written)
+
     def test_the_states_on_the_way_are_written_as_they_come(self):
         seen = []
         document = self.add("a.pdf", building.pdf(["One."], ["Two."]), read=False)

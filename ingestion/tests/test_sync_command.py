@@ -214,6 +214,12 @@ class GuardTests(SyncMixin, TestCase):
         self.assertIn("Its name is not UTF-8.", said)
         self.assertEqual(self.paths(), ["a.md"])
 
+    def test_what_could_not_be_read_is_told_again_each_time(self):
+        self.put("a.pdf", "no PDF")
+        self.put("b.md")
+        self.refused("--everyone", "--now")
+        self.assertEqual(self.sync("--everyone"), "2 unchanged; 1 of these failed.")
+
     def test_what_cannot_be_looked_into_is_not_gone(self):
         self.put("a.md")
         self.put("b/a.md")

@@ -28,7 +28,7 @@ class RightsTests(SyncMixin, TestCase):
         self.put("a.md")
         self.put("pay/.chatsite.toml", 'groups = ["HR"]\ncategory = "pay"')
         self.put("pay/2025/b.md")
-        self.assertEqual(self.sync(), "2 new; 2 hidden files skipped.")
+        self.assertEqual(self.sync(), "2 new.")
         self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["a.md", "b.md"], ["a.md"]))
         self.assertEqual(Document.objects.get(name="b.md").category, "pay")
 

@@ -84,6 +84,7 @@ class Command(BaseCommand):
             (len(differences.moved), "with other readers or another place"),
             (len(differences.gone), "gone"),
             (differences.unchanged, "unchanged"),
+            (differences.failed, "of these failed"),
         ]
         words = [f"{number:,} {word}" for number, word in numbers if number] or ["No files"]
         skipped = [(differences.hidden, "hidden file"), (differences.links, "link")]

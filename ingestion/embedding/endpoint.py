@@ -27,6 +27,7 @@ BUSY = frozenset({408, 409, 425, 429})
 SILENT = "The embedding service does not answer."
 SLOW = "The embedding service took too long to answer."
 STRANGE = "The embedding service answers with something else than vectors."
+GONE = "The settings name no embedding service any more."
 
 
 class EndpointEmbedder:
@@ -37,7 +38,8 @@ class EndpointEmbedder:
     def __init__(self, name: str, dimensions: int, base_url: str, api_key: str) -> None:
         self.name = name
         self.dimensions = dimensions
-        self._address = f"{(base_url or OPENAI).rstrip('/')}/embeddings"
+        # With neither, the settings have lost the server of the former model. Nothing must go to OpenAI then.
+        self._address = f"{(base_url or OPENAI).rstrip('/')}/embeddings" if base_url or api_key else ""
         self._shortened = False  # whether the server was asked for as many dimensions, and not for all it has
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx2.AsyncClient(headers=headers, follow_redirects=False)
@@ -66,6 +68,8 @@ class EndpointEmbedder:
         return vectors
 
     def _asked(self, texts: list[str], seconds: float) -> Vectors:
+        if not self._address:
+            raise EmbeddingError(GONE, passing=True)
         body: dict[str, Any] = {"model": self.name, "input": texts, "encoding_format": "float"}
         if self._shortened:
             body["dimensions"] = self.dimensions

@@ -111,6 +111,15 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
             error = self.failure()
         self.assertEqual((str(error), error.passing), ("The embedding service does not answer.", True))
 
+    @override_settings(EMBEDDING_MODEL="model", OPENAI_BASE_URL="", OPENAI_API_KEY="")
+    def test_a_former_model_whose_server_the_settings_have_lost_is_not_sought_at_openai(self):
+        with mock.patch("ingestion.embedding.endpoint.httpx2.AsyncClient.stream") as stream:
+            error = self.failure()
+        self.assertEqual(
+            (str(error), error.passing), ("The settings name no embedding service any more.", True)
+        )
+        stream.assert_not_called()
+
     def test_a_server_that_is_silent_or_drips_takes_no_longer_than_is_allowed(self):
         for name, data in {"silent": b"", "drip": b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"}.items():
             with self.subTest(name), dripping(data) as url, override_settings(

@@ -8,19 +8,18 @@ from dataclasses import asdict
 from django.test import TransactionTestCase, override_settings
 
 from chat import runs
-from chat.events import TERMINAL, Failed, Finished, TextDelta, Whole
+from chat.events import TERMINAL, Finished, TextDelta, Whole
 from chat.llm.connections import connection
 from chat.requests import ChatRequest
 from chat.tests.fake_openai import FakeOpenAI
-from chat.tests.upstream_case import QUICK, SERVER
-from chat.tests.upstream_faults import FAULTS, KEY, answer
+from chat.tests.upstream_case import SERVER
+from chat.tests.upstream_faults import FAULTS, answer
 from chatsite.database import in_database
 from history.models import Conversation, Message
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 QUESTION = "How many days of leave may employees carry over?"
 SECRET = "The board may carry over ninety days of leave, which employees must not know."
-SENT = ("internal details", "upstream says hello", KEY, "Incorrect API key", "127.0.0.1")
 
 
 @override_settings(**SERVER, CHAT_BACKEND="chat.llm.remote.RemoteModel", JOURNAL_FLUSH_SECONDS=0.02)
@@ -81,53 +80,6 @@ class ExchangeTests(TransactionTestCase):
         self.assertFalse(search.streaming)
         for request in (search, stream):
             self.assertIn("Five days [guide.md].", request.prompt)
-
-    async def test_too_long_a_prompt_is_shortened_and_asked_once_more(self):
-        whole, message, _ = await self.asked("context_overflow", answer("Five days [guide.md]."))
-        self.assertEqual((whole.end, message.content), (Finished("complete"), "Five days [guide.md]."))
-        first, second = self.fake.streams
-        self.assertGreater(len(first.prompt), len(second.prompt))
-        whole, _, _ = await self.asked("context_overflow", "context_overflow")
-        self.assertEqual(whole.end, Failed("failed", "context_overflow", "r-1"))
-
-    @override_settings(**QUICK)
-    async def test_every_fault_ends_in_its_state_with_our_own_words(self):
-        expected = {
-            "silent": ("failed", "upstream_timeout", ""),
-            "stall": ("interrupted", "upstream_timeout", "Half an answer"),
-            "reset": ("interrupted", "interrupted", "Half an "),
-            "reset_before_text": ("failed", "upstream_unavailable", ""),
-            "cut_in_a_line": ("interrupted", "upstream_protocol", "Half an "),
-            "no_finish_reason": ("interrupted", "interrupted", "Half an answer"),
-            "nothing": ("failed", "empty_answer", ""),
-            "no_text": ("failed", "empty_answer", ""),
-            "html": ("failed", "upstream_protocol", ""),
-            "json": ("failed", "upstream_protocol", ""),
-            "error_in_stream": ("interrupted", "upstream_unavailable", "Half an "),
-            "unauthorised": ("failed", "upstream_misconfigured", ""),
-            "rate_limited_long": ("failed", "rate_limited", ""),
-            "error_500": ("failed", "upstream_unavailable", ""),
-            "filtered": ("blocked", "content_filter", "Half an "),
-            "redirect": ("failed", "upstream_misconfigured", ""),
-        }
-        for fault, (state, code, text) in expected.items():
-            whole, message, seen = await self.asked(fault)
-            self.assertEqual(whole.end, Failed(state, code, "r-1"), fault)
-            self.assertEqual((message.state, message.error_code, message.content), (state, code, text), fault)
-            for word in SENT:
-                self.assertNotIn(word, seen, fault)
-        self.assertLess(set(expected), set(FAULTS))
-
-    async def test_an_answer_that_was_cut_short_is_complete_and_says_so(self):
-        whole, message, _ = await self.asked("length")
-        self.assertEqual((whole.done.finish_reason, message.finish_reason), ("length", "length"))
-        self.assertEqual(whole.end, Finished("complete"))
-
-    @override_settings(ANSWER_MAX_CHARACTERS=5_000)
-    async def test_output_without_end_stops_at_the_limit(self):
-        whole, message, _ = await self.asked("endless")
-        self.assertEqual((len(message.content), whole.done.finish_reason), (5_000, "length"))
-        self.assertTrue(await asyncio.to_thread(self.fake.streams[0].closed.wait, 1))
 
     async def test_a_stop_closes_the_socket_and_keeps_the_text(self):
         whole, message, _ = await self.asked("stall", stop_after="answer")

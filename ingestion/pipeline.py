@@ -185,7 +185,7 @@ def read_document(document_id: int, replacement: dict[str, str | int] | None = N
 
 def forget_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:
     """Take this reading's jobs out of the queue: it was done here. What somebody asked for since stays."""
-    lock, arguments = _lock_name(document.pk), _arguments(document, replacement)
+    lock, arguments = lock_name(document.pk), _arguments(document, replacement)
     jobs = ProcrastinateJob.objects.filter(lock=lock, status="todo", args=arguments)
     with transaction.atomic():  # whoever has the document read again changes its row first
         current = Document.objects.select_for_update().filter(pk=document.pk).first()
@@ -248,7 +248,7 @@ def _requeue(document: Document, stored: files.Stored | None) -> None:
 
 def _defer(document: Document, replacement: dict[str, str | int] | None = None) -> None:
     task = app.configure_task(
-        TASK, queue=QUEUE, lock=_lock_name(document.pk), priority=priority_of(document.turn)
+        TASK, queue=QUEUE, lock=lock_name(document.pk), priority=priority_of(document.turn)
     )
     task.defer(**_arguments(document, replacement))
 
@@ -257,7 +257,8 @@ def _arguments(document: Document, replacement: dict[str, str | int] | None) -> 
     return {"document_id": document.pk, "replacement": {**replacement} if replacement else None}
 
 
-def _lock_name(document_id: int) -> str:
+def lock_name(document_id: int) -> str:
+    """By which the queue knows the jobs of a document, and runs one at a time."""
     return f"document-{document_id}"
 
 

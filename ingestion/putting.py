@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.core.files import File
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import User
 
@@ -55,12 +56,20 @@ def put_document(
             within_quota=within_quota,
         )
         return Put(document, "added")
-    if known.sha256 != _digest(upload):
+    if known.sha256 != _digest(upload) or _another_comes(known):
         return Put(known, "replaced", pipeline.replace_file(known, upload, within_quota=within_quota))
     if known.status == Document.Status.READY:
         return Put(known, "unchanged")
     pipeline.retry(known)
     return Put(known, "replaced")
+
+
+def _another_comes(known: Document) -> bool:
+    """Whether a file waits, or is being read, to take the document's place: the last one given is to stay."""
+    jobs = ProcrastinateJob.objects.filter(
+        lock=pipeline.lock_name(known.pk), status__in=("todo", "doing")
+    ).exclude(args__replacement=None)
+    return known.status in Document.UNFINISHED and jobs.exists()
 
 
 def _digest(upload: "File[bytes]") -> str:

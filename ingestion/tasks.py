@@ -79,11 +79,12 @@ async def recover(timestamp: int) -> None:
 @app.task(name="ingestion.remove_orphans", queue=pipeline.QUEUE, queueing_lock="remove-orphans")
 def remove_orphans(timestamp: int) -> None:
     """Remove files that belong to nothing: a process died between writing or using one and saying so."""
-    kept = set(Document.objects.values_list("file", flat=True))
     jobs = ProcrastinateJob.objects.filter(task_name=pipeline.TASK, status__in=["todo", "doing"])
-    kept |= {
+    # Before the documents: a file that takes its place between the two is in one of them.
+    kept = {
         (arguments.get("replacement") or {}).get("name") for arguments in jobs.values_list("args", flat=True)
     }
+    kept |= set(Document.objects.values_list("file", flat=True))
     forget_prepared(ORPHAN_AGE)
     for name in files.names_older_than(ORPHAN_AGE):
         if name not in kept:

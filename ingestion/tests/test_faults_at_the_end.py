@@ -10,7 +10,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from ingestion import files, pipeline, reading
 from ingestion.management.progress import read_now
 from ingestion.models import Document
-from ingestion.tests.media import MediaMixin
+from ingestion.putting import put_document
+from ingestion.tests.media import EVERYONE, MediaMixin
 
 
 class FaultsAtTheEndTests(MediaMixin, TestCase):
@@ -101,3 +102,15 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
         self.document.refresh_from_db()
         self.assertEqual(self.document.status, "waiting")
         self.assertTrue(ProcrastinateJob.objects.filter(status="todo").exists())
+
+    def test_of_several_files_given_one_after_the_other_the_last_one_stays(self):
+        given = []
+        for data in (b"New words.", b"Old words."):
+            put = put_document(ContentFile(data), "guide.md", owner=None, audience=EVERYONE)
+            self.assertEqual((put.document, put.outcome), (self.document, "replaced"))
+            given.append(put.replacement)
+        for replacement in given:
+            pipeline.read_document(self.document.pk, replacement)
+        self.assertEqual(self.state(), ("ready", 3, b"Old words."))
+        put = put_document(ContentFile(b"Old words."), "guide.md", owner=None, audience=EVERYONE)
+        self.assertEqual(put.outcome, "unchanged")

@@ -38,7 +38,7 @@ class TurnTests(TestCase):
                 "INSERT INTO procrastinate_jobs (queue_name, task_name, priority, lock, args)"
                 " VALUES (%s, %s, %s, %s, jsonb_build_object('document_id', %s::bigint))",
                 [
-                    [pipeline.QUEUE, pipeline.TASK, -each.turn, pipeline._lock_name(each.pk), each.pk]
+                    [pipeline.QUEUE, pipeline.TASK, -each.turn, pipeline.lock_name(each.pk), each.pk]
                     for each in documents
                 ],
             )

@@ -1,0 +1,88 @@
+"""How an answer ends where something happens at its very beginning, or after its last word."""
+
+import asyncio
+from unittest.mock import patch
+
+from django.db import OperationalError
+from django.test import TransactionTestCase, override_settings
+
+from chat import runs
+from chat.events import Finished, MessageDone, TextDelta
+from chat.llm import use_model
+from chat.llm.scripted import ScriptedModel
+from chat.requests import ChatRequest
+from chat.runs.generating import generations
+from chatsite.database import in_database
+from history.models import Message
+from ingestion import retrieval
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+WORDS = [f"word{number} " for number in range(20)]
+
+
+class SlowToSuggest(ScriptedModel):
+    async def followups(self, prompt, answer):
+        await asyncio.sleep(20)
+        return []
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class EndTests(TransactionTestCase):
+    def setUp(self):
+        self.principal = command_principal(make_user("asker"))
+        make_document(everyone=True)
+
+    async def begun(self):
+        request = ChatRequest("Carry over leave until when?")
+        accepted = await in_database(runs.begin, self.principal, request)
+        runs.start(accepted)
+        return accepted
+
+    async def ended(self, accepted):
+        """(state, text) of the message, and the last event that a reader is told."""
+        async with asyncio.timeout(10):
+            events = [event async for _, event in runs.follow(self.principal, accepted.id)]
+        text = "".join(event.text for event in events if isinstance(event, TextDelta))
+        message = await in_database(Message.objects.get, pk=accepted.answer_id)
+        self.assertEqual(message.content, text)
+        return message.state, text, events[-1]
+
+    async def said(self, accepted):
+        async for _, event in runs.follow(self.principal, accepted.id):
+            if isinstance(event, MessageDone):
+                return
+
+    async def test_a_stop_or_a_shutdown_after_the_last_word_leaves_it_complete_for_readers_too(self):
+        for end in (
+            lambda accepted: runs.stop(self.principal, accepted.id),
+            lambda accepted: runs.shutdown(),
+        ):
+            with use_model(SlowToSuggest(words=WORDS)):
+                accepted = await self.begun()
+                await self.said(accepted)
+                await end(accepted)
+                self.assertEqual(
+                    await self.ended(accepted), ("complete", "".join(WORDS), Finished("complete"))
+                )
+
+    async def test_an_answer_that_fits_into_the_grace_is_finished_and_its_reader_told_all(self):
+        with use_model(ScriptedModel(words=WORDS, pause=0.02)):
+            accepted = await self.begun()
+            reading = asyncio.create_task(self.ended(accepted))
+            await runs.shutdown(5)
+            self.assertEqual(generations().live, {})
+            self.assertEqual(await reading, ("complete", "".join(WORDS), Finished("complete")))
+
+    async def test_a_database_that_is_away_for_a_moment_delays_an_answer_and_fails_nothing(self):
+        failures = [OperationalError(), OperationalError()]
+
+        def count(principal):
+            if failures:
+                raise failures.pop()
+            return retrieval_count(principal)
+
+        retrieval_count = retrieval.count_readable
+        with patch.object(retrieval, "count_readable", count), use_model(ScriptedModel(words=WORDS)):
+            accepted = await self.begun()
+            self.assertEqual(await self.ended(accepted), ("complete", "".join(WORDS), Finished("complete")))
+        self.assertEqual(failures, [])

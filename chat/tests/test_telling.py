@@ -1,0 +1,28 @@
+"""What a page is told where much has come at once."""
+
+from django.test import SimpleTestCase
+
+from chat.events import Searching, TextDelta
+from chat.telling import _joined
+
+
+class JoinedTests(SimpleTestCase):
+    def test_texts_that_follow_each_other_are_one_with_the_number_of_the_last(self):
+        batch = [
+            (1, Searching(2)),
+            (2, TextDelta("a")),
+            (3, TextDelta("b")),
+            (4, Searching(3)),
+            (5, TextDelta("c")),
+        ]
+        self.assertEqual(
+            _joined(batch, 0),
+            [(1, Searching(2)), (3, TextDelta("ab")), (4, Searching(3)), (5, TextDelta("c"))],
+        )
+
+    def test_what_the_page_has_and_what_it_has_not_stay_apart(self):
+        batch = [(number, TextDelta(str(number))) for number in range(1, 6)]
+        self.assertEqual(_joined(batch, 3), [(3, TextDelta("123")), (5, TextDelta("45"))])
+        self.assertEqual(_joined(batch, 0), [(5, TextDelta("12345"))])
+        self.assertEqual(_joined(batch, 9), [(5, TextDelta("12345"))])
+        self.assertEqual(_joined([], 0), [])

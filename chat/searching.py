@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
-from django.core.paginator import Page, Paginator
-
 from chatsite.accounts.principals import Principal
-from history import search
+from history import listing, search
 from history.models import Conversation
 
 PER_PAGE = 30
@@ -30,19 +28,31 @@ class Result:
     text: Excerpt | None
 
 
-def conversations(principal: Principal, query: str, page: str | None) -> tuple[Page, list[Result]]:  # type: ignore[type-arg]
-    """One page of the caller's conversations with these words; all of them for an empty query."""
-    rows = search.matching(principal, query) if query else Conversation.objects.owned_by(principal)
-    found = Paginator(rows, PER_PAGE).get_page(page)
-    hits = search.hits(principal, [row.pk for row in found], query)
-    return found, [
+def conversations(principal: Principal, query: str, cursor: str) -> tuple[list[Result], str]:
+    """Some of the caller's conversations with these words, newest first, all of them for an empty query; and
+    the cursor of those after them, or nothing. Begins anew for a cursor that this site did not give out."""
+    below = _place(cursor)
+    if query:
+        rows, following = search.page(principal, query, PER_PAGE, below)
+    else:
+        rows, following = listing.page(Conversation.objects.owned_by(principal), PER_PAGE, below)
+    hits = search.hits(principal, [row.pk for row in rows], query)
+    results = [
         Result(
             row,
             _cut(search.excerpt(row.title or "New conversation", query, whole=True)),
             _cut(hits[row.pk][0].excerpt) if row.pk in hits else None,
         )
-        for row in found
+        for row in rows
     ]
+    return results, listing.cursor(following) if following else ""
+
+
+def _place(cursor: str) -> listing.Place | None:
+    try:
+        return listing.place_of(cursor) if cursor else None
+    except ValueError:
+        return None
 
 
 def _cut(excerpt: search.Excerpt) -> Excerpt:

@@ -103,8 +103,10 @@ def source(request: HttpRequest, principal: Principal, conversation_id: UUID, pl
 def search(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The caller's conversations, newest first, those with the words of `q`."""
     query = searching.cleaned(request.GET.get("q", ""))
-    page, results = searching.conversations(principal, query, request.GET.get("page"))
-    return render(request, "chat/search.html", {"query": query, "page": page, "results": results})
+    cursor = request.GET.get("cursor", "")
+    results, older = searching.conversations(principal, query, cursor)
+    found = {"query": query, "cursor": cursor, "results": results, "older": older}
+    return render(request, "chat/search.html", found)
 
 
 @require_safe

@@ -96,7 +96,7 @@ class SearchView(HistoryView):
         query = search.cleaned(request.query_params.get("q", ""))
         if not query:
             raise Invalid("“q” must have the words to look for.")
-        found, following = listing.page(search.matching(self.principal, query), limit, below)
+        found, following = search.page(self.principal, query, limit, below)
         hits = search.hits(self.principal, [row.pk for row in found], query)
         body = [wire.found(row, hits.get(row.conversation.pk, ())) for row in listing.summaries(found)]
         return _linked(request, Response(body), following)

@@ -46,8 +46,12 @@ def page(
     found = list(rows.order_by("-updated_at", "-id")[: limit + 1])
     if len(found) <= limit:
         return found, None
-    last = found[limit - 1]
-    return found[:limit], Place(last.updated_at, last.pk)
+    return found[:limit], place(found[limit - 1])
+
+
+def place(last: Conversation) -> Place:
+    """Where the page after this row begins."""
+    return Place(last.updated_at, last.pk)
 
 
 def summaries(conversations: Sequence[Conversation]) -> list[Summary]:

@@ -9,20 +9,23 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.contrib.postgres.search import SearchQueryField
-from django.db.models import BooleanField, F, Func, Q, TextField, Value, Window
+from django.db.models import BooleanField, ExpressionWrapper, F, Func, Q, TextField, Value, Window
 from django.db.models.functions import RowNumber
 
 from chatsite.accounts.principals import Principal
 from ingestion.words import has_unspaced_script, plain_words
 
+from . import listing
 from .citing import without
 from .indexing import owner_word, words_of
-from .models import Conversation, ConversationQuerySet, Message, MessageQuerySet
+from .listing import Place
+from .models import Conversation, ConversationQuerySet, Message
 
 QUERY_LENGTH = 200
 MOST_WORDS = 20
 BEGINNING = 3  # characters from which on a word stands for all that begin with it
 AROUND = 90  # characters shown on either side of a hit
+READ_THROUGH = 100  # newest conversations that are looked through without the index
 HITS = 3  # messages shown of one conversation
 
 
@@ -46,17 +49,44 @@ def cleaned(query: str) -> str:
     return " ".join(query.replace("\x00", " ").split())[:QUERY_LENGTH]
 
 
-def matching(principal: Principal, query: str) -> ConversationQuerySet:
-    """The caller's conversations whose title, or one of whose messages, has all words of `query`."""
-    rows = Conversation.objects.owned_by(principal)
+def page(
+    principal: Principal, query: str, limit: int, below: Place | None = None
+) -> tuple[list[Conversation], Place | None]:
+    """At most `limit` of the caller's conversations whose title, or one of whose messages, has all words of
+    `query`, newest first; and the place where the next page begins, if there is one.
+
+    The newest conversations are read through, which is quick where a word is frequent, in one's own messages
+    or in those of others; the index finds among all others what is rare.
+    """
     words = _words(query)
     if not words:
-        return rows.none()
+        return [], None
+    titled = ExpressionWrapper(_titled(words), output_field=BooleanField())
+    mine = Conversation.objects.owned_by(principal).annotate(titled=titled)
+    recent, older = listing.page(mine, READ_THROUGH, below)
+    found = {row.pk for row in recent if row.titled}  # type: ignore[attr-defined]
+    said = Message.objects.filter(conversation__in=[row.pk for row in recent if row.pk not in found])
+    having = said.filter(_read(principal, words)).order_by().distinct()
+    found |= set(having.values_list("conversation", flat=True))
+    rows = [row for row in recent if row.pk in found]
+    if len(rows) <= limit and older:
+        rows += listing.page(_indexed(principal, words), limit - len(rows) + 1, older)[0]
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], listing.place(rows[limit - 1])
+
+
+def _indexed(principal: Principal, words: Sequence[str]) -> ConversationQuerySet:
+    """The messages are found once, by the index, and not anew for each conversation."""
+    said = Message.objects.owned_by(principal).filter(_said(principal, words)).values("conversation")
+    return Conversation.objects.owned_by(principal).filter(_titled(words) | Q(pk__in=said))
+
+
+def _titled(words: Sequence[str]) -> Q:
     titled = Q()
     for word in words:
         titled &= Q(title__iregex=_pattern(word))
-    # The messages are found once, by the index, and not anew for each conversation.
-    return rows.filter(titled | Q(pk__in=_said(principal, words).values("conversation")))
+    return titled
 
 
 def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dict[UUID, list[Hit]]:
@@ -65,7 +95,8 @@ def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dic
     if not words or not conversations:
         return {}
     number = Window(RowNumber(), partition_by=F("conversation"), order_by=F("position").asc())
-    rows = _said(principal, words).filter(conversation__in=conversations).annotate(number=number)
+    mine = Message.objects.owned_by(principal).filter(conversation__in=conversations)
+    rows = mine.filter(_read(principal, words)).annotate(number=number)
     shown = rows.filter(number__lte=HITS).order_by("conversation_id", "position")
     found: dict[UUID, list[Hit]] = {}
     for row in shown.only("conversation_id", "role", "client_id", "content", "citations", "created_at"):
@@ -92,7 +123,20 @@ def _words(query: str) -> list[str]:
     return words_of(cleaned(query), stored=False)[:MOST_WORDS]
 
 
-def _said(principal: Principal, words: Sequence[str]) -> MessageQuerySet:
+def _said(principal: Principal, words: Sequence[str]) -> Func:
+    """Whether a message has the words, for the index to find."""
+    return _matches(principal, words, template="(%(expressions)s)", arg_joiner=" @@ ")
+
+
+def _read(principal: Principal, words: Sequence[str]) -> Func:
+    """The same of messages that are found otherwise: as a function, which PostgreSQL asks no index for.
+
+    The index would first collect what begins with these words in everybody's messages.
+    """
+    return _matches(principal, words, function="ts_match_vq")
+
+
+def _matches(principal: Principal, words: Sequence[str], **form: str) -> Func:
     parts = [f"'{owner_word(principal.user_id)}'"]
     parts += [f"'{word}':*" if _is_beginning(word) else f"'{word}'" for word in words]
     wanted = Func(
@@ -100,10 +144,7 @@ def _said(principal: Principal, words: Sequence[str]) -> MessageQuerySet:
         template="CAST(%(expressions)s AS tsquery)",
         output_field=SearchQueryField(),
     )
-    found = Func(
-        F("search"), wanted, arg_joiner=" @@ ", template="(%(expressions)s)", output_field=BooleanField()
-    )
-    return Message.objects.owned_by(principal).filter(found)
+    return Func(F("search"), wanted, output_field=BooleanField(), **form)
 
 
 def _is_beginning(word: str) -> bool:

@@ -107,7 +107,9 @@ class SearchTests(ChatHistoryCase):
 
     def test_the_number_of_queries_is_constant(self):
         for _ in range(2):
-            with self.assertNumQueries(5):  # the key, the page, its hits, its figures, its last messages
+            with self.assertNumQueries(
+                6
+            ):  # the key, newest titles and messages, hits, figures, last messages
                 self.get("/search?q=five&limit=50")
             for number in range(12):
                 conversation = self.conversation(f"Row {number}")

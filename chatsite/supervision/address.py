@@ -7,12 +7,16 @@ from django.conf import settings
 
 from .refusal import StartRefused
 
-BACKLOG = 2048
+BACKLOG = 2048  # connections that wait to be taken
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound here: an operator may ask for it
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening TCP socket. Port 0 takes a free one. Raises StartRefused."""
+def take(host: str, port: int) -> socket.socket:
+    """A TCP socket with the address. Port 0 takes a free one. Raises StartRefused.
+
+    It does not listen: a web server does, as soon as it serves. Until then the kernel refuses callers, and
+    a proxy asks another machine instead of waiting here.
+    """
     if not 0 <= port <= 65_535:
         raise StartRefused(f"PORT must be between 0 and 65535, not {port}.")
     try:
@@ -26,7 +30,6 @@ def listen(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         _forget_who_never_reads(listener)
         listener.bind(address)
-        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         raise StartRefused(_reason(error, host, port)) from None

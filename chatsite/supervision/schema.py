@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 
+from chatsite import embedded, environment
 from chatsite.migrations_applied import unapplied_migrations
 
 from .refusal import StartRefused
@@ -16,6 +18,11 @@ LOCK = 7_236_114_901  # any number, the same in every version
 LEAST_POSTGRESQL = 16
 LEAST_PGVECTOR = (0, 8)
 CONNECT_SECONDS = 5
+
+
+def parameters() -> dict[str, Any]:
+    """libpq's, of the database that is configured."""
+    return environment.database_url("DATABASE_URL") or embedded.connection_parameters(settings.DATA_DIR)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ import time
 import uvicorn
 from django.conf import settings
 
+from chatsite.supervision.address import BACKLOG
 from chatsite.supervision.lifeline import die_with
 
 WEBSOCKET_MESSAGE_BYTES = 1_000_000
@@ -41,6 +42,7 @@ def main() -> None:
         log_level="warning",
         access_log=False,
         server_header=False,
+        backlog=BACKLOG,
         proxy_headers=bool(settings.TRUSTED_PROXIES),
         forwarded_allow_ips=settings.TRUSTED_PROXIES,
         timeout_graceful_shutdown=math.ceil(settings.GRACE_SECONDS),

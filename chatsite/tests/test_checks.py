@@ -79,14 +79,14 @@ def test_a_recent_database_server_is_fine():
 
 
 def test_an_address_on_every_interface_is_reached_through_this_machine():
-    with address.listen("0.0.0.0", 0) as listener:
+    with address.take("0.0.0.0", 0) as listener:
         assert address.url(listener).startswith("http://127.0.0.1:")
 
 
 @pytest.mark.parametrize("port", [-1, 65_536])
 def test_a_port_out_of_range_is_refused(port):
     with pytest.raises(StartRefused, match="PORT must be between"):
-        address.listen("127.0.0.1", port)
+        address.take("127.0.0.1", port)
 
 
 class DatabaseRole(TestCase):

@@ -5,6 +5,8 @@ import shutil
 import signal
 import socket
 import stat
+import subprocess
+import sys
 import time
 from urllib.parse import urlencode
 
@@ -12,7 +14,7 @@ import psycopg
 import pytest
 
 from chatsite.embedded import Cluster, connection_parameters
-from chatsite.tests.server import TOKEN, Site, alive, temporary_folder
+from chatsite.tests.server import BASE, TOKEN, Site, alive, temporary_folder
 
 pytestmark = pytest.mark.server
 
@@ -119,6 +121,40 @@ class TestDemo:
         finally:
             assert [site.stop() for site in sites] == [0, 0]
 
+    def test_a_database_is_prepared_before_a_start_also_twice(self, folder, cluster, external):
+        environment = {**os.environ, "DATABASE_URL": external, "CHATSITE_DATA_DIR": str(folder)}
+        for _ in range(2):
+            command = [sys.executable, "manage.py", "prepare"]
+            done = subprocess.run(
+                command, cwd=BASE, env=environment, capture_output=True, text=True, check=False
+            )
+            assert (done.returncode, done.stdout) == (0, "The database is ready.\n"), done.stderr
+        with psycopg.connect(external) as connection:
+            assert connection.execute("SELECT count(*) FROM accounts_user").fetchone() == (0,)
+
+    def test_a_site_that_stops_gives_up_its_address_before_it_has_finished(self, folder):
+        site = quiet(folder, CHATSITE_GRACE_SECONDS="20").start()
+        session = site.session()
+        head = f"POST /chat HTTP/1.1\r\nHost: {session.host}:{session.port}\r\nContent-Length: 10\r\n\r\n{{"
+        with session.socket() as unfinished:
+            unfinished.sendall(head.encode())
+            time.sleep(0.3)
+            site.process.send_signal(signal.SIGTERM)
+            deadline = time.monotonic() + 10
+            while not refused(session):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            assert site.process.poll() is None
+        assert site.stop(signal.SIGTERM) == 0
+
+
+def refused(session):
+    try:
+        session.socket().close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
 
 @pytest.fixture
 def external(folder, cluster):
@@ -178,7 +214,7 @@ class TestRunning:
             begun = time.monotonic()
             assert plain.session().get("/healthz").status == 200
             answer = plain.session().get("/readyz")
-            assert time.monotonic() - begun < 3.5
+            assert time.monotonic() - begun < 1.5
             assert answer.status == 503
             assert answer.json()["error"] == "The database does not answer."
         finally:

@@ -47,11 +47,17 @@ class Command(BaseCommand):
         try:
             _check_settings()
             _check_data_directory(settings.DATA_DIR)
-            listener = address.listen(environment.text("HOST", "127.0.0.1"), environment.whole("PORT", 8000))
+            listener = address.take(environment.text("HOST", "127.0.0.1"), environment.whole("PORT", 8000))
             static.collect()
             gate, opener = os.pipe()
             children.add(_web_servers(options["web_workers"], listener.fileno(), gate))
-            with _alone(), _database() as database, contextlib.closing(children):
+            # The address is given up first: a proxy asks another machine while answers are finished here.
+            with (
+                _alone(),
+                _database() as database,
+                contextlib.closing(children),
+                contextlib.closing(listener),
+            ):
                 _prepare()
                 os.close(opener)  # the web servers have loaded meanwhile, and serve from now on
                 wait_until_ready(children, *address.reachable(listener))
@@ -101,13 +107,9 @@ def _database() -> Iterator[Keeper]:
         yield Keeper(None)
 
 
-def _database_parameters() -> dict[str, Any]:
-    return environment.database_url("DATABASE_URL") or embedded.connection_parameters(settings.DATA_DIR)
-
-
 def _prepare() -> None:
     """Everything that only one start at a time may do."""
-    with schema.alone(_database_parameters()):
+    with schema.alone(schema.parameters()):
         schema.migrate()
         if settings.EMBEDDED_DATABASE:
             # Only this start uses the embedded database: whatever is unfinished there, its writer is dead.

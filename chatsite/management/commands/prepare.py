@@ -1,0 +1,21 @@
+"""`manage.py prepare`: the database alone, before the machines of a site start or change their version."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from chatsite.supervision import schema
+from chatsite.supervision.refusal import StartRefused
+
+
+class Command(BaseCommand):
+    help = "Check the database and migrate it as `up` does: one at a time, without the limits of a request."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            with schema.alone(schema.parameters()):
+                schema.migrate()
+        except StartRefused as error:
+            sys.exit(str(error))
+        self.stdout.write("The database is ready.")

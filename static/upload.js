@@ -118,6 +118,9 @@ function settled(request, place) {
     return;
   }
   $('.icon-button', place).remove();
+  // A document that was added before has one line, this one.
+  for (const other of document.querySelectorAll('.file a')) if (other.getAttribute('href') === made.url) other.closest('.file').remove();
+  if (made.outcome === 'unchanged') made.detail = 'This very file is here already. Nothing had to be done.';
   const link = element('a', { href: made.url }, element('bdi', { textContent: made.name }));
   place.children[1].replaceWith(link);
   $('progress', place).removeAttribute('value');

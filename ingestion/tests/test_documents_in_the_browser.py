@@ -33,6 +33,11 @@ def test_files_are_uploaded_and_followed_until_they_are_read(browser, site, file
         lines = page.texts("[data-progress] .file")
         assert "mooring <b>rules.md\nReady" in lines[:2]
         assert "empty.pdf\nThe file is empty.\nFailed" in lines[:2]
+        page.choose_files("#files", files[0])
+        page.click("form[data-upload] .primary")
+        page.wait_for("[data-progress] .file", "This very file is here already.", seconds=10)
+        again = page.texts("[data-progress] .file")
+        assert (len(again), again[0].count("Ready")) == (len(lines), 1)
         assert page.problems == []
 
 

@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 BLOCKED = "The event loop was blocked for %.2f s at:\n%s"
 FRAMES = 12  # innermost ones that are told
+TASKS = Path("/proc/self/task")  # on Linux: the threads of this process
 
 
 @contextmanager
@@ -41,9 +42,9 @@ class Watchdog:
         self._seconds = seconds
         self._interval = seconds / 4
         self._thread = threading.get_ident()
-        self._waits = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+        self._rounds = 0
+        self._waited: dict[str, int] = {}  # of each thread, also of those that have ended
         self._over = threading.Event()
-        self._beat = self._now()
 
     def start(self) -> None:
         self._came_round()
@@ -54,27 +55,33 @@ class Watchdog:
         self._next.cancel()
 
     def _came_round(self) -> None:
-        self._beat = self._now()
+        self._rounds += 1
         self._next = self._loop.call_later(self._interval, self._came_round)
 
     def _watch(self) -> None:
-        told = 0.0
+        seen, since, told = 0, self._now(), 0
         while not self._over.wait(self._interval):
-            beat = self._beat
-            late = self._now() - beat - self._interval
-            if late > self._seconds and beat != told:
-                told = beat
-                logger.warning(BLOCKED, late, self._stack())
+            now = self._now()
+            if self._rounds != seen:
+                seen, since = self._rounds, now
+            elif now - since > self._seconds and told != seen:
+                told = seen
+                logger.warning(BLOCKED, now - since, self._stack())
 
     def _now(self) -> float:
-        """Seconds, without those in which the loop's thread waited for a processor."""
-        return time.monotonic() - self._waited()
+        """Seconds, without those in which any other thread of the process waited for a processor.
 
-    def _waited(self) -> float:
-        try:
-            return int(self._waits.read_bytes().split()[1]) / 1e9
-        except (OSError, LookupError, ValueError):
-            return 0.0
+        Of any, because it may hold the interpreter's lock meanwhile.
+        """
+        own = str(threading.get_native_id())
+        for file in TASKS.glob("*/schedstat"):
+            if file.parent.name == own:
+                continue
+            try:
+                self._waited[file.parent.name] = int(file.read_bytes().split()[1])
+            except (OSError, LookupError, ValueError):
+                continue
+        return time.monotonic() - sum(self._waited.values()) / 1e9
 
     def _stack(self) -> str:
         frame = sys._current_frames().get(self._thread)

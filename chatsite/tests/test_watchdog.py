@@ -14,11 +14,11 @@ SECONDS = 0.2
 
 
 def sleeping():
-    time.sleep(SECONDS * 4)
+    time.sleep(SECONDS * 8)
 
 
 def counting():
-    end = time.thread_time() + SECONDS * 4
+    end = time.thread_time() + SECONDS * 8
     while time.thread_time() < end:
         pass
 

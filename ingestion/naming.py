@@ -7,6 +7,7 @@ from .parsing.formats import ending_of
 from .parsing.sections import clean
 
 NAME_CHARACTERS = 200
+CATEGORY_CHARACTERS = 100
 FOLDER_CHARACTERS = 500
 
 
@@ -42,6 +43,11 @@ def folder_name(folder: str) -> str:
             "folder_too_long", f"The folder's path is longer than {FOLDER_CHARACTERS} characters."
         )
     return path
+
+
+def category_name(category: str) -> str:
+    """A given category without control characters, of bearable length."""
+    return clean(category).strip()[:CATEGORY_CHARACTERS]
 
 
 def title_of(name: str) -> str:

@@ -27,9 +27,9 @@ from .acl import Audience, access_list_for
 from .embedding import EmbeddingError
 from .indexing import delete_passages
 from .models import Document
-from .naming import UploadRefused, file_name, folder_name
+from .naming import UploadRefused, category_name, file_name, folder_name
 from .parsing.formats import format_of
-from .parsing.sections import Unreadable, clean
+from .parsing.sections import Unreadable
 from .turns import next_turn, priority_of
 
 __all__ = [
@@ -94,7 +94,7 @@ def add_document(
                 access_list=access_list_for(audience, owner.pk if owner else None),
                 folder=folder,
                 name=name,
-                category=clean(category).strip()[:100],
+                category=category_name(category),
                 file=stored.name,
                 media_type=kind.media_type if kind else "application/octet-stream",
                 size=stored.size,
@@ -235,9 +235,10 @@ def _store(upload: "File[bytes]") -> files.Stored:
 def _requeue(document: Document, stored: files.Stored | None) -> None:
     # The caller holds the transaction.
     document.turn = next_turn(document)
+    document.status, document.reason = Document.Status.WAITING, ""  # also for who shows it next
     Document.objects.filter(pk=document.pk).update(
-        status=Document.Status.WAITING,
-        reason="",
+        status=document.status,
+        reason=document.reason,
         turn=document.turn,
         progress_done=0,
         progress_total=0,

@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 
 from chatsite.accounts.models import User
 from ingestion.acl import Audience
+from ingestion.naming import category_name
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,9 @@ def given(options: dict[str, Any]) -> Given:
         group_ids=frozenset(group.pk for group in groups),
     )
     named = everyone or users or groups
-    return Given(owners[0] if owners else None, audience if named else None, options["category"])
+    return Given(
+        owners[0] if owners else None, audience if named else None, category_name(options["category"])
+    )
 
 
 def _named(rows: Any, field: str, names: list[str], kind: str) -> list[Any]:

@@ -18,6 +18,7 @@ from django.contrib.auth.models import Group
 
 from chatsite.accounts.models import User
 from ingestion.acl import Audience
+from ingestion.naming import category_name
 
 from .tree import RIGHTS_FILE, folder_above, open_below
 
@@ -49,8 +50,11 @@ class FolderRights:
 
     def of(self, folder: str) -> Rights:
         """Of a folder, by its path from the root (“” is the root). Raises RightsError."""
-        if folder not in self._known:
-            self._known[folder] = self._find(folder)
+        steps = folder.split("/") if folder else []
+        for depth in range(len(steps) + 1):  # from the root: each then finds the one above it known
+            above = "/".join(steps[:depth])
+            if above not in self._known:
+                self._known[above] = self._find(above)
         found = self._known[folder]
         if isinstance(found, RightsError):
             raise found
@@ -84,6 +88,8 @@ class FolderRights:
             return self._understood(tomllib.loads(text.decode()))
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise RightsError(f"{path} is not TOML: {error}.") from error
+        except RecursionError as error:
+            raise RightsError(f"{path} is nested too deeply.") from error
         except ValueError as error:
             raise RightsError(f"{path}: {error}") from error
 
@@ -112,7 +118,7 @@ class FolderRights:
             user_ids=_ids(User.objects.filter(guest_until=None), "username", users, "user"),
             group_ids=_ids(Group.objects.all(), "name", groups, "group"),
         )
-        return Rights(audience, category)
+        return Rights(audience, category_name(category))
 
 
 def _check_names(name: str, value: Any) -> None:
@@ -121,7 +127,8 @@ def _check_names(name: str, value: Any) -> None:
 
 
 def _ids(rows: Any, field: str, names: list[str], kind: str) -> frozenset[int]:
-    found = dict(rows.filter(**{f"{field}__in": names}).values_list(field, "pk"))
+    possible = [name for name in names if "\0" not in name]
+    found = dict(rows.filter(**{f"{field}__in": possible}).values_list(field, "pk"))
     if missing := sorted(set(names) - found.keys()):
         raise ValueError(f"there is no {kind} named {', '.join(missing)}.")
     return frozenset(found.values())

@@ -75,8 +75,21 @@ def _walk(root: Path, tree: Tree) -> Iterator[tuple[str, list[str]]]:
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         tree.links += sum(Path(folder, name).is_symlink() for name in folders)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        # Nor deeper than a path may be long: a tree may be deeper than one can descend.
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not (name.startswith(".") or _too_long(tree, _below(root, Path(folder, name))))
+        )
         yield folder, sorted(names)
+
+
+def _too_long(tree: Tree, relative: str) -> bool:
+    """Whether a path is, which then is a problem of the tree."""
+    if len(relative) <= PATH_CHARACTERS:
+        return False
+    tree.problems.append((relative, f"Its path is longer than {PATH_CHARACTERS} characters."))
+    return True
 
 
 def _note(tree: Tree, root: Path, path: Path) -> None:
@@ -94,9 +107,7 @@ def _note(tree: Tree, root: Path, path: Path) -> None:
     else:
         if stat.S_ISLNK(status.st_mode):
             tree.links += 1
-        elif len(relative) > PATH_CHARACTERS:
-            tree.problems.append((relative, f"Its path is longer than {PATH_CHARACTERS} characters."))
-        elif stat.S_ISREG(status.st_mode):
+        elif not _too_long(tree, relative) and stat.S_ISREG(status.st_mode):
             tree.files.append(Found(relative, status.st_size, status.st_mtime_ns))
 
 

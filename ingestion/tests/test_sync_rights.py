@@ -1,5 +1,8 @@
 """`manage.py sync`: who may read what lies in a tree, and what its changes never show to whom."""
 
+import os
+import subprocess
+
 from django.contrib.auth.models import Group
 from django.test import TestCase, override_settings
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -55,6 +58,8 @@ class RightsTests(SyncMixin, TestCase):
             'everyone = true\nusers = ["ann"]': "everyone already includes",
             "users = []": "it names nobody who may read.",
             "groups = [": "is not TOML",
+            "groups = " + "[" * 50_000: "is nested too deeply.",
+            'users = ["\\u0000"]': "there is no user named",
         }
         self.put(".chatsite.toml", "everyone = true")
         self.put("pay/.chatsite.toml", 'groups = ["HR"]')
@@ -136,3 +141,26 @@ class RightsTests(SyncMixin, TestCase):
         self.put("a.md")
         self.assertIn("is larger than 100,000 bytes.", self.refused())
         self.assertEqual(Document.objects.count(), 0)
+
+    def test_a_category_that_no_column_holds_is_made_to_fit(self):
+        for number, category in enumerate(("x" * 200, "\\u0000pay\\n")):
+            self.put(f"{number}/.chatsite.toml", f'everyone = true\ncategory = "{category}"')
+            self.put(f"{number}/a.md")
+        self.assertIn("2 new", self.sync())
+        self.assertCountEqual(Document.objects.values_list("category", flat=True), ["x" * 100, "pay"])
+        self.assertIn("2 unchanged", self.sync())
+        self.assertIn("2 unchanged", self.sync("--everyone", "--category", "y" * 200))
+
+    def test_a_tree_that_is_too_deep_is_followed_as_far_as_paths_go(self):
+        self.put(".chatsite.toml", 'groups = ["HR"]')
+        self.put("a/" * 200 + "b.md")
+        self.put("a/" * 490 + "c.md")
+        self.addCleanup(subprocess.run, ["rm", "-rf", self.root / "a"], check=True)
+        deepest = os.open(self.root / ("a/" * 490), os.O_PATH)
+        for _ in range(1_000):
+            os.mkdir("a", dir_fd=deepest)
+            above, deepest = deepest, os.open("a", os.O_PATH, dir_fd=deepest)
+            os.close(above)
+        os.close(deepest)
+        self.assertIn("Its path is longer than 1000 characters.", self.refused())
+        self.assertEqual((self.readable(self.ann), self.readable(self.bob)), (["b.md"], []))

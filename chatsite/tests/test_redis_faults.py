@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed."),
 ]
 
-WORDS, PAUSE = 20, 60
+WORDS, PAUSE = 14, 60
 LATE_SECONDS = 1.0 + 0.2 + 0.8  # a lost message, a flush, and what a machine at work needs
 FOLLOWERS = 6  # so that both processes have some
 

@@ -1,0 +1,26 @@
+"""When a process that has died starts again."""
+
+import time
+
+from django.test import SimpleTestCase
+
+from chatsite.supervision.children import LONGEST_DELAY, STEADY_SECONDS, Child
+
+
+class Restarts(SimpleTestCase):
+    def delays(self, lived, times):
+        """Seconds until each of so many starts of a process that lives so long."""
+        child, found = Child("web server", "nothing"), []
+        for _ in range(times):
+            child.started_at = time.monotonic() - lived
+            child.plan_restart()
+            found.append(round(child.start_again_at - time.monotonic()))
+        return found
+
+    def test_a_process_that_dies_again_and_again_waits_longer_each_time_up_to_a_limit(self):
+        delays = self.delays(0, 12)
+        self.assertEqual(delays[:5], [0, 1, 2, 4, 8])
+        self.assertEqual(delays[-1], LONGEST_DELAY)
+
+    def test_one_that_had_lived_starts_at_once(self):
+        self.assertEqual(set(self.delays(STEADY_SECONDS + 1, 5)), {0})

@@ -150,6 +150,10 @@ class UploadTests(TestCase):
         self.assertEqual(reply.json()["documents"][0]["url"], f"/documents/{document.public_id}/")
         second = self.upload(text_file("second.md"), accept="application/json").json()["documents"][0]
         self.assertIn("One document is read before it.", second["detail"])
+        Document.objects.update(status=Document.Status.READY)
+        other = self.upload(text_file("second.md", b"Other words."), accept="application/json")
+        again = other.json()["documents"][0]
+        self.assertEqual((again["outcome"], again["words"]), ("replaced", "Waiting"))
         reply = self.upload(accept="application/json", who="some", people="nobody")
         self.assertEqual(reply.status_code, 422)
         self.assertEqual(reply.json()["problems"], ["There is no account with the name nobody."])

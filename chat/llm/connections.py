@@ -3,8 +3,10 @@
 import asyncio
 import re
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from urllib.request import getproxies
 from weakref import WeakKeyDictionary
 
 import httpx2
@@ -13,11 +15,13 @@ from django.conf import settings
 
 from .circuit import Circuit
 from .protocol import ModelError
+from .transport import WireTransport
 
 KEYLESS = "no-key"  # local servers want none, the client library insists on one
 # Members that some models refuse; the answer is as good without them.
 OPTIONAL = frozenset({"temperature", "stream_options", "max_tokens"})
 
+BODY_LIMIT = 1_000_000  # bytes of anything but a stream of events
 _TOO_LONG = re.compile(r"context[ _](length|size|window)|maximum model length|prompt is too long", re.I)
 _NAME = re.compile(r"[a-z_]{3,40}", re.I)  # of an error: no key, no sentence
 _FILTERED = re.compile(r"content[ _](filter|policy|management)", re.I)
@@ -63,13 +67,46 @@ def connection() -> Connection:
 def _client() -> openai.AsyncOpenAI:
     # The deadlines of an answer are the event stream's; these only bound what those do not see.
     timeout = httpx2.Timeout(settings.ANSWER_TOTAL_SECONDS, connect=settings.ANSWER_CONNECT_SECONDS)
+    # The way through a proxy is left to the ready-made transport, which is slower and knows it.
+    direct = not getproxies()
     return openai.AsyncOpenAI(
         api_key=settings.OPENAI_API_KEY or KEYLESS,
         base_url=settings.OPENAI_BASE_URL or None,
         max_retries=0,
         timeout=timeout,
-        http_client=openai.DefaultAsyncHttpx2Client(timeout=timeout, follow_redirects=False),
+        default_headers={"Accept-Encoding": "identity"},  # unpacking would cost more than it saves
+        http_client=openai.DefaultAsyncHttpx2Client(
+            timeout=timeout,
+            follow_redirects=False,
+            transport=WireTransport() if direct else None,
+            event_hooks={"response": [_bound]},
+        ),
     )
+
+
+class Bounded(httpx2.AsyncByteStream):
+    """A body that ends after BODY_LIMIT, however much more the server sends."""
+
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        length = 0
+        async for piece in self._body:
+            yield piece
+            length += len(piece)
+            if length > BODY_LIMIT:
+                return
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Errors and short texts are read whole by the client library, which knows no limit."""
+    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = Bounded(response.stream)
 
 
 def translated(error: openai.APIError) -> ModelError:

@@ -7,10 +7,9 @@ the time of a plain JSON reader; so the bytes are read here.
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 import jiter
@@ -22,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 LINE_LIMIT = 1_000_000  # bytes; no honest event comes near
 DONE = b"[DONE]"
+FIELDS = (b":", b"event:", b"id:", b"retry:")
 COUNT_SECONDS = 2.0  # for the token count, once the text has ended
 REASONS = {"stop": "stop", "length": "length", "tool_calls": "stop", "function_call": "stop", "eos": "stop"}
 
@@ -39,7 +39,8 @@ class Clock:
     """The moment by which the next content must be there, in the loop's time."""
 
     def __init__(self, deadlines: Deadlines) -> None:
-        now = asyncio.get_running_loop().time()
+        self._time = asyncio.get_running_loop().time
+        now = self._time()
         self._deadlines = deadlines
         self._end = now + deadlines.total
         self.by = min(now + deadlines.first, self._end)
@@ -55,41 +56,71 @@ class Clock:
         self._wait(self._deadlines.first)
 
     def _wait(self, seconds: float) -> None:
-        self.by = min(asyncio.get_running_loop().time() + seconds, self._end)
+        self.by = min(self._time() + seconds, self._end)
 
 
-async def lines(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[bytes, None]:
-    """Whole lines without their ends. Raises ModelError when the clock runs out or a line has no end."""
-    buffer = bytearray()
-    while True:
-        try:
-            async with asyncio.timeout_at(clock.by):
-                chunk = await anext(chunks, None)
-        except TimeoutError:
-            raise ModelError("upstream_timeout") from None
-        if chunk is None:
-            break
-        buffer += chunk
-        *whole, rest = bytes(buffer).replace(b"\r\n", b"\n").split(b"\n")
-        buffer = bytearray(rest)
-        for line in whole:
-            yield line
-        if len(buffer) > LINE_LIMIT:
+class Chunks(Protocol):
+    """A body in pieces."""
+
+    async def chunk(self, by: float) -> bytes:
+        """The next piece; nothing at the end. Raises TimeoutError at the moment `by` of the loop's time."""
+        ...
+
+
+class Iterated:
+    """Those of any client's iterator."""
+
+    def __init__(self, iterator: AsyncIterator[bytes]) -> None:
+        self._iterator = iterator
+
+    async def chunk(self, by: float) -> bytes:
+        async with asyncio.timeout_at(by):
+            while (piece := await anext(self._iterator, None)) is not None:
+                if piece:
+                    return piece
+        return b""
+
+
+class Events:
+    """Takes bytes as they come, gives what the events carry, up to the mark of the end."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._understood = False
+        self.done = False
+
+    def feed(self, piece: bytes, *, last: bool = False) -> list[bytes]:
+        """Raises ModelError for what is no stream of events, and for a line without an end."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if last:
+            lines.append(self._rest)
+        elif len(self._rest) > LINE_LIMIT:
             raise ModelError("upstream_protocol")
-    if buffer:
-        yield bytes(buffer)
+        found = []
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._understood = True
+                data = line[5:].strip()
+                if data == DONE:
+                    self.done = True
+                    break
+                found.append(data)
+            elif not self._understood and line.strip() and not line.startswith(FIELDS):
+                raise ModelError("upstream_protocol")
+        return found
 
 
-async def parts(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[Part, None]:
+async def parts(chunks: Chunks, clock: Clock) -> AsyncGenerator[Part, None]:
     """Text, token counts and the end. A stream that stops in good order ends without End; others raise.
 
     Once the text has ended, nothing that happens to the stream can undo it.
     """
     begun = ended = False
-    characters = Characters()
+    characters, events = Characters(), Events()
     try:
-        async with aclosing(_data(chunks, clock)) as found:
-            async for data in found:
+        while not events.done:
+            piece = await _next(chunks, clock)
+            for data in events.feed(piece, last=not piece):
                 for part in _parts_of(data):
                     if isinstance(part, Text):
                         begun = True
@@ -103,6 +134,8 @@ async def parts(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[Pa
                         if rest := characters.rest():
                             yield Text(rest)
                     yield part
+            if not piece:
+                return
     except (httpx2.HTTPError, ModelError) as error:
         if ended:
             return
@@ -112,24 +145,11 @@ async def parts(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[Pa
         raise ModelError("interrupted" if begun else "upstream_unavailable") from None
 
 
-async def _data(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[bytes, None]:
-    """What the events carry, up to the mark of the end."""
-    understood = False
-    async with aclosing(lines(chunks, clock)) as found:
-        async for line in found:
-            if not line.startswith(b"data:"):
-                if line.strip() and not understood and not _is_field(line):
-                    raise ModelError("upstream_protocol")
-                continue
-            understood = True
-            data = line[5:].strip()
-            if data == DONE:
-                return
-            yield data
-
-
-def _is_field(line: bytes) -> bool:
-    return line.startswith((b":", b"event:", b"id:", b"retry:"))
+async def _next(chunks: Chunks, clock: Clock) -> bytes:
+    try:
+        return await chunks.chunk(clock.by)
+    except TimeoutError:
+        raise ModelError("upstream_timeout") from None
 
 
 def _parts_of(data: bytes) -> list[Part]:
@@ -161,22 +181,25 @@ def _from_json(data: bytes) -> Any:
         return json.loads(data)
 
 
-def _of_choices(choices: list[Any]) -> Iterator[Part]:
+def _of_choices(choices: list[Any]) -> list[Part]:
+    found: list[Part] = []
     if not choices:
-        return
+        return found
     text = (choices[0].get("delta") or {}).get("content")
     if isinstance(text, str) and text:
-        yield Text(text)
+        found.append(Text(text))
     reason = choices[0].get("finish_reason")
     if reason == "content_filter":
         raise ModelError("content_filter")
     if reason:
-        yield End(REASONS.get(reason, "stop"))
+        found.append(End(REASONS.get(reason, "stop")))
+    return found
 
 
-def _of_usage(usage: Any) -> Iterator[Part]:
-    if isinstance(usage, dict):
-        yield TokenCount(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
+def _of_usage(usage: Any) -> list[Part]:
+    if not isinstance(usage, dict):
+        return []
+    return [TokenCount(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))]
 
 
 class Characters:
@@ -199,4 +222,6 @@ class Characters:
 
 def storable(text: str) -> str:
     """PostgreSQL stores no NUL and UTF-8 no lone surrogate: both become the replacement character."""
+    if text.isascii() and "\x00" not in text:
+        return text
     return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

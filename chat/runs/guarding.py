@@ -2,16 +2,17 @@
 
 import asyncio
 import contextvars
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
-from django.db import Error as DatabaseError
-
 from chat.errors import Refused
 from chat.patience import patiently
 from chatsite.accounts.principals import Principal, valid_among
+
+logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
 LATE_SECONDS = 1.8  # without an answer, after which a reader is told nothing more until there is one
@@ -29,7 +30,7 @@ class Guard:
 
     async def check(self) -> None:
         """Raises Refused for who may not be here any more, or what the database raises that stays away."""
-        while self._end is None and time.monotonic() - self._checked > LATE_SECONDS:
+        if self._end is None and time.monotonic() - self._checked > LATE_SECONDS:
             self._waiting = asyncio.get_running_loop().create_future()
             await self._waiting
         if self._end is not None:
@@ -73,7 +74,8 @@ class Guards:
                 return
             try:
                 valid = await patiently(valid_among, {guard.principal for guard in asked})
-            except DatabaseError as error:
+            except Exception as error:  # whatever it is, nobody reads on whose right is not known
+                logger.exception("The rights of readers could not be checked")
                 for guard in asked:
                     guard.learn(moment, error)
                 continue

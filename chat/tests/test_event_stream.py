@@ -4,7 +4,7 @@ import random
 
 from django.test import SimpleTestCase
 
-from chat.llm.event_stream import Clock, Deadlines, parts
+from chat.llm.event_stream import Clock, Deadlines, Iterated, parts
 from chat.llm.protocol import End, ModelError, Text, TokenCount
 
 QUICK = Deadlines(first=0.2, idle=0.1, total=1.0)
@@ -27,7 +27,7 @@ def read(*chunks, deadlines=QUICK):
     async def collect():
         found = []
         try:
-            async for part in parts(arriving(chunks), Clock(deadlines)):
+            async for part in parts(Iterated(arriving(chunks)), Clock(deadlines)):
                 found.append(part)
         except ModelError as error:
             found.append(error.code)

@@ -9,7 +9,7 @@ from chat.tests.upstream_faults import answer, limited
 
 # A tenth of the site's own; less of the total time, or the tests would wait too long, and more of the first,
 # which a busy machine needs.
-CONNECT, FIRST, IDLE, TOTAL, REST = 1.0, 3.0, 3.0, 4.0, 1.0
+CONNECT, FIRST, IDLE, TOTAL, REST = 2.0, 3.0, 3.0, 4.0, 1.0
 CHARACTERS = 20_000
 SLACK = 10.0  # seconds that a busy machine may need for what is asked at once
 
@@ -93,6 +93,24 @@ async def long_line_after_text(exchange):
         await exchange.send(b"x" * 100_000)
 
 
+async def long_error(exchange):
+    await exchange.head(500, "text/html", "Transfer-Encoding: chunked")
+    for _ in range(2_000):
+        await exchange.send(b"186a0\r\n" + b"x" * 100_000 + b"\r\n")
+
+
+async def long_text(exchange):
+    await exchange.head(200, "application/json", "Transfer-Encoding: chunked")
+    for _ in range(2_000):
+        await exchange.send(b"186a0\r\n" + b" " * 100_000 + b"\r\n")
+
+
+async def broken_error(exchange):
+    await exchange.head(500, "application/json", "Content-Length: 1000")
+    await exchange.send(b'{"error": ')
+    exchange.reset()
+
+
 GOOD = answer("Five ", "days.")
 HALF, WHOLE = "Half an ", "Half an answer"
 LATE, GONE, STRANGE = "upstream_timeout", "upstream_unavailable", "upstream_protocol"
@@ -117,6 +135,7 @@ FAULTS = [
     Fault("an end mark without a finish reason", ("done_without_reason",), CUT, CUT, HALF, door="socket"),
     Fault("an end without anything", ("nothing",), "failed", "empty_answer"),
     Fault("a finish reason without text", ("no_text",), "failed", "empty_answer", door="whole"),
+    Fault("500 with a body of 200 MB", (long_error,), "failed", GONE),
     Fault("broken JSON", ("broken_json",), CUT, STRANGE, HALF),
     Fault("broken UTF-8", ("broken_utf8",), CUT, STRANGE, HALF, door="socket"),
     whole("characters split over chunks", ("split_characters",), "Grüße 你好 🙂🙂"),
@@ -124,6 +143,7 @@ FAULTS = [
     Fault("HTML with status 200", ("html",), "failed", STRANGE),
     Fault("JSON in place of a stream", ("json",), "failed", STRANGE, door="whole"),
     Fault("events of another shape", ("wrong_shapes",), CUT, STRANGE, HALF),
+    Fault("500 with a body that breaks off", (broken_error,), "failed", GONE),
     Fault("empty choices", ("empty_choices",), "failed", "empty_answer", door="socket"),
     Fault("an error object in the stream", ("error_in_stream",), CUT, GONE, HALF),
     Fault("401 with a key in its text", ("unauthorised",), "failed", WRONG, door="socket"),

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 import pytest
 
 from chat.llm.local_server import free_port
-from chat.tests.fake_openai import FakeOpenAI, mark_of
+from chat.tests.fake_openai import FakeOpenAI, completion_for, mark_of
 from chat.tests.upstream_faults import HEADER, KEY
 from chatsite.tests import fault_dialects, fault_embeddings
 from chatsite.tests.conftest import wait_for_documents
 from chatsite.tests.fault_dialects import FORMS
 from chatsite.tests.fault_embeddings import DIMENSIONS, FAILS
-from chatsite.tests.fault_table import AWAY, DEADLINES, FAULTS, NAMES, REST, SLACK, STATUS
+from chatsite.tests.fault_table import AWAY, DEADLINES, FAULTS, NAMES, REST, SLACK, STATUS, long_text
 from chatsite.tests.fault_world import Asker, question
 from chatsite.tests.server import Site, temporary_folder
 
@@ -29,6 +29,7 @@ IN_FORMS = {
     "unauthorised": ("upstream_misconfigured", ""),
     "no_finish_reason": ("interrupted", "Half an answer"),
 }
+LONG_TITLE = "a title of 200 MB"
 DOWN = [f"down {number}" for number in range(5)]
 WIDEST = 30_000_000  # bytes that the two ends of a connection hold, at the most
 MANY = {"CHATSITE_USER_CONCURRENT_ANSWERS": "200", "CHATSITE_USER_QUESTIONS_PER_MINUTE": "10000"}
@@ -94,7 +95,7 @@ def taking_no_connection(port):
 @pytest.fixture(scope="module")
 def world():
     found, folder, port = World(), temporary_folder(), free_port()
-    found.secrets.append(str(port))
+    found.secrets.append(f"127.0.0.1:{port}")
     address = f"http://127.0.0.1:{port}/v1"
     model = {"CHAT_MODEL": "fake", "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": address}
     try:
@@ -118,6 +119,9 @@ def fill(found, site, port):
         found.requests = list(first.requests)
         found.tries = {fault.name: len(found.embedded(fault.name, "Trams")) for fault in FAILS}
         found.ask_all(asker, FAULTS)
+        first.side = lambda request: long_text
+        found.ask(asker, LONG_TITLE)
+        first.side = completion_for
         for fault in FAILS:
             found.ask(asker, fault.name, "whole")
             found.ask(asker, "good", "whole")
@@ -196,9 +200,16 @@ def test_a_redirect_is_not_followed(world):
 
 
 def test_a_line_without_end_is_not_read_to_its_end(world):
-    for name in ("a line of 200 MB", "a line of 200 MB after text"):
+    for name in ("a line of 200 MB", "a line of 200 MB after text", "500 with a body of 200 MB"):
         (request,) = world.asked(name)
         assert request.sent < WIDEST
+
+
+def test_a_title_without_end_is_not_read_to_its_end_and_the_answer_stands(world):
+    assert world.outcomes[LONG_TITLE].row["state"] == "complete"
+    streams = [request for request in world.asked(LONG_TITLE) if request.streaming]
+    sides = [request for request in world.asked(LONG_TITLE) if not request.streaming]
+    assert (len(streams), [request.sent < WIDEST for request in sides]) == (1, [True])
 
 
 def test_a_shortened_context_has_fewer_sources(world):

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from urllib.request import getproxies
 from weakref import WeakKeyDictionary
 
 import httpx2
@@ -14,6 +15,7 @@ from django.conf import settings
 
 from .circuit import Circuit
 from .protocol import ModelError
+from .transport import WireTransport
 
 KEYLESS = "no-key"  # local servers want none, the client library insists on one
 # Members that some models refuse; the answer is as good without them.
@@ -65,13 +67,19 @@ def connection() -> Connection:
 def _client() -> openai.AsyncOpenAI:
     # The deadlines of an answer are the event stream's; these only bound what those do not see.
     timeout = httpx2.Timeout(settings.ANSWER_TOTAL_SECONDS, connect=settings.ANSWER_CONNECT_SECONDS)
+    # The way through a proxy is left to the ready-made transport, which is slower and knows it.
+    direct = not getproxies()
     return openai.AsyncOpenAI(
         api_key=settings.OPENAI_API_KEY or KEYLESS,
         base_url=settings.OPENAI_BASE_URL or None,
         max_retries=0,
         timeout=timeout,
+        default_headers={"Accept-Encoding": "identity"},  # unpacking would cost more than it saves
         http_client=openai.DefaultAsyncHttpx2Client(
-            timeout=timeout, follow_redirects=False, event_hooks={"response": [_bound]}
+            timeout=timeout,
+            follow_redirects=False,
+            transport=WireTransport() if direct else None,
+            event_hooks={"response": [_bound]},
         ),
     )
 

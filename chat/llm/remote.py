@@ -16,8 +16,10 @@ from chat.requests import Turn
 from . import event_stream, side_texts
 from .circuit import Circuit
 from .connections import MemberRefused, connection, told, translated
-from .event_stream import Clock, Deadlines
+from .event_stream import Chunks, Clock, Deadlines, Iterated
 from .protocol import ModelError, Part, Prompt, Said, Text, instructions, messages, said_text, sources_text
+from .transport import BODY
+from .wire import Body
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +120,7 @@ class RemoteModel:
             raise ModelError("upstream_misconfigured") from None
         circuit.answered()
         try:
-            async with aclosing(event_stream.parts(response.iter_bytes(), clock)) as parts:
+            async with aclosing(event_stream.parts(_chunks_of(response), clock)) as parts:
                 async for part in parts:
                     yield part
         finally:
@@ -187,3 +189,11 @@ class RemoteModel:
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             logger.warning("The model's %s cannot be read: %s", name, type(error).__name__)
         return ""
+
+
+def _chunks_of(response: openai.AsyncAPIResponse[Any]) -> Chunks:
+    """The body of a streamed answer: as it comes off the wire, where nothing is between."""
+    body = response.http_response.extensions.get(BODY)
+    if isinstance(body, Body) and "content-encoding" not in response.headers:
+        return body
+    return Iterated(response.iter_bytes())

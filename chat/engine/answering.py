@@ -70,7 +70,7 @@ async def _alone(
 ) -> AsyncGenerator[Event, None]:
     query = await model.search_query(exchange.request.question, exchange.earlier)
     found = await search(exchange, model, query)
-    context = await keep_context(exchange, exchange.answer_id, model, found, readable)
+    found, context = await keep_context(exchange, exchange.answer_id, model, found, readable)
     yield context
     told.prompt = replace(told.prompt, sources=found.sources, pages=found.pages)
     async with aclosing(_message(model, told, exchange.answer_id)) as events:
@@ -92,7 +92,7 @@ async def _team(
             found = await search(exchange, agent_model, more)
         message = await in_database(_open_message, exchange, speaker, told, first=not said)
         yield MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at))
-        context = await keep_context(exchange, message.pk, agent_model, found, readable)
+        found, context = await keep_context(exchange, message.pk, agent_model, found, readable)
         yield context
         told.prompt = replace(
             told.prompt,

@@ -1,8 +1,10 @@
 """Finding the passages for a question, and keeping what the answer is written from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from uuid import UUID
+
+from django.db import IntegrityError
 
 from chat.events import ContextReady, Thought
 from chat.llm import ChatModel
@@ -14,12 +16,15 @@ from chatsite.accounts.principals import Principal
 from history import recording
 from history.models import Source
 from ingestion import retrieval
+from ingestion.models import Document
 from ingestion.retrieval import Found, FoundPassage
 
 from . import steps
 from .captions import captions
 from .exchange import Exchange
 from .ranking import CANDIDATES, ranked
+
+TRIES = 3  # to keep sources of which documents are deleted meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +87,38 @@ def _candidates(principal: Principal, query: str, options: Options) -> Found:
 
 async def keep_context(
     exchange: Exchange, answer_id: UUID, model: ChatModel, found: Search, readable: int
-) -> ContextReady:
-    """Store the sources and the steps of a message, before its first word, and tell of them."""
+) -> tuple[Search, ContextReady]:
+    """Store the sources and the steps of a message, before its first word, and tell of them.
+
+    What was deleted since it was found, or closed to the caller, is left out of what is returned.
+    """
     thoughts = steps.of_message(exchange, model, found.thoughts)
-    await patiently(_record, answer_id, found, thoughts, readable)
-    return ContextReady(found.sources, thoughts, str(answer_id))
+    for attempt in range(1, TRIES + 1):
+        found = await patiently(_still_readable, exchange.principal, found)
+        try:
+            await patiently(_record, answer_id, found, thoughts, readable)
+            break
+        except IntegrityError:  # deleted this instant
+            if attempt == TRIES:
+                raise
+    return found, ContextReady(found.sources, thoughts, str(answer_id))
+
+
+def _still_readable(principal: Principal, found: Search) -> Search:
+    wanted = {passage.document_id for passage in found.passages}
+    documents = Document.objects.visible_to(principal).filter(pk__in=wanted)
+    there = set(documents.values_list("pk", flat=True))
+    if there == wanted:
+        return found
+    left = [pair for pair in zip(found.sources, found.passages, strict=True) if pair[1].document_id in there]
+    sources = tuple(replace(view, rank=rank) for rank, (view, _) in enumerate(left, start=1))
+    labels = {view.label for view in sources}
+    return replace(
+        found,
+        sources=sources,
+        passages=tuple(passage for _, passage in left),
+        pages=tuple(page for page in found.pages if page.label in labels),
+    )
 
 
 def _record(answer_id: UUID, found: Search, thoughts: Sequence[Thought], readable: int) -> None:

@@ -42,8 +42,8 @@ CONVERSATIONS = """
 """
 MESSAGES = """
     INSERT INTO history_message
-        (id, conversation_id, position, role, content, state, finish_reason, error_code, request_id, agent_name,
-        imported, content_type, citations, followups, thoughts, usage, created_at, search)
+        (id, conversation_id, position, role, content, state, finish_reason, error_code, request_id,
+        agent_name, imported, content_type, citations, followups, thoughts, usage, created_at, search)
     SELECT gen_random_uuid(), id, position, CASE position %% 2 WHEN 0 THEN 'user' ELSE 'assistant' END,
         'Message ' || position || '. ' || repeat(%(text)s, 3), 'complete', 'stop', '', '', '',
         false, '', '[]', '[]', '[]', '{}', now(),

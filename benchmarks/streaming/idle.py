@@ -1,0 +1,43 @@
+"""Memory of a site that nobody asks anything, and of sockets on which nothing happens."""
+
+import asyncio
+import time
+
+from websockets.asyncio.client import connect
+
+from .processes import megabytes, resident_kilobytes
+from .world import World
+
+SETTLE_SECONDS = 5.0
+
+
+def memory(world: World) -> tuple[float, float]:
+    """Megabytes of the web process, and of all that answers together: web, worker and PostgreSQL."""
+    time.sleep(SETTLE_SECONDS)
+    worker = [child.pid for child in world.site.children("chatsite.supervision.worker")]
+    postgres = world.site.postgres()
+    database = [postgres.pid, *(child.pid for child in postgres.children(recursive=True))]
+    return megabytes([world.web]), megabytes([world.web, *worker, *database])
+
+
+async def sockets(world: World, number: int) -> float:
+    """Kilobytes of the web process for each of so many open pages."""
+    session = world.site.sign_in("employee")
+    conversation = world.conversation("employee")
+    address = f"{world.site.url.replace('http', 'ws')}/ws/c/{conversation}/"
+    headers = {"Cookie": session.headers()["Cookie"], "Origin": world.site.url}
+
+    async def opened() -> object:
+        return await connect(address, additional_headers=headers, open_timeout=60)
+
+    warm = [await opened() for _ in range(20)]
+    await asyncio.sleep(SETTLE_SECONDS)
+    before = resident_kilobytes(world.web)
+    pages = [
+        page for _ in range(number // 20) for page in await asyncio.gather(*(opened() for _ in range(20)))
+    ]
+    await asyncio.sleep(SETTLE_SECONDS)
+    spent = resident_kilobytes(world.web) - before
+    for page in [*warm, *pages]:
+        await page.close()  # type: ignore[attr-defined]
+    return spent / len(pages)

@@ -1,0 +1,64 @@
+"""Starting processes, and what the kernel says of them. Linux only."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .client import Outcome
+
+FOLDER = Path(__file__).resolve().parent.parent
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def server(module: str, *arguments: str) -> Iterator[tuple[int, int]]:
+    """A module of this package as a process of its own; gives its pid and port."""
+    command = [sys.executable, "-m", f"streaming.{module}", *arguments]
+    process = subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.pid, int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.wait()
+
+
+def load(**plan: Any) -> list[Outcome]:
+    """Run the client to its end."""
+    command = [sys.executable, "-m", "streaming.client"]
+    told = subprocess.run(
+        command, cwd=FOLDER, input=json.dumps(plan), stdout=subprocess.PIPE, text=True, check=True
+    )
+    return [Outcome(**outcome) for outcome in json.loads(told.stdout)]
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time so far."""
+    fields = (Path("/proc") / str(pid) / "stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def megabytes(pids: Iterable[int]) -> float:
+    """Memory, pages that several share counted once among them."""
+    return sum(_proportional_kilobytes(pid) for pid in pids) / 1000
+
+
+def resident_kilobytes(pid: int) -> int:
+    """What only this process has."""
+    rollup = (Path("/proc") / str(pid) / "smaps_rollup").read_text().splitlines()
+    fields = {line.split(":")[0]: line.split(":")[1] for line in rollup if "kB" in line}
+    return sum(int(fields[name].split()[0]) for name in ("Private_Clean", "Private_Dirty"))
+
+
+def open_files(pid: int) -> int:
+    return len(list((Path("/proc") / str(pid) / "fd").iterdir()))
+
+
+def _proportional_kilobytes(pid: int) -> int:
+    rollup = (Path("/proc") / str(pid) / "smaps_rollup").read_text()
+    return next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))

@@ -1,0 +1,138 @@
+"""The real site with the fake model behind it, people with keys, and a look into its database."""
+
+import contextlib
+import hashlib
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from chatsite.embedded import connection_parameters
+from chatsite.tests.server import Site
+
+from .upstream import pieces
+
+QUESTION = "How many days of annual leave do I have? ({number})"
+FREE = {"CHATSITE_USER_CONCURRENT_ANSWERS": "10000", "CHATSITE_USER_QUESTIONS_PER_MINUTE": "100000"}
+FREE |= {"CHATSITE_PROCESS_ANSWERS": "10000"}
+PEOPLE = """
+    INSERT INTO accounts_user (username, password, first_name, last_name, email, is_superuser, is_staff,
+        is_active, date_joined)
+    SELECT 'person' || number, '!', '', '', '', false, false, true, now()
+    FROM generate_series(0, %s) AS number RETURNING id
+"""
+KEYS = """
+    INSERT INTO accounts_apikey (user_id, name, prefix, digest, created_at)
+    VALUES (%s, 'benchmark', 'benchmark', %s, now())
+"""
+READ = "SELECT count(*) = 0 FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
+ANSWERS = """
+    SELECT message.exchange::text, message.state, message.content
+    FROM history_message AS message WHERE message.role = 'assistant'
+"""
+
+
+OWN = """
+    SELECT id FROM history_conversation
+    WHERE owner_id = (SELECT id FROM accounts_user WHERE username = %s) LIMIT 1
+"""
+BEGIN = """
+    INSERT INTO history_conversation
+        (id, owner_id, title, title_by_owner, mode, listed, created_at, updated_at)
+    SELECT gen_random_uuid(), id, 'Idle', false, 'standard', true, now(), now()
+    FROM accounts_user WHERE username = %s RETURNING id
+"""
+
+
+class World:
+    """A running site; `keys` are those of as many people."""
+
+    def __init__(self, site: Site, people: int) -> None:
+        self.site = site
+        self._database = psycopg.connect(**self._parameters(), autocommit=True)
+        self._wait_for_documents()
+        self.keys = self._people(people)
+        self._asked = 0
+
+    @property
+    def port(self) -> int:
+        return int(self.site.url.rpartition(":")[2])
+
+    @property
+    def web(self) -> int:
+        """The pid of the web process."""
+        return int(self.site.children("chatsite.supervision.web")[0].pid)
+
+    def rows(self, statement: str, *parameters: Any) -> list[Any]:
+        return self._database.execute(statement, parameters).fetchall()
+
+    def questions(self, number: int) -> dict[str, Any]:
+        """The part of a plan that says what is asked: each by somebody else, as far as there are people."""
+        numbers = range(self._asked, self._asked + number)
+        self._asked += number
+        texts = [QUESTION.format(number=each) for each in numbers]
+        return {
+            "path": "/chat/stream",
+            "port": self.port,
+            "bodies": [{"messages": [{"role": "user", "content": text}]} for text in texts],
+            "headers": [{"Authorization": f"Bearer {self.keys[each % len(self.keys)]}"} for each in numbers],
+        }
+
+    def wrong(self, runs: dict[str, int], tokens: int) -> list[str]:
+        """Of these runs, by the numbers of their questions: those whose stored text is not what was sent."""
+        stored = {run: (state, text) for run, state, text in self.rows(ANSWERS)}
+        expected = {run: ("complete", "".join(pieces(number, tokens))) for run, number in runs.items()}
+        return [run for run, told in expected.items() if stored.get(run) != told]
+
+    def conversation(self, username: str) -> str:
+        """One of that person's, made where there is none."""
+        found = self.rows(OWN, username) or self.rows(BEGIN, username)
+        return str(found[0][0])
+
+    def read_pages(self) -> None:
+        """What people do beside asking: the portal's pages, a search, somebody's history."""
+        session = self.site.sign_in("employee")
+        for path in ("/", "/search/?q=leave", "/documents/"):
+            assert session.get(path).status == 200, path
+        for path in ("/chat-history", "/chat-history/search?q=leave"):
+            answer = session.get(path, headers={"Authorization": f"Bearer {self.keys[0]}"})
+            assert answer.status == 200, path
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _parameters(self) -> dict[str, Any]:
+        return connection_parameters(self.site.folder) | {"options": "-c chatsite.reader=everything"}
+
+    def _wait_for_documents(self) -> None:
+        deadline = time.monotonic() + 300
+        while not self.rows(READ)[0][0]:
+            assert time.monotonic() < deadline, "The sample documents were not read."
+            time.sleep(0.5)
+
+    def _people(self, number: int) -> list[str]:
+        keys = ["chs_" + secrets.token_urlsafe(32) for _ in range(number)]
+        for (person,), key in zip(self.rows(PEOPLE, number - 1), keys, strict=True):
+            self._database.execute(KEYS, [person, hashlib.sha256(key.encode()).hexdigest()])
+        return keys
+
+
+@contextlib.contextmanager
+def world(upstream: int, people: int = 400, **environment: str) -> Iterator[World]:
+    """A site of its own that asks the model at that port."""
+    folder = Path(tempfile.mkdtemp(prefix="chatsite-bench-"))
+    model = {"CHAT_MODEL": "fast", "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream}/v1"}
+    try:
+        with Site(folder, **FREE, **model, OPENAI_API_KEY="none", **environment) as site:
+            running = World(site, people)
+            try:
+                yield running
+            finally:
+                running.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -32,7 +32,7 @@ class VectorTrust:
     weight: float
     languages: frozenset[str]
     least_similarity: float
-    least_coverage: float = 0.2  # from which on its words alone make a passage one about the question
+    least_coverage: float = 0.22  # from which on its words alone make a passage one about the question
 
     def covers(self, language: str) -> bool:
         return self.weight > 0 and (not self.languages or language in self.languages)

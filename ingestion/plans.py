@@ -6,16 +6,20 @@ allow.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from django.db import transaction
 
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 from ingestion.fusion import Candidate
-from ingestion.rarity import Sought, each_alone, rarest
+from ingestion.rarity import Sought, each_alone, rarest, with_added
+from ingestion.spellings import MOST_REPLACED, WORTH, stand_ins
 from ingestion.statements import rows
 
 Plan = Literal["few", "some", "many"]
+
+CANDIDATE = tuple(field.name for field in fields(Candidate))
 
 DEPTH = 100  # passages that each leg may put forward
 
@@ -41,27 +45,54 @@ EXACT_PIECES = 400  # more than DEPTH passages have pieces
 MOST_SCANNED = 40_000
 
 
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many passages the caller may search, how many there are, and the plan that follows."""
+
+    visible: int
+    every: int
+    plan: Plan
+    dimensions: int
+
+
 def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidate]:
-    """The passages that either leg puts forward for `search`: `user_id`, `words`, what it is narrowed by, and
-    the vector of `dimensions` with its space."""
+    """The passages that either leg puts forward for `search`: `user_id`, `words`, those `added` to them (they
+    count where they are found), what it is narrowed by, and the vector of `dimensions` with its space.
+
+    Where no readable passage holds a word, a second run seeks what may stand in for it.
+    """
     with transaction.atomic():
         visible, every = prepare(search)
-        plan = plan_for(visible, dimensions)
-        sought = each_alone(range(1, len(search["words"]) + 1))
-        if plan != "few" and every > LARGE and search["words"]:
-            sought = _by_sample(search, visible, every)
-        parameters = {
-            **search,
-            "dimensions": dimensions,
-            "visible": float(visible),
-            "depth": DEPTH,
-            "pieces": PIECES if plan == "many" else EXACT_PIECES,
-            "groups": [place for place, group in enumerate(sought.groups) for _ in group],
-            "members": [number for group in sought.groups for number in group],
-            "estimated": list(sought.shares),
-            "shares": list(sought.shares.values()),
-        }
-        return [Candidate(**row) for row in rows(f"search_{plan}", parameters)]
+        size = Size(visible, every, plan_for(visible, dimensions), dimensions)
+        words = [*search["words"], *search["added"]]
+        asked = {**search, "words": words, "asked": len(search["words"])}
+        alike = [""] * len(words)
+        found = _run({**asked, "otherwise": alike, "worths": [1.0] * len(words)}, size)
+        unknown = found[0]["unknown"] if found else range(1, asked["asked"] + 1)
+        for number in [number for number in unknown if number <= asked["asked"]][:MOST_REPLACED]:
+            alike[number - 1] = " | ".join(stand_ins(words[number - 1]))
+        if visible and any(alike):
+            worths = [WORTH if query else 1.0 for query in alike]
+            found = _run({**asked, "otherwise": alike, "worths": worths}, size)
+        return [Candidate(**{name: row[name] for name in CANDIDATE}) for row in found]
+
+
+def _run(search: Mapping[str, Any], size: Size) -> list[dict[str, Any]]:
+    sought = each_alone(range(1, len(search["words"]) + 1))
+    if size.plan != "few" and size.every > LARGE and search["words"]:
+        sought = _by_sample(search, size)
+    parameters = {
+        **search,
+        "dimensions": size.dimensions,
+        "visible": float(size.visible),
+        "depth": DEPTH,
+        "pieces": PIECES if size.plan == "many" else EXACT_PIECES,
+        "groups": [place for place, group in enumerate(sought.groups) for _ in group],
+        "members": [number for group in sought.groups for number in group],
+        "estimated": list(sought.shares),
+        "shares": list(sought.shares.values()),
+    }
+    return rows(f"search_{size.plan}", parameters)
 
 
 def prepare(search: Mapping[str, Any]) -> tuple[int, int]:
@@ -79,9 +110,11 @@ def plan_for(visible: int, dimensions: int) -> Plan:
     return "some" if visible <= SOME or dimensions > INDEXED_DIMENSIONS else "many"
 
 
-def _by_sample(search: Mapping[str, Any], visible: int, every: int) -> Sought:
-    numbers = range(1, len(search["words"]) + 1)
+def _by_sample(search: Mapping[str, Any], size: Size) -> Sought:
     sampled = rows("sample", {**search, "probes": PROBES, "sampled": SAMPLED})
     held = {frozenset(row["numbers"] or ()): row["passages"] for row in sampled}
-    wanted = min(MOST_FETCHED / max(every, 1), MOST_SCORED / max(visible, 1))
-    return rarest(numbers, held, wanted) if held else each_alone(numbers)
+    wanted = min(MOST_FETCHED / max(size.every, 1), MOST_SCORED / max(size.visible, 1))
+    numbers = range(1, search["asked"] + 1)
+    if not held:
+        return each_alone(numbers)
+    return with_added(rarest(numbers, held, wanted), range(numbers.stop, len(search["words"]) + 1), held)

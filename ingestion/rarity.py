@@ -50,6 +50,17 @@ def rarest(numbers: Iterable[int], sample: Sample, wanted: float) -> Sought:
     return Sought((*((number,) for number in alone), *together), shares)
 
 
+def with_added(sought: Sought, numbers: Iterable[int], sample: Sample) -> Sought:
+    """`sought`, and those of the further words that are too rare to be in the sample."""
+    size = sum(sample.values())
+    counts = {
+        number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
+    }
+    alone = tuple((number,) for number, count in counts.items() if not count)
+    shares = {number: (count + 0.5) / (size + 1) for number, count in counts.items() if count}
+    return Sought(sought.groups + alone, {**sought.shares, **shares})
+
+
 def _least_worth(worth: Mapping[int, float], sample: Sample, room: float) -> float:
     """What the words of a passage must be worth together, so that no more of the sample are than there is
     room for; never more than the best of the sample is."""

@@ -18,6 +18,8 @@ from ingestion.indexing import vector_text
 from ingestion.labels import Uniqueness, cleaned_label, identifier_range, source_name
 from ingestion.models import Document, EmbeddingSpace
 from ingestion.plans import find_candidates
+from ingestion.question_words import without_question_words
+from ingestion.spellings import written_together
 from ingestion.statements import rows
 from ingestion.words import has_unspaced_script, plain_words, search_text, units
 
@@ -34,7 +36,7 @@ COMPARED = 30  # passages whose texts are compared with the question word by wor
 BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), least_similarity=0.3)
 CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset(), least_similarity=0.3)
 # Pairs of characters are met by chance less often than words, and a question has more of them.
-NO_TRUST = VectorTrust(weight=0, languages=frozenset(), least_similarity=0.3, least_coverage=0.1)
+NO_TRUST = VectorTrust(weight=0, languages=frozenset(), least_similarity=0.3, least_coverage=0.12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def search(
         "to_person": to_person,
         "to_groups": to_groups,
         "words": [] if mode == "vectors" else words,
+        "added": [] if mode == "vectors" else written_together(query, words),
         **vectors,
     }
     candidates = find_candidates(parameters, space.dimensions)
@@ -146,7 +149,8 @@ def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:
 
 
 def _distinct_words(query: str) -> list[str]:
-    return list(dict.fromkeys(search_text(query, stored=False).split()))[:MOST_WORDS]
+    asked = search_text(without_question_words(query), stored=False)
+    return list(dict.fromkeys(asked.split()))[:MOST_WORDS]
 
 
 def _vector_parameters(space: EmbeddingSpace, query: str, mode: Mode) -> dict[str, Any]:
@@ -164,7 +168,7 @@ def _vector_parameters(space: EmbeddingSpace, query: str, mode: Mode) -> dict[st
 
 def _closer_first(query: str, ranked: Sequence[Ranked], loaded: Loaded) -> list[Ranked]:
     """The best by the words of their texts too, each one's title and heading among them."""
-    asked = list(dict.fromkeys(units(query)))[:MOST_WORDS]
+    asked = list(dict.fromkeys(units(without_question_words(query))))[:MOST_WORDS]
     kept = rows("content_words", {"words": asked, "language": ranked[0].candidate.language})
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
     texts = [loaded.get(item.candidate.passage_id, gone) for item in ranked[:COMPARED]]

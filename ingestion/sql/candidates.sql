@@ -32,7 +32,9 @@ SELECT
     END AS language,
     by_words.score AS text_score,
     coalesce(by_words.coverage, 0) AS coverage,
-    by_vectors.score AS vector_score
+    by_vectors.score AS vector_score,
+    -- The words that no readable passage holds.
+    ARRAY(SELECT frequencies.number FROM frequencies WHERE frequencies.passages = 0) AS unknown
 FROM candidates
 LEFT JOIN by_words ON by_words.passage_id = candidates.passage_id
 LEFT JOIN by_vectors ON by_vectors.passage_id = candidates.passage_id

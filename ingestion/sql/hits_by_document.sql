@@ -6,7 +6,7 @@ hits AS MATERIALIZED (
 -- include: rank
         AS rank
     FROM (
-        SELECT words.number, words.query, passage.passage_id, passage.search
+        SELECT words.number, words.query, words.operands, passage.passage_id, passage.search
         FROM ingestion_passagewords AS passage
         JOIN readable ON readable.id = passage.document_id
         JOIN words ON words.language = readable.language AND passage.search @@ words.query

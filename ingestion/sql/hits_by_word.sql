@@ -5,7 +5,7 @@ hits AS MATERIALIZED (
 -- include: rank
         AS rank
     FROM (
-        SELECT words.number, words.query, found.passage_id, found.search
+        SELECT words.number, words.query, words.operands, found.passage_id, found.search
         FROM found
         JOIN words ON words.language = found.language AND found.search @@ words.query
         WHERE ((found.document_id, found.language) IN (SELECT readable.id, readable.language FROM readable)) IS TRUE

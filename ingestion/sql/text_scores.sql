@@ -6,9 +6,9 @@
             *
 -- include: rank
         ) AS score,
-        sum(weights.share) / max(questions.share) AS coverage
+        least(1, sum(weights.share * weights.worth) / max(questions.share)) AS coverage
     FROM (
-        SELECT candidates.passage_id, candidates.language, candidates.search, words.number, words.query
+        SELECT candidates.passage_id, candidates.language, candidates.search, words.number, words.query, words.operands
         FROM candidates
         JOIN words ON words.language = candidates.language AND candidates.search @@ words.query
     ) AS hit

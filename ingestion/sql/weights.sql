@@ -3,16 +3,21 @@
 weights AS MATERIALIZED (
     SELECT
         frequencies.number,
-        ln(1 + (%(visible)s - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS idf,
+        worth.worth,
+        ln(1 + (%(visible)s - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) * worth.worth AS idf,
         ln(1 + (%(visible)s + 100 - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS share
     FROM frequencies
+    JOIN unnest(%(worths)s::double precision[]) WITH ORDINALITY AS worth (worth, number)
+        ON worth.number = frequencies.number
 ),
 
--- What a language calls a stop word is no part of the question for its passages.
+-- What a language calls a stop word is no part of the question for its passages, nor are words added to those
+-- asked.
 questions AS MATERIALIZED (
     SELECT words.language, sum(weights.share) AS share
     FROM words
     JOIN weights ON weights.number = words.number
+    WHERE words.number <= %(asked)s
     GROUP BY words.language
 ),
 

@@ -1,11 +1,13 @@
--- Each word of the question, stemmed by each language that occurs. A stop word has no query (no nodes).
+-- Each word of the question, stemmed by each language that occurs. A stop word has no query (no nodes). A word
+-- that is sought otherwise has a query of its own beside.
 parsed AS MATERIALIZED (
     SELECT
         word.number,
         language.language,
         language.configuration,
-        plainto_tsquery(language.configuration, word.text) AS query
-    FROM unnest(%(words)s::text[]) WITH ORDINALITY AS word (text, number)
+        plainto_tsquery(language.configuration, word.text) AS query,
+        to_tsquery(language.configuration, nullif(word.otherwise, '')) AS otherwise
+    FROM unnest(%(words)s::text[], %(otherwise)s::text[]) WITH ORDINALITY AS word (text, otherwise, number)
     CROSS JOIN (
         SELECT languages.language, coalesce(known.oid, 'simple'::regconfig)::regconfig AS configuration
         FROM languages
@@ -17,7 +19,11 @@ parsed AS MATERIALIZED (
 
 -- What some language here calls a stop word is none of the words sought where the language is unknown.
 words AS MATERIALIZED (
-    SELECT parsed.number, parsed.language, parsed.query
+    SELECT
+        parsed.number,
+        parsed.language,
+        CASE WHEN numnode(parsed.otherwise) > 0 THEN parsed.otherwise ELSE parsed.query END AS query,
+        CASE WHEN numnode(parsed.otherwise) > 0 THEN (numnode(parsed.otherwise) + 1) / 2 ELSE 1 END AS operands
     FROM parsed
     WHERE
         numnode(parsed.query) > 0

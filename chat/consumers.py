@@ -1,7 +1,8 @@
 """The portal's socket: one conversation of the signed-in person.
 
 From the page come `ask` (text, key), `follow` (run, after) and `stop` (run). To the page go `accepted`,
-`refused`, and the frames of chat.transcript, of which the last has `done`. Closing the socket ends nothing
+`refused`, and the frames of chat.transcript, of which the last has `done`; while there is no news a frame
+with nothing in it every few seconds, by which the page knows that the socket lives. Closing it ends nothing
 but itself: the answer is the site's, and the next socket follows it from wherever the page is.
 """
 
@@ -43,6 +44,7 @@ MOST_CHARACTERS = 250_000  # of a message: the longest question, each character 
 MOST_MESSAGES = 30  # in
 PERIOD = 10.0  # seconds
 MOST_WAITING = 500  # events, for a page that reads slowly
+SILENT_LOOKS = 3  # of a second or so each, after which the page is told that there is no news
 
 
 class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -180,7 +182,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
         """Tell the page about a run: what it does not have yet in one frame, then what comes."""
         queue: asyncio.Queue[tuple[int, Event] | None] = asyncio.Queue(MOST_WAITING)
-        events = asyncio.create_task(_collect(self.principal, run_id, queue))
+        events = asyncio.create_task(self._collect(run_id, queue))
         teller = Teller(self.principal, self.conversation_id, place, after)
         try:
             while (batch := await _available(queue)) is not None:
@@ -196,27 +198,29 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             events.cancel()
             await asyncio.gather(events, return_exceptions=True)
 
+    async def _collect(self, run_id: UUID, queue: "asyncio.Queue[tuple[int, Event] | None]") -> None:
+        """Put a run's events into the queue; None at the end, also where the reader's right has ended.
+
+        A page that reads slowly keeps this waiting, and the answer not.
+        """
+        silent = 0
+        try:
+            async with aclosing(runs.watch(self.principal, run_id)) as numbered:
+                async for item in numbered:
+                    silent = silent + 1 if item is None else 0
+                    if item is not None:
+                        await queue.put(item)
+                    elif silent % SILENT_LOOKS == 0:
+                        await self._tell({"messages": []})
+        except Refused:
+            pass
+        except Exception:
+            await queue.put(None)
+            raise
+        await queue.put(None)
+
     async def _tell(self, message: Json) -> None:
         await self.send(text_data=json.dumps(message, ensure_ascii=False, separators=(",", ":")))
-
-
-async def _collect(
-    principal: Principal, run_id: UUID, queue: "asyncio.Queue[tuple[int, Event] | None]"
-) -> None:
-    """Put a run's events into the queue; None at the end, also where the reader's right has ended.
-
-    A page that reads slowly keeps this waiting, and the answer not.
-    """
-    try:
-        async with aclosing(runs.follow(principal, run_id)) as numbered:
-            async for item in numbered:
-                await queue.put(item)
-    except Refused:
-        pass
-    except Exception:
-        await queue.put(None)
-        raise
-    await queue.put(None)
 
 
 async def _available(queue: "asyncio.Queue[tuple[int, Event] | None]") -> list[tuple[int, Event]] | None:

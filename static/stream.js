@@ -1,9 +1,10 @@
 // An answer as it arrives: finished blocks as safe HTML of the server, the unfinished tail as plain text.
 const NEAR = 80, TRIES_BEFORE_POLLING = 3, LONG = 1200, POLL = 2000, UNKNOWN = 4404;
+const SILENCE = 7000;  // the site says something every 3 s while an answer runs: a socket that is silent for longer is dead
 
 export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, state, speak }) {
   const thread = $('#thread'), jump = $('#jump'), title = document.title.replace(/^Answering… – /, '');
-  let socket, tries = 0, waiting, late, seq = 0, name = title, ended = false, polling, asking = null, chars = 0;
+  let socket, tries = 0, waiting, late, seq = 0, name = title, ended = false, polling, asking = null, chars = 0, heard = Date.now();
   let answer, prose, tail, text;
   const frames = [];
   let drawing = false;
@@ -163,7 +164,8 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   const open = () => socket?.readyState === WebSocket.OPEN;
   function receive({ data }) {
     const message = JSON.parse(data);
-    if (message.messages) { frames.push(message); soon(); return; }
+    heard = Date.now();
+    if (message.messages) { if (message.messages.length) { frames.push(message); soon(); } return; }
     if (message.type === 'accepted') accepted(message);
     if (message.type === 'refused') {
       const mine = asking && message.key === asking.key;
@@ -176,9 +178,10 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   function connect() {
     clearTimeout(waiting);
     if (ended || open() || socket?.readyState === WebSocket.CONNECTING) return;
+    heard = Date.now();
     socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws/c/${conversation}/`);
     socket.onopen = () => {
-      tries = 0;
+      tries = 0; heard = Date.now();
       clearTimeout(late); late = null;
       if (navigator.onLine) tell();
       clearInterval(polling); polling = null;
@@ -186,16 +189,28 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       if (asking) send({ type: 'ask', ...asking });
     };
     socket.onmessage = receive;
-    socket.onclose = ({ code }) => {
-      if (code === UNKNOWN) { signedOut(); return; }
-      tries++;
-      if (asking && tries >= TRIES_BEFORE_POLLING) { asking = null; state.busy(false); state.lost(); }
-      if (run && tries >= TRIES_BEFORE_POLLING) polling ??= setInterval(poll, POLL);
-      if (!run && !asking && tries > 8) return;
-      late ??= setTimeout(() => { if (navigator.onLine && (run || asking) && !polling) tell('The connection was lost. Trying to connect again …'); }, 2000);
-      waiting = setTimeout(connect, Math.min(8000, 500 * 2 ** Math.min(tries - 1, 5)) * (0.75 + Math.random() / 2));
-    };
+    socket.onclose = ({ code }) => { if (code === UNKNOWN) signedOut(); else lost(); };
   }
+  function lost() {
+    tries++;
+    if (asking && tries >= TRIES_BEFORE_POLLING) { asking = null; state.busy(false); state.lost(); }
+    if (run && tries >= TRIES_BEFORE_POLLING) polling ??= setInterval(poll, POLL);
+    if (!run && !asking && tries > 8) { tell(); return; }
+    late ??= setTimeout(() => { if (run || asking) away(); }, 2000);
+    waiting = setTimeout(connect, Math.min(8000, 500 * 2 ** Math.min(tries - 1, 5)) * (0.75 + Math.random() / 2));
+  }
+  function away() {
+    if (navigator.onLine) tell('The connection was lost. Trying to connect again …');
+  }
+  // After a sleep, or behind a network that swallows everything, a socket may look open for minutes.
+  function leave() {
+    if (socket) socket.onopen = socket.onmessage = socket.onclose = null;
+    socket?.close();
+    socket = null;
+  }
+  setInterval(() => {
+    if ((run || asking) && socket && Date.now() - heard > SILENCE) { leave(); lost(); }
+  }, 1000);
   function signedOut() {
     ended = true; asking = null;
     state.busy(false);
@@ -207,7 +222,8 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     try {
       const page = await fetch(location.pathname, { redirect: 'manual' });
       if (page.type === 'opaqueredirect') { clearInterval(polling); signedOut(); return; }
-      if (!page.ok || !run || open()) return;
+      if (!page.ok) throw new Error(page.status);
+      if (!run || open()) return;
       const fresh = new DOMParser().parseFromString(await page.text(), 'text/html'), now = answer && fresh.getElementById(answer.id);
       tell();
       if (!now) return;
@@ -215,9 +231,9 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       take(now);
       enliven(now);
       if (!now.hasAttribute('aria-busy')) { acts.title({ title: $('.bar h1', fresh).textContent }); say('Answer complete.'); finish(); }
-    } catch { /* the next round may succeed */ }
+    } catch { if (run && !open()) away(); }
   }
-  addEventListener('online', () => { tries = 0; connect(); });
+  addEventListener('online', () => { tries = 0; leave(); connect(); });
 
   if (run) { take($$('.answer[aria-busy]').at(-1)); toEnd(); }
   connect();
@@ -228,6 +244,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       if (run || asking) return undefined;
       asking = { key: state.keyOf(words), text: words };
       state.busy(true);
+      heard = Date.now();
       if (open()) send({ type: 'ask', ...asking }); else { tries = 0; connect(); }
       return undefined;
     },

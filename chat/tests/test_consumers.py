@@ -1,6 +1,7 @@
 """The portal's socket: an answer arrives as the page shows it, and nobody else's is to be had."""
 
 import json
+from unittest.mock import patch
 from uuid import uuid4
 
 from channels.auth import AuthMiddlewareStack
@@ -202,6 +203,15 @@ class ConsumerTests(TransactionTestCase):
                 if output["type"] == "websocket.close":
                     break
             self.assertEqual(output["code"], 4404)
+            await generations().shutdown()
+
+    async def test_a_socket_is_told_that_there_is_no_news(self):
+        with use_model(ScriptedModel(words=["a "] * 3, pause=3)), patch("chat.consumers.SILENT_LOOKS", 1):
+            socket = await self.opened()
+            await self.ask(socket)
+            while (await socket.receive_json_from(5))["messages"]:
+                pass
+            await socket.disconnect()
             await generations().shutdown()
 
     async def test_a_question_after_signing_out_is_not_asked(self):

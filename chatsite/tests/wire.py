@@ -1,0 +1,72 @@
+"""The network between a browser and a site: it can be cut, or swallow what is sent, and be mended."""
+
+import contextlib
+import socket
+import threading
+from urllib.parse import urlsplit
+
+
+class Wire:
+    """Forwards connections to a site. Use it with `with`; pages go to its `url`."""
+
+    def __init__(self, url):
+        self._target = (urlsplit(url).hostname, urlsplit(url).port)
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self._open = set()
+        self._whole = True
+        self._age = 0
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self):
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *exception):
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+
+    def cut(self):
+        """Every connection ends, and no new one is made."""
+        self._whole = False
+        for each in list(self._open):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def mend(self):
+        self._whole = True
+
+    def swallow(self):
+        """Connections that there are look open for ever, and carry nothing any more."""
+        self._age += 1
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                if self._whole:
+                    self._join(near)
+                else:
+                    near.close()
+
+    def _join(self, near):
+        try:
+            far = socket.create_connection(self._target)
+        except OSError:  # the site is away
+            near.close()
+            return
+        for one, other in ((near, far), (far, near)):
+            self._open.add(one)
+            threading.Thread(target=self._carry, args=(one, other, self._age), daemon=True).start()
+
+    def _carry(self, one, other, age):
+        with contextlib.suppress(OSError):
+            while data := one.recv(65536):
+                if age == self._age:
+                    other.sendall(data)
+        self._open.discard(one)
+        if age == self._age:
+            for each in (one, other):
+                with contextlib.suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)

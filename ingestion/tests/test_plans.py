@@ -150,7 +150,7 @@ class ChoiceTests(TestCase):
     def test_a_search_takes_few_statements(self):
         with forced("many, sampled"):
             search(principal_of(self.reader), "ferry")
-            # The space, a savepoint, three of the search, its end, the passages, and the words without stop words.
+            # The space, a savepoint, three of the search, its end, the passages, and stop words.
             with self.assertNumQueries(8):
                 search(principal_of(self.reader), "ferry")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -21,10 +21,9 @@ from django.utils import timezone
 from chat import events
 from chat.events import ContextReady, Event
 from chat.models import JournalEntry, Run
-from chat.sources import Given, SourceView, captions_from_json
+from chat.sources import SourceView, captions_from_json
 from chatsite.accounts.principals import Principal
 from chatsite.database import reading_everything
-from history.models import Source
 from ingestion.statements import statement
 
 from . import carriers
@@ -49,8 +48,17 @@ def _flush_statement() -> str:
 @cache
 def _readable_statement() -> str:
     """The predicate of who may read a document is search's own, asked for each person in turn."""
-    text = (Path(__file__).parent / "sql" / "readable_sources.sql").read_text()
-    return text.replace("{readable}", statement("readable").replace("%(user_id)s", "asked.user_id"))
+    return _with_readable("readable_sources", statement("readable").replace("%(user_id)s", "asked.user_id"))
+
+
+@cache
+def _visible_statement() -> str:
+    return _with_readable("visible_sources", statement("readable"))
+
+
+def _with_readable(name: str, readable: str) -> str:
+    text = (Path(__file__).parent / "sql" / f"{name}.sql").read_text()
+    return text.replace("{readable}", readable)
 
 
 def _line(batch: Batch) -> str:
@@ -104,24 +112,16 @@ def read(run_id: UUID, after: int = 0) -> list[tuple[int, Event]]:
 
 def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, ...]:
     """The sources of an answer that the reader may open now."""
-    rows = Source.objects.visible_to(principal).filter(message=answer_id).select_related("document")
+    parameters: dict[str, Any] = {"message_id": answer_id, "user_id": principal.user_id}
+    with connection.cursor() as cursor:
+        cursor.execute(_visible_statement(), parameters)
+        columns = [column.name for column in cursor.description or ()]
+        rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
     return tuple(
         SourceView(
-            rank=row.rank,
-            label=row.label,
-            sourcefile=row.label.partition("#")[0],
-            title=row.title,
-            heading=row.heading,
-            page=row.page,
-            category=row.document.category,
-            content=row.content,
-            score=row.score,
-            found_by=row.found_by,
-            passage_id=row.passage_id,
-            document_id=str(row.document.public_id),
-            ranker_score=row.ranker_score,
-            captions=captions_from_json(row.captions),
-            given=cast(Given, row.given),
+            sourcefile=row["label"].partition("#")[0],
+            captions=captions_from_json(json.loads(row.pop("captions"))),
+            **row,
         )
         for row in rows
     )

@@ -1,0 +1,17 @@
+-- The sources of one message that one person may open now, best first. For every reader of every answer: as the
+-- framework's own query, putting it together took longer than running it.
+SELECT
+    source.rank, source.label, source.title, source.heading, source.page, document.category, source.content,
+    source.score, source.found_by, source.passage_id, document.public_id::text AS document_id,
+    source.ranker_score, source.captions::text AS captions, source.given
+FROM history_source AS source
+JOIN ingestion_document AS document ON document.id = source.document_id
+WHERE
+    source.message_id = %(message_id)s
+    AND EXISTS (
+        SELECT FROM (
+{readable}
+        ) AS mine
+        WHERE mine.access_list_id = document.access_list_id
+    )
+ORDER BY source.rank

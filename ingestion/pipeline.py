@@ -282,12 +282,11 @@ def _alone(document_id: int) -> Iterator[None]:
 
 def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
     documents = Document.objects.filter(pk=document_id)
+    unfinished = documents.filter(status__in=Document.UNFINISHED)
     if stored:
         reason = f"The new file was not taken, the former stays. {reason}"
-        documents = documents.exclude(file=stored.name)  # taken after all: only the word of it was lost
-    else:
-        documents = documents.filter(status__in=Document.UNFINISHED)
-    documents.update(
+        unfinished = documents.exclude(file=stored.name)  # taken after all: only the word of it was lost
+    unfinished.update(
         status=Document.Status.FAILED, reason=reason[:300], progress_done=0, progress_total=0,
         changed_at=timezone.now(),
     )  # fmt: skip
@@ -297,5 +296,5 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
 
 def _delay(document_id: int, reason: str) -> None:
     with contextlib.suppress(DatabaseError, InterfaceError):  # the database may be what has failed
-        unfinished = Document.objects.filter(pk=document_id, status__in=Document.UNFINISHED)
-        unfinished.update(status=Document.Status.WAITING, reason=reason[:300])
+        documents = Document.objects.filter(pk=document_id, status__in=Document.UNFINISHED)
+        documents.update(status=Document.Status.WAITING, reason=reason[:300])

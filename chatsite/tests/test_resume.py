@@ -3,12 +3,14 @@
 `CHATSITE_TEST_ROUNDS` says at how many points for each of the transports.
 """
 
+import http.client
 import json
 import os
 import random
 import shutil
 import socket
 import time
+from contextlib import contextmanager
 from uuid import uuid4
 
 import psutil
@@ -119,7 +121,7 @@ def follow(session, conversation, run, reader, seq, frames):
         websocket.send(json.dumps({"type": "follow", "run": run, "after": seq}))
         for _ in range(frames):
             frame = json.loads(websocket.recv(timeout=20))
-            seq = frame["seq"]
+            seq = frame.get("seq", seq)  # a frame without messages has none
             reader.take(frame["messages"])
             for message in frame["messages"]:
                 if message["type"] == "done":
@@ -161,6 +163,97 @@ def test_a_stop_reaches_the_answer_from_whichever_worker_hears_it(two_workers):
         connection.close()
         assert json.loads(last)["state"] == "stopped"
     assert sorted(took)[1] < 0.3, took
+
+
+def owner(site, sock):
+    """The web process that has the other end of a connection."""
+    port, deadline = sock.getsockname()[1], time.monotonic() + 5
+    while time.monotonic() < deadline:
+        for process in site.children("chatsite.supervision.web"):
+            if any(each.raddr and each.raddr.port == port for each in process.net_connections("tcp")):
+                return process
+        time.sleep(0.01)
+    raise AssertionError("Nobody has taken the connection.")
+
+
+def elsewhere(site, session, process):
+    """A connection to another web process than that one, on which nothing was asked yet."""
+    for _ in range(100):
+        connection = http.client.HTTPConnection(session.host, session.port, timeout=20)
+        connection.connect()
+        if owner(site, connection.sock) != process:
+            return connection
+        connection.close()
+    raise AssertionError("All connections lead to one process.")
+
+
+@contextmanager
+def socket_elsewhere(site, session, conversation, process):
+    """A connected WebSocket of another web process than that one."""
+    for _ in range(100):
+        with session.websocket(f"/ws/c/{conversation}/") as websocket:
+            if owner(site, websocket.socket) != process:
+                yield websocket
+                return
+    raise AssertionError("All sockets lead to one process.")
+
+
+def test_an_answer_of_one_worker_is_followed_and_stopped_on_the_other(two_workers):
+    session = two_workers.sign_in("employee")
+    body = json.dumps({"messages": [{"role": "user", "content": QUESTION}]}).encode()
+    streamed, response = session.stream("POST", "/chat/stream", body, {"Content-Type": "application/json"})
+    writer, run = owner(two_workers, streamed.sock), response.headers["Chat-Run"]
+    conversation = json.loads(response.readline())["session_state"]
+    follower = elsewhere(two_workers, session, writer)
+    follower.request("GET", f"/chat/runs/{run}/events", headers=session.headers())
+    events = follower.getresponse()
+    while json.loads(events.readline())["type"] != "text":
+        pass
+    with socket_elsewhere(two_workers, session, conversation, writer) as websocket:
+        websocket.send(json.dumps({"type": "follow", "run": run, "after": 0}))
+        assert json.loads(websocket.recv(timeout=20))["messages"]
+        stopper = elsewhere(two_workers, session, writer)
+        asked = time.monotonic()
+        stopper.request("POST", f"/chat/runs/{run}/stop", headers=session.headers())
+        assert stopper.getresponse().status == 204
+        assert b"error" not in response.read()
+        took = time.monotonic() - asked
+        assert json.loads(events.read().splitlines()[-1])["state"] == "stopped"
+        while "done" not in {part["type"] for part in json.loads(websocket.recv(timeout=20))["messages"]}:
+            pass
+    for connection in (streamed, follower, stopper):
+        connection.close()
+    assert took < 1.5 * max(1, os.getloadavg()[0])  # 0.3 s are the limit: above it is measured over several
+
+
+def test_both_workers_are_ready_and_one_that_dies_is_replaced_while_the_other_answers(two_workers):
+    session = two_workers.sign_in("employee")
+    first, second = sorted(two_workers.children("chatsite.supervision.web"), key=lambda each: each.pid)
+    for other in (first, second):
+        connection = elsewhere(two_workers, session, other)
+        connection.request("GET", "/readyz", headers=session.headers())
+        assert connection.getresponse().status == 200
+        connection.close()
+    first.kill()
+    first.wait(5)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        began = time.monotonic()
+        assert session.get("/readyz").status == 200
+        assert time.monotonic() - began < 5
+        running = two_workers.children("chatsite.supervision.web")
+        if len(running) == 2 and owner_of_new(two_workers, session, second):
+            return
+    raise AssertionError("The worker was not replaced.")
+
+
+def owner_of_new(site, session, process):
+    """Whether connections reach another process than this one already."""
+    connection = http.client.HTTPConnection(session.host, session.port, timeout=20)
+    connection.connect()
+    found = owner(site, connection.sock) != process
+    connection.close()
+    return found
 
 
 def connections_of(site, port):

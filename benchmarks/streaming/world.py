@@ -100,7 +100,7 @@ class World:
         for path in ("/", "/search/?q=leave", "/documents/"):
             assert session.get(path).status == 200, path
         for path in ("/chat-history", "/chat-history/search?q=leave"):
-            answer = session.get(path, headers={"Authorization": f"Bearer {self.keys[0]}"})
+            answer = session.get(path, Authorization=f"Bearer {self.keys[0]}")
             assert answer.status == 200, path
 
     def close(self) -> None:

@@ -117,7 +117,8 @@ def database() -> Iterator[None]:
         verbosity=0, autoclobber=True, serialize=False, keepdb=not OPTIONS.rebuild
     )
     if not corpus.is_built():
-        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+        if Passage.objects.exists():
+            PARSER.error("The corpus was not built to its end: make it anew with --rebuild.")
         datasets = OPTIONS.datasets or ROOT.parent / "shared" / "datasets"
         corpus.build(datasets, OPTIONS.passages // corpus.PASSAGES_EACH)
     try:
@@ -232,7 +233,7 @@ def leg_parameters(somebody: Person, space: EmbeddingSpace, vector: str) -> dict
         "space_id": space.pk,
         "dimensions": space.dimensions,
         "depth": plans.DEPTH,
-        "pieces": plans.PIECES if somebody.plan == "many" else plans.EXACT_PIECES,
+        "pieces": plans.Size(somebody.visible, OPTIONS.passages, somebody.plan, space.dimensions).pieces,
     }
 
 

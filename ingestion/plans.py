@@ -37,10 +37,12 @@ MOST_SCORED = 3_000
 PROBES = 1_000
 SAMPLED = 1_500
 
-# The index of vectors: how many it looks at before it answers, how many pieces it gives, and after how many
-# it gives up where hardly any are readable.
+# The index of vectors: how many it looks at before it answers, of how many of the nearest pieces the readable
+# are taken (but never fewer than PIECES), and after how many it gives up where hardly any are readable. For
+# whoever may read little it looks far in any case; for whoever may read all it would stop too soon.
 EF_SEARCH = 300
-PIECES = 150
+NEAREST = 500
+PIECES = 100
 EXACT_PIECES = 400  # more than DEPTH passages have pieces
 MOST_SCANNED = 40_000
 
@@ -53,6 +55,13 @@ class Size:
     every: int
     plan: Plan
     dimensions: int
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces the vector leg takes: of the index, so many that it looks equally far for all."""
+        if self.plan != "many":
+            return EXACT_PIECES
+        return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
 
 
 def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidate]:
@@ -86,7 +95,7 @@ def _run(search: Mapping[str, Any], size: Size) -> list[dict[str, Any]]:
         "dimensions": size.dimensions,
         "visible": float(size.visible),
         "depth": DEPTH,
-        "pieces": PIECES if size.plan == "many" else EXACT_PIECES,
+        "pieces": size.pieces,
         "groups": [place for place, group in enumerate(sought.groups) for _ in group],
         "members": [number for group in sought.groups for number in group],
         "estimated": list(sought.shares),

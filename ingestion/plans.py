@@ -76,12 +76,13 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidat
         words = [*search["words"], *search["added"]]
         asked = {**search, "words": words, "asked": len(search["words"])}
         alike = [""] * len(words)
-        found = _run({**asked, "otherwise": alike, "worths": [1.0] * len(words)}, size)
+        worths = [1.0] * len(search["words"]) + [WORTH] * len(search["added"])
+        found = _run({**asked, "otherwise": alike, "worths": worths}, size)
         unknown = found[0]["unknown"] if found else range(1, asked["asked"] + 1)
         for number in [number for number in unknown if number <= asked["asked"]][:MOST_REPLACED]:
             alike[number - 1] = " | ".join(stand_ins(words[number - 1]))
         if visible and any(alike):
-            worths = [WORTH if query else 1.0 for query in alike]
+            worths = [WORTH if query else worth for query, worth in zip(alike, worths, strict=True)]
             found = _run({**asked, "otherwise": alike, "worths": worths}, size)
         return [Candidate(**{name: row[name] for name in CANDIDATE}) for row in found]
 

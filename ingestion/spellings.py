@@ -13,6 +13,7 @@ from ingestion.words import has_unspaced_script, plain_words
 BEGINNING = 0.6  # of a word, that others begin with as well
 LEAST_BEGINNING = 5  # characters
 LEAST_PART = 3  # characters, of a word written apart
+LONGEST_APART = 9  # of longer words the beginning says more than their parts do
 LONGEST = 40  # characters of a word looked at
 MOST_JOINED = 32
 MOST_REPLACED = 8  # words of a question that something stands in for
@@ -27,7 +28,7 @@ def stand_ins(word: str) -> list[str]:
         return []
     length = max(LEAST_BEGINNING, math.ceil(BEGINNING * len(word)))
     found = [f"'{word[:length]}':*"] if length < len(word) else []
-    cuts = range(LEAST_PART, len(word) - LEAST_PART + 1)
+    cuts = range(LEAST_PART, len(word) - LEAST_PART + 1) if len(word) <= LONGEST_APART else ()
     return found + [f"('{word[:cut]}' & '{word[cut:]}')" for cut in cuts]
 
 

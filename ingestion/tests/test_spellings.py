@@ -18,7 +18,8 @@ OTHERS = ("The ferry sails at noon.", "Dogs travel on the car deck.", "A day in 
 
 
 class WrittenTests(SimpleTestCase):
-    def test_a_word_is_sought_by_its_beginning_and_in_two_parts(self):
+    def test_a_word_is_sought_by_its_beginning_and_a_short_one_in_two_parts(self):
+        self.assertEqual(stand_ins("verwaltungsrat"), ["'verwaltun':*"])
         self.assertEqual(stand_ins("payday"), ["'payda':*", "('pay' & 'day')"])
         self.assertEqual(stand_ins("rats"), [])
 

@@ -1,16 +1,21 @@
-"""How long /chat-history takes, and with how many queries, as conversations grow.
+"""How long /chat-history takes, and with how many queries, with a thousand messages stored and a million.
 
-    python benchmarks/bench_history.py [messages …]      1,000 and 1,000,000 unless told
+    python benchmarks/bench_history.py [messages]      1,000,000 in the large database unless told
 
-The messages are 20 to a conversation, and all have the same words. The first reader has a thousand of them,
-with one conversation of 500; the others are those of 1,000 people. The second reader has half of all himself.
-Times are of the whole request, from the client's call to the read body.
+Two databases of one server, and three people. Each has a newest conversation of 500 messages and 100 or more
+of five, a word in the oldest alone, and a word in 20 of them. The first is alone in his database with a
+thousand messages. In the large one, the second has a thousand too, 99 others have as many each, and all the
+rest are the third's. Every request is made by the three in turns, so that whatever else the machine does
+meets all alike. Times are of the whole request, from the client's call to the read body, and the ratios are
+to the first's.
 """
 
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from statistics import quantiles
 from typing import Any
 from unittest.mock import patch
@@ -18,27 +23,34 @@ from unittest.mock import patch
 from collections_bench import empty_database
 
 # isort: split
-from django.db import connection
+from django.db import connection, connections
 from django.db.backends.utils import CursorWrapper
 from django.test import Client
 
 from chatsite.accounts.models import ApiKey, User
-from history.models import Conversation
+from history.models import Conversation, Message
 
-SIZES = (1_000, 1_000_000)
-IN_ONE, IN_LARGEST, OF_ONE = 20, 500, 1_000
-PEOPLE = 1_000
-REPEATED = 30
-BATCH = 2_000  # conversations of one statement
-WORDS = """
-    the committee read report on safety and travel asked for figures by end of quarter message
-"""
+SIZE = 1_000_000
+WHO = ("a thousand", "a thousand of a million", "the rest of a million")
+INDEX = next(index for index in Message._meta.indexes if index.name == "message_search")
+IN_ONE, IN_LARGEST, OF_ONE = 5, 500, 1_000
+OTHERS = 99
+REPEATED = 100
+BATCH = 20_000  # conversations of one statement
+FILLER = (
+    "The committee read the report on safety and travel, and asked for figures by the end of the quarter. "
+)
+COMMON = "the committee read report on safety and travel asked for figures by end of quarter message"
+OTHERS_WORD = "harvest"  # in every message of all but the three
 CONVERSATIONS = """
     INSERT INTO history_conversation
-        (id, owner_id, title, title_by_owner, mode, listed, created_at, updated_at)
-    SELECT gen_random_uuid(), (%(owners)s::bigint[])[1 + number %% cardinality(%(owners)s::bigint[])],
-        'Conversation ' || number, false, 'standard', true, now(), now() - number * interval '1 second'
-    FROM generate_series(1, %(count)s) AS number RETURNING id
+        (id, owner_id, title, title_by_owner, mode, listed, created_at, updated_at, search)
+    SELECT gen_random_uuid(), owner_id, 'Conversation ' || number, false, 'standard', true, now(),
+        now() - number * interval '1 second',
+        array_to_tsvector(ARRAY['conversation', number::text, 'owner:' || owner_id])
+    FROM generate_series(%(first)s, %(last)s) AS number,
+       LATERAL (SELECT (%(owners)s::bigint[])[1 + number %% cardinality(%(owners)s::bigint[])]) AS o(owner_id)
+    RETURNING id
 """
 MESSAGES = """
     INSERT INTO history_message
@@ -47,56 +59,98 @@ MESSAGES = """
     SELECT gen_random_uuid(), id, position, CASE position %% 2 WHEN 0 THEN 'user' ELSE 'assistant' END,
         'Message ' || position || '. ' || repeat(%(text)s, 3), 'complete', 'stop', '', '', '',
         false, '', '[]', '[]', '[]', '{}', now(),
-        array_to_tsvector(%(words)s::text[] || ('owner:' || owner_id)
-            || CASE WHEN random() < 0.001 THEN ARRAY['lantern'] ELSE '{}' END)
+        array_to_tsvector(%(words)s::text[] || ('owner:' || owner_id))
     FROM history_conversation, generate_series(0, %(in_one)s - 1) AS position WHERE id = ANY(%(ids)s)
 """
-FILLER = (
-    "The committee read the report on safety and travel, and asked for figures by the end of the quarter. "
-)
+RARE = """
+    UPDATE history_message SET search = array_to_tsvector(tsvector_to_array(search) || %(word)s::text),
+        content = content || %(word)s
+    WHERE position = 0 AND conversation_id = ANY(%(ids)s)
+"""
 Asked = Callable[[], Any]
 
 
 def main() -> None:
-    sizes = [int(word) for word in sys.argv[1:]] or SIZES
-    print(f"{'messages':>10}  {'request':52}{'queries':>8}{'p50 ms':>8}{'p95 ms':>8}")
-    for size in sizes:
-        with empty_database() as principal:
-            usual = User.objects.get(pk=principal.user_id)
-            heavy = User.objects.create_user("heavy")
-            largest = fill([usual], OF_ONE - IN_LARGEST, with_largest=True)
-            if size > OF_ONE:
-                others = [User(username=f"person{number}") for number in range(PEOPLE)]
-                fill([user.pk for user in User.objects.bulk_create(others)], size // 2)
-                fill([heavy], size // 2 - OF_ONE)
-            with connection.cursor() as cursor:
-                cursor.execute("VACUUM ANALYZE")
-            for name, asked in requests(usual, largest):
-                report(size, name, asked)
-            if size > OF_ONE:
-                for name, asked in requests(heavy, fill([heavy], 0, with_largest=True)):
-                    report(size, f"{name} (of {size // 2:,})", asked)
+    size = int(sys.argv[1]) if sys.argv[1:] else SIZE
+    with empty_database() as alone:
+        with indexed_afterwards():
+            small = fill([alone.user_id], OF_ONE)
+        with session() as use_small, empty_database() as usual, session() as use_large:
+            started = time.perf_counter()
+            with indexed_afterwards():
+                heavy, others = people()
+                light, _ = fill([usual.user_id], OF_ONE), fill(others, OTHERS * OF_ONE, OTHERS_WORD)
+                large = fill([heavy], size - (1 + OTHERS) * OF_ONE)
+            print(f"{size:,} messages after {time.perf_counter() - started:.0f} s\n", flush=True)
+            compare([(use_small, small), (use_large, light), (use_large, large)])
 
 
-def fill(owners: list[Any], size: int, *, with_largest: bool = False) -> Conversation:
-    """`size` messages in all, and where wanted the largest conversation, which is the newest."""
-    numbers = [getattr(owner, "pk", owner) for owner in owners]
+def people() -> tuple[int, list[int]]:
+    """The heavy owner of the large database, and the others."""
+    others = [User(username=f"person{number}") for number in range(OTHERS)]
+    return User.objects.create(username="heavy").pk, [row.pk for row in User.objects.bulk_create(others)]
+
+
+def fill(owners: list[int], size: int, also: str = "") -> User:
+    """`size` messages in all, of which the first owner has the conversation of 500; gives that owner."""
+    words = f"{COMMON} {also}".split()
     with connection.cursor() as cursor:
-        cursor.execute(CONVERSATIONS, {"owners": numbers, "count": size // IN_ONE})
-        say(cursor, [row[0] for row in cursor.fetchall()], IN_ONE)
-        if with_largest:
-            cursor.execute(CONVERSATIONS, {"owners": numbers, "count": 1})
-            say(cursor, [row[0] for row in cursor.fetchall()], IN_LARGEST)
-    return Conversation.objects.filter(owner__in=numbers).latest("updated_at")
+        ordinary = conversations(cursor, owners, 1, (size - IN_LARGEST) // IN_ONE)
+        for start in range(0, len(ordinary), BATCH):
+            say(cursor, ordinary[start : start + BATCH], IN_ONE, words)
+        say(cursor, conversations(cursor, owners[:1], 0, 0), IN_LARGEST, words)
+        each = len(ordinary) // (20 * len(owners))
+        for word, of_them in {
+            "periscope": ordinary[-1:],
+            "lantern": ordinary[::each],
+            "ember": ordinary[:: min(each, 50)],
+        }.items():
+            cursor.execute(RARE, {"word": word, "ids": of_them})
+    return User.objects.get(pk=owners[0])
 
 
-def say(cursor: Any, conversations: list[Any], in_one: int) -> None:
-    for start in range(0, len(conversations), BATCH):
-        told = {"ids": conversations[start : start + BATCH], "in_one": in_one, "text": FILLER}
-        cursor.execute(MESSAGES, told | {"words": WORDS.split()})
+def conversations(cursor: Any, owners: list[int], first: int, last: int) -> list[Any]:
+    """Their ids, newest first."""
+    cursor.execute(CONVERSATIONS, {"owners": owners, "first": first, "last": last})
+    return [row[0] for row in cursor.fetchall()]
 
 
-def requests(owner: User, largest: Conversation) -> list[tuple[str, Asked]]:
+def say(cursor: Any, ids: list[Any], in_one: int, words: list[str]) -> None:
+    cursor.execute(MESSAGES, {"ids": ids, "in_one": in_one, "text": FILLER, "words": words})
+
+
+@contextmanager
+def indexed_afterwards() -> Iterator[None]:
+    """Rows come before the index of their words, and are counted: minutes become seconds."""
+    with connection.schema_editor() as editor:
+        editor.remove_index(Message, INDEX)
+    yield
+    with connection.schema_editor() as editor:
+        editor.add_index(Message, INDEX)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+@contextmanager
+def session() -> Iterator[Callable[[], None]]:
+    """A way to make the current database that of all requests."""
+    usual, other = connections["default"], connections.create_connection("default")
+    other.settings_dict = deepcopy(usual.settings_dict) | {"CONN_MAX_AGE": None}
+    del other.settings_dict["OPTIONS"]["pool"]
+    usual.close()
+    usual.close_pool()  # which would go on with this database when the next one is made
+
+    def use() -> None:
+        connections["default"] = other
+
+    try:
+        yield use
+    finally:
+        connections["default"] = usual
+        other.close()
+
+
+def requests(owner: User) -> dict[str, Asked]:
     client, key = Client(SERVER_NAME="localhost"), ApiKey.objects.issue(owner, "benchmark")[1]
     headers = {"Authorization": f"Bearer {key}"}
 
@@ -104,7 +158,7 @@ def requests(owner: User, largest: Conversation) -> list[tuple[str, Asked]]:
         return lambda: client.get(f"/chat-history{path}", headers=headers)
 
     get("")()  # notes that the key was used, once a minute
-    usual = Conversation.objects.filter(owner=owner).earliest("updated_at")
+    largest, usual = Conversation.objects.filter(owner=owner).order_by("-updated_at")[:2]
     kept = get(f"/{usual.pk}/messages")().json()
     body = json.dumps({"messages": [*kept, {"id": "new", "role": "user", "content": "And then?"}]})
 
@@ -112,30 +166,61 @@ def requests(owner: User, largest: Conversation) -> list[tuple[str, Asked]]:
         path = f"/chat-history/{usual.pk}/messages"
         return client.put(path, body, content_type="application/json", headers=headers)
 
-    return [
-        ("list, 10", get("?limit=10")),
-        ("list, 100", get("")),
-        ("messages of the largest conversation", get(f"/{largest.pk}/messages")),
-        (f"save {len(kept) + 1}, nothing new", put),
-        ("search, rare word, 20", get("/search?q=lantern")),
-        ("search, word of every message, 20", get("/search?q=committee")),
-        ("search, beginning of every message's word", get("/search?q=com")),
-        ("search, word of no message", get("/search?q=zeppelin")),
-    ]
+    return {
+        "list, 10": get("?limit=10"),
+        "list, 100": get(""),
+        "conversation of 500 messages": get(f"/{largest.pk}/messages"),
+        "save a conversation, nothing new": put,
+        "search, word of one old message": get("/search?q=periscope"),
+        "search, word of 20 conversations": get("/search?q=lantern"),
+        "search, word of some (heavy: every 50th)": get("/search?q=ember"),
+        "search, word of every message": get("/search?q=committee"),
+        "search, beginning of such a word": get("/search?q=com"),
+        "search, word that only others have": get(f"/search?q={OTHERS_WORD}"),
+        "search, word of no message": get("/search?q=zeppelin"),
+    }
 
 
-def report(size: int, name: str, asked: Asked) -> None:
+def compare(owners: list[tuple[Callable[[], None], User]]) -> None:
+    asked = []
+    for use, owner in owners:
+        use()
+        asked.append(requests(owner))
+    print(f"{'queries; p50, p95 in ms, and their ratios':42}" + "".join(f"{who:>28}" for who in WHO))
+    for name in asked[0]:
+        queries, times = [], [[] for _ in owners]
+        for (use, _), of_owner in zip(owners, asked, strict=True):
+            use()
+            queries.append(statements(of_owner[name]))
+        for _ in range(REPEATED):
+            for (use, _), of_owner, row in zip(owners, asked, times, strict=True):
+                use()
+                row.append(measured(of_owner[name]))
+        report(name, queries, [quantiles(row, n=20) for row in times])
+
+
+def report(name: str, queries: list[int], cuts: list[list[float]]) -> None:
+    cells = []
+    for number, (p50, p95) in zip(queries, [(row[9], row[18]) for row in cuts], strict=True):
+        cells.append(f"{number:6};{p50:6.0f},{p95:5.0f}; {p50 / cuts[0][9]:4.2f},{p95 / cuts[0][18]:5.2f}")
+    print(f"{name:42}" + "".join(cells), flush=True)
+
+
+def statements(asked: Asked) -> int:
+    """How many one request makes, after one that warms up."""
     asked()
     with patch.object(CursorWrapper, "execute", autospec=True, side_effect=CursorWrapper.execute) as executed:
-        response = asked()
+        asked()
+    return executed.call_count
+
+
+def measured(asked: Asked) -> float:
+    """Milliseconds."""
+    started = time.perf_counter()
+    response = asked()
+    len(response.content)
     assert response.status_code == 200, response.content
-    times = []
-    for _ in range(REPEATED):
-        started = time.perf_counter()
-        len(asked().content)
-        times.append((time.perf_counter() - started) * 1000)
-    cuts = quantiles(times, n=20)
-    print(f"{size:10,}  {name:52}{executed.call_count:8}{cuts[9]:8.1f}{cuts[18]:8.1f}", flush=True)
+    return (time.perf_counter() - started) * 1000
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def page(
     if below is not None:
         older = Q(updated_at__lt=below.updated_at) | Q(id__lt=below.id)
         rows = rows.filter(older, updated_at__lte=below.updated_at)
-    found = list(rows.order_by("-updated_at", "-id")[: limit + 1])
+    found = list(rows.order_by("-updated_at", "-id").defer("search")[: limit + 1])
     if len(found) <= limit:
         return found, None
     return found[:limit], place(found[limit - 1])

@@ -44,12 +44,23 @@ class Conversation(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now, help_text="Time of the newest message.")
     deleted_at = models.DateTimeField(null=True, blank=True)
+    search = SearchVectorField(
+        null=True, editable=False, help_text="The words of its title, and whose they are."
+    )
 
     objects = ConversationQuerySet.as_manager()
 
     class Meta:
         ordering = ["-updated_at", "-id"]
-        indexes = [models.Index(fields=["owner", "-updated_at", "-id"], name="conversation_list")]
+        indexes = [
+            models.Index(fields=["owner", "-updated_at", "-id"], name="conversation_list"),
+            GinIndex(fields=["search"], name="conversation_search"),
+            models.Index(
+                fields=["owner"],
+                condition=Q(search__isnull=True) & ~Q(title=""),
+                name="conversation_without_words",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title or str(self.id)

@@ -42,7 +42,7 @@ def open_conversation(
 ) -> Conversation:
     """A new one; not listed, it is shown nowhere and purged soon: its caller keeps it elsewhere."""
     return Conversation.objects.create(
-        owner_id=principal.user_id, mode=mode, title=title[:TITLE_LENGTH], listed=listed
+        owner_id=principal.user_id, mode=mode, listed=listed, **_titled(principal.user_id, title)
     )
 
 
@@ -140,11 +140,9 @@ def close_answer(answer_id: UUID, closing: Closing) -> bool:
 
 def set_title(conversation_id: UUID, title: str) -> bool:
     """Give a title found by the site; one that the owner chose stays."""
-    return bool(
-        Conversation.objects.filter(pk=conversation_id, title_by_owner=False).update(
-            title=title[:TITLE_LENGTH]
-        )
-    )
+    rows = Conversation.objects.filter(pk=conversation_id, title_by_owner=False)
+    owner_id = rows.values_list("owner_id", flat=True).first()
+    return owner_id is not None and bool(rows.update(**_titled(owner_id, title)))
 
 
 def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
@@ -152,7 +150,8 @@ def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
     words = " ".join(title.replace("\x00", " ").split())[:TITLE_LENGTH]
     if not words:
         raise ValueError("A title needs at least one character.")
-    _change(Conversation.objects.owned_by(principal), conversation_id, title=words, title_by_owner=True)
+    titled = _titled(principal.user_id, words)
+    _change(Conversation.objects.owned_by(principal), conversation_id, title_by_owner=True, **titled)
 
 
 def delete(principal: Principal, conversation_id: UUID) -> None:
@@ -170,6 +169,12 @@ def purge() -> int:
     gone = Q(deleted_at__lt=now - RESTORABLE) | Q(listed=False, updated_at__lt=now - KEPT_FOR_REPETITION)
     finished = ~Exists(Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED))
     return Conversation.objects.filter(gone, finished).delete()[0]
+
+
+def _titled(owner_id: int, title: str) -> dict[str, Any]:
+    """What a conversation with this title has in its columns."""
+    title = title[:TITLE_LENGTH]
+    return {"title": title, "search": search_vector(owner_id, title)}
 
 
 def _change(conversations: Any, conversation_id: UUID, **values: Any) -> None:

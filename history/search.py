@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchQueryField
 from django.db.models import BooleanField, ExpressionWrapper, F, Func, Q, TextField, Value, Window
-from django.db.models.functions import RowNumber
+from django.db.models.functions import Coalesce, RowNumber
 
 from chatsite.accounts.principals import Principal
 from ingestion.words import has_unspaced_script, plain_words
@@ -61,8 +61,7 @@ def page(
     words = _words(query)
     if not words:
         return [], None
-    titled = ExpressionWrapper(_titled(words), output_field=BooleanField())
-    mine = Conversation.objects.owned_by(principal).annotate(titled=titled)
+    mine = Conversation.objects.owned_by(principal).annotate(titled=_titled(principal, words))
     recent, older = listing.page(mine, READ_THROUGH, below)
     found = {row.pk for row in recent if row.titled}  # type: ignore[attr-defined]
     said = Message.objects.filter(conversation__in=[row.pk for row in recent if row.pk not in found])
@@ -76,13 +75,21 @@ def page(
     return rows[:limit], listing.place(rows[limit - 1])
 
 
+def _titled(principal: Principal, words: Sequence[str]) -> Coalesce:
+    """Whether a title has the words; it is read itself where the words in it are not known."""
+    return Coalesce(_read(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
+
+
 def _indexed(principal: Principal, words: Sequence[str]) -> ConversationQuerySet:
-    """The messages are found once, by the index, and not anew for each conversation."""
-    said = Message.objects.owned_by(principal).filter(_said(principal, words)).values("conversation")
-    return Conversation.objects.owned_by(principal).filter(_titled(words) | Q(pk__in=said))
+    """What messages and titles have is found once, by their indexes, and not anew for each conversation."""
+    mine = Conversation.objects.owned_by(principal)
+    said = Message.objects.owned_by(principal).filter(_said(principal, words)).order_by()
+    titled = mine.filter(_said(principal, words)).order_by()
+    unknown = mine.filter(_in_title(words), search=None).exclude(title="").order_by()
+    return mine.filter(pk__in=said.values("conversation").union(titled.values("pk"), unknown.values("pk")))
 
 
-def _titled(words: Sequence[str]) -> Q:
+def _in_title(words: Sequence[str]) -> Q:
     titled = Q()
     for word in words:
         titled &= Q(title__iregex=_pattern(word))

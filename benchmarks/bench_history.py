@@ -104,6 +104,7 @@ def fill(owners: list[int], size: int, also: str = "") -> User:
             "periscope": ordinary[-1:],
             "lantern": ordinary[::each],
             "ember": ordinary[:: min(each, 50)],
+            "sextant": ordinary[:: min(each, 8)],
         }.items():
             cursor.execute(RARE, {"word": word, "ids": of_them})
     return User.objects.get(pk=owners[0])
@@ -173,7 +174,8 @@ def requests(owner: User) -> dict[str, Asked]:
         "save a conversation, nothing new": put,
         "search, word of one old message": get("/search?q=periscope"),
         "search, word of 20 conversations": get("/search?q=lantern"),
-        "search, word of some (heavy: every 50th)": get("/search?q=ember"),
+        "search, the same, heavy: of every 50th": get("/search?q=ember"),
+        "search, the same, heavy: of every 8th": get("/search?q=sextant"),
         "search, word of every message": get("/search?q=committee"),
         "search, beginning of such a word": get("/search?q=com"),
         "search, word that only others have": get(f"/search?q={OTHERS_WORD}"),

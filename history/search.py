@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.search import SearchQueryField
 from django.db.models import BooleanField, ExpressionWrapper, F, Func, Q, TextField, Value, Window
 from django.db.models.functions import Coalesce, RowNumber
@@ -26,6 +27,8 @@ MOST_WORDS = 20
 BEGINNING = 3  # characters from which on a word stands for all that begin with it
 AROUND = 90  # characters shown on either side of a hit
 READ_THROUGH = 100  # newest conversations that are looked through without the index
+READ_ON = 400  # that are looked through after them, if these had at least
+SOME = 4
 HITS = 3  # messages shown of one conversation
 
 
@@ -56,23 +59,33 @@ def page(
     `query`, newest first; and the place where the next page begins, if there is one.
 
     The newest conversations are read through, which is quick where a word is frequent, in one's own messages
-    or in those of others; the index finds among all others what is rare.
+    or in those of others, and more of them if that finds some; the index finds among the rest what is rare.
     """
     words = _words(query)
     if not words:
         return [], None
-    mine = Conversation.objects.owned_by(principal).annotate(titled=_titled(principal, words))
-    recent, older = listing.page(mine, READ_THROUGH, below)
-    found = {row.pk for row in recent if row.titled}  # type: ignore[attr-defined]
-    said = Message.objects.filter(conversation__in=[row.pk for row in recent if row.pk not in found])
-    having = said.filter(_read(principal, words)).order_by().distinct()
-    found |= set(having.values_list("conversation", flat=True))
-    rows = [row for row in recent if row.pk in found]
-    if len(rows) <= limit and older:
+    rows, older = _read_through(principal, words, READ_THROUGH, below)
+    if older and SOME <= len(rows) <= limit:
+        more, older = _read_through(principal, words, READ_ON, older)
+        rows += more
+    if older and len(rows) <= limit:
         rows += listing.page(_indexed(principal, words), limit - len(rows) + 1, older)[0]
     if len(rows) <= limit:
         return rows, None
     return rows[:limit], listing.place(rows[limit - 1])
+
+
+def _read_through(
+    principal: Principal, words: Sequence[str], number: int, below: Place | None
+) -> tuple[list[Conversation], Place | None]:
+    """Those of the next `number` conversations that have the words; and where the others begin."""
+    mine = Conversation.objects.owned_by(principal).annotate(titled=_titled(principal, words))
+    read, older = listing.page(mine, number, below)
+    found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]
+    said = Message.objects.filter(conversation__in=[row.pk for row in read if row.pk not in found])
+    having = said.filter(_read(principal, words)).order_by().distinct()
+    found |= set(having.values_list("conversation", flat=True))
+    return [row for row in read if row.pk in found], older
 
 
 def _titled(principal: Principal, words: Sequence[str]) -> Coalesce:
@@ -81,12 +94,26 @@ def _titled(principal: Principal, words: Sequence[str]) -> Coalesce:
 
 
 def _indexed(principal: Principal, words: Sequence[str]) -> ConversationQuerySet:
-    """What messages and titles have is found once, by their indexes, and not anew for each conversation."""
+    """What messages and titles have is found once, by their indexes, and then looked up by its keys.
+
+    As arrays, since PostgreSQL expects far too many to begin with a word: it would join all of somebody's
+    conversations with those found. Whose messages they are says the word of their owner.
+    """
     mine = Conversation.objects.owned_by(principal)
-    said = Message.objects.owned_by(principal).filter(_said(principal, words)).order_by()
+    said = Message.objects.filter(_said(principal, words)).order_by()
     titled = mine.filter(_said(principal, words)).order_by()
     unknown = mine.filter(_in_title(words), search=None).exclude(title="").order_by()
-    return mine.filter(pk__in=said.values("conversation").union(titled.values("pk"), unknown.values("pk")))
+    found = [said.values("conversation"), titled.values("pk"), unknown.values("pk")]
+    together = Func(*map(ArraySubquery, found), template="(%(expressions)s)", arg_joiner=" || ")
+    return mine.filter(
+        Func(
+            F("pk"),
+            together,
+            template="%(expressions)s)",
+            arg_joiner=" = ANY(",
+            output_field=BooleanField(),
+        )
+    )
 
 
 def _in_title(words: Sequence[str]) -> Q:

@@ -57,7 +57,8 @@ def has(text, query):
 class ManyConversationsTests(ChatHistoryCase):
     def setUp(self):
         super().setUp()
-        self.enterContext(patch.object(search, "READ_THROUGH", 5))
+        for name, value in {"READ_THROUGH": 5, "SOME": 2, "READ_ON": 10}.items():
+            self.enterContext(patch.object(search, name, value))
         for number in range(40):
             owner = (self.user, self.other)[number % 3 == 0]
             conversation = recording.open_conversation(
@@ -140,6 +141,8 @@ class ManyConversationsTests(ChatHistoryCase):
     def test_the_number_of_queries_is_constant(self):
         for _ in range(2):
             with self.assertNumQueries(3):  # the newest, what was said in them, and what is older
-                search.page(self.principal, "zeppelin", 20)
+                search.page(self.principal, "zeppelin", 50)
+            with self.assertNumQueries(5):  # the newest and what was said in them, twice; what is older
+                search.page(self.principal, "lantern", 50)
             for number in range(20):
-                recording.append(recording.open_conversation(self.principal), "user", f"more {number}")
+                recording.append(recording.open_conversation(self.principal), "user", f"lantern {number}")

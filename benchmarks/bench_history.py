@@ -41,7 +41,7 @@ FILLER = (
     "The committee read the report on safety and travel, and asked for figures by the end of the quarter. "
 )
 COMMON = "the committee read report on safety and travel asked for figures by end of quarter message"
-OTHERS_WORD = "harvest"  # in every message of all but the three
+OTHERS_WORD, HEAVY_WORD = "harvest", "vintage"  # in every message of the 99, and of the heavy owner
 CONVERSATIONS = """
     INSERT INTO history_conversation
         (id, owner_id, title, title_by_owner, mode, listed, created_at, updated_at, search)
@@ -80,7 +80,7 @@ def main() -> None:
             with indexed_afterwards():
                 heavy, others = people()
                 light, _ = fill([usual.user_id], OF_ONE), fill(others, OTHERS * OF_ONE, OTHERS_WORD)
-                large = fill([heavy], size - (1 + OTHERS) * OF_ONE)
+                large = fill([heavy], size - (1 + OTHERS) * OF_ONE, HEAVY_WORD)
             print(f"{size:,} messages after {time.perf_counter() - started:.0f} s\n", flush=True)
             compare([(use_small, small), (use_large, light), (use_large, large)])
 
@@ -178,7 +178,8 @@ def requests(owner: User) -> dict[str, Asked]:
         "search, the same, heavy: of every 8th": get("/search?q=sextant"),
         "search, word of every message": get("/search?q=committee"),
         "search, beginning of such a word": get("/search?q=com"),
-        "search, word that only others have": get(f"/search?q={OTHERS_WORD}"),
+        "search, word of 99,000 others' messages": get(f"/search?q={OTHERS_WORD}"),
+        "search, word of 900,000 (heavy: his own)": get(f"/search?q={HEAVY_WORD}"),
         "search, word of no message": get("/search?q=zeppelin"),
     }
 

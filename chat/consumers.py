@@ -205,12 +205,12 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """
         silent = 0
         try:
-            async with aclosing(runs.watch(self.principal, run_id)) as numbered:
-                async for item in numbered:
-                    silent = silent + 1 if item is None else 0
-                    if item is not None:
+            async with aclosing(runs.watch(self.principal, run_id)) as news:
+                async for numbered in news:
+                    silent = 0 if numbered else silent + 1
+                    for item in numbered:
                         await queue.put(item)
-                    elif silent % SILENT_LOOKS == 0:
+                    if silent and silent % SILENT_LOOKS == 0:
                         await self._tell({"messages": []})
         except Refused:
             pass

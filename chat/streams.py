@@ -14,7 +14,7 @@ from chatsite.accounts.principals import Principal
 
 from . import errors, runs
 from .dialects import Dialect, run_events
-from .events import TERMINAL, Failed
+from .events import TERMINAL, Event, Failed, Json
 from .framing import COMMENT, EVENT_STREAM, FRAMINGS
 
 logger = logging.getLogger(__name__)
@@ -60,36 +60,44 @@ class Silence:
 async def exchange_stream(
     principal: Principal, run_id: UUID, dialect: Dialect
 ) -> AsyncGenerator[bytes, None]:
-    """One exchange in a dialect's chunks, framed, with the dialect's gap between them.
+    """One exchange in a dialect's chunks, framed: all that are there at a time, or with the dialect's gap
+    between them.
 
     Losing the right to read, or the database, ends it with an error chunk.
     """
     frame = FRAMINGS[dialect.stream_type]
     told = float("-inf")
     silence = Silence()
-    async with aclosing(_chunks(principal, run_id, dialect)) as chunks:
-        async for chunk in chunks:
-            if chunk is None:
+    async with aclosing(_chunks(principal, run_id, dialect)) as news:
+        async for chunks in news:
+            if chunks is None:
                 # Only server-sent events have something to say that means nothing.
                 if dialect.stream_type == EVENT_STREAM and silence.too_long():
                     yield COMMENT
                 continue
-            if dialect.gap:
-                await asyncio.sleep(max(0.0, told + dialect.gap - time.monotonic()))
-                told = time.monotonic()
-            yield frame(chunk)
+            if not dialect.gap:
+                yield b"".join(map(frame, chunks))
+            else:
+                for chunk in chunks:
+                    await asyncio.sleep(max(0.0, told + dialect.gap - time.monotonic()))
+                    told = time.monotonic()
+                    yield frame(chunk)
             silence.broken()
 
 
-async def _chunks(principal: Principal, run_id: UUID, dialect: Dialect) -> AsyncGenerator[object, None]:
+async def _chunks(
+    principal: Principal, run_id: UUID, dialect: Dialect
+) -> AsyncGenerator[list[object] | None, None]:
     """None stands for a second or so without news."""
     encoder = dialect.encoder()
     failed = Failed("failed", "internal")
     try:
-        async with aclosing(runs.watch(principal, run_id)) as items:
-            async for item in items:
-                for chunk in encoder.encode(item[1]) if item else [None]:
-                    yield chunk
+        async with aclosing(runs.watch(principal, run_id)) as news:
+            async for numbered in news:
+                if not numbered:
+                    yield None
+                elif chunks := [chunk for _, event in numbered for chunk in encoder.encode(event)]:
+                    yield chunks
         return
     except errors.Refused as refusal:
         failed = Failed("failed", refusal.code)
@@ -98,8 +106,7 @@ async def _chunks(principal: Principal, run_id: UUID, dialect: Dialect) -> Async
         failed = Failed("failed", "busy")
     except Exception:
         logger.exception("An answer could not be followed to its end")
-    for chunk in encoder.encode(failed):
-        yield chunk
+    yield [*encoder.encode(failed)]
 
 
 async def resumed_stream(
@@ -113,14 +120,11 @@ async def resumed_stream(
     silence = Silence()
     number = after
     try:
-        async with aclosing(runs.watch(principal, run_id, after, retell=False)) as items:
-            async for item in items:
-                if item:
-                    number, event = item
-                    chunk = run_events.chunk(number, event)
-                    if isinstance(event, TERMINAL):
-                        chunk |= run_events.outcome(event, await runs.told(principal, run_id))
-                    yield frame(chunk)
+        async with aclosing(runs.watch(principal, run_id, after, retell=False)) as news:
+            async for numbered in news:
+                if numbered:
+                    number = numbered[-1][0]
+                    yield b"".join([frame(await _resumed(principal, run_id, item)) for item in numbered])
                     silence.broken()
                 elif silence.too_long():
                     yield COMMENT if media_type == EVENT_STREAM else frame(run_events.waiting(number))
@@ -128,3 +132,11 @@ async def resumed_stream(
         return
     except Exception:
         logger.exception("An answer could not be followed to its end")
+
+
+async def _resumed(principal: Principal, run_id: UUID, item: tuple[int, Event]) -> Json:
+    number, event = item
+    chunk = run_events.chunk(number, event)
+    if isinstance(event, TERMINAL):
+        chunk |= run_events.outcome(event, await runs.told(principal, run_id))
+    return chunk

@@ -109,6 +109,8 @@ def record_context(
 
 def record_quotes(answer_id: UUID, quotes: dict[int, list[tuple[int, int]]]) -> None:
     """Keep which characters of each source (by rank) the answer's words come from."""
+    if not quotes:
+        return
     changed = []
     for source in Source.objects.filter(message=answer_id, rank__in=quotes):
         source.quotes = quotes[source.rank]

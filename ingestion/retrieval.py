@@ -5,7 +5,7 @@ afterwards. Which plan finds the candidates is a question of speed alone.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -124,6 +124,12 @@ def search(
 def count_readable(principal: Principal) -> int:
     """How many documents with passages the caller may read."""
     return int(rows("count_readable", {"user_id": principal.user_id})[0]["count"])
+
+
+def readable_among(principal: Principal, documents: Collection[int]) -> set[int]:
+    """Those of these documents, by their ids, that the caller may read now."""
+    wanted = {"user_id": principal.user_id, "documents": list(documents)}
+    return {row["id"] for row in rows("readable_among", wanted)}
 
 
 def resolve(principal: Principal, sourcefile: str) -> Document | None:

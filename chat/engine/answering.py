@@ -6,6 +6,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from django.db.models import Exists
+
 from chat.events import (
     Event,
     FollowUps,
@@ -149,9 +151,11 @@ async def _title(exchange: Exchange, model: ChatModel) -> str:
 
 def _provisional_title(exchange: Exchange) -> str | None:
     """None where the title is not ours to find: its owner's, or that of an earlier question."""
-    row = Conversation.objects.get(pk=exchange.conversation_id)
-    began_earlier = row.messages.filter(role=Message.Role.USER, position__gt=0).exists()
-    return None if row.title_by_owner or began_earlier else row.title
+    later = Message.objects.filter(
+        conversation=exchange.conversation_id, role=Message.Role.USER, position__gt=0
+    )
+    ours = Conversation.objects.filter(~Exists(later), pk=exchange.conversation_id, title_by_owner=False)
+    return ours.values_list("title", flat=True).first()
 
 
 def _open_message(exchange: Exchange, speaker: Speaker, told: _Told, *, first: bool) -> Message:

@@ -16,7 +16,6 @@ from chatsite.accounts.principals import Principal
 from history import recording
 from history.models import Source
 from ingestion import retrieval
-from ingestion.models import Document
 from ingestion.retrieval import Found, FoundPassage
 
 from . import steps
@@ -94,9 +93,8 @@ async def keep_context(
     """
     thoughts = steps.of_message(exchange, model, found.thoughts)
     for attempt in range(1, TRIES + 1):
-        found = await patiently(_still_readable, exchange.principal, found)
         try:
-            await patiently(_record, answer_id, found, thoughts, readable)
+            found = await patiently(_kept, exchange.principal, answer_id, found, thoughts, readable)
             break
         except IntegrityError:  # deleted this instant
             if attempt == TRIES:
@@ -104,10 +102,18 @@ async def keep_context(
     return found, ContextReady(found.sources, thoughts, str(answer_id))
 
 
+def _kept(
+    principal: Principal, answer_id: UUID, found: Search, thoughts: Sequence[Thought], readable: int
+) -> Search:
+    """Raises IntegrityError for what is deleted this instant."""
+    found = _still_readable(principal, found)
+    _record(answer_id, found, thoughts, readable)
+    return found
+
+
 def _still_readable(principal: Principal, found: Search) -> Search:
     wanted = {passage.document_id for passage in found.passages}
-    documents = Document.objects.visible_to(principal).filter(pk__in=wanted)
-    there = set(documents.values_list("pk", flat=True))
+    there = retrieval.readable_among(principal, wanted)
     if there == wanted:
         return found
     left = [pair for pair in zip(found.sources, found.passages, strict=True) if pair[1].document_id in there]

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Subquery
 from django.utils import timezone
 
 from chat.allowances import Allowance, allowance_of
@@ -122,14 +123,15 @@ def earlier_turns(accepted: Accepted) -> tuple[Turn, ...]:
     """What was said before this question: the stored history, or the caller's where nothing is stored."""
     if accepted.request.alone:
         return ()
-    question = Message.objects.get(pk=accepted.question_id)
+    position = Message.objects.filter(pk=accepted.question_id).values("position")
     rows = Message.objects.filter(
-        conversation_id=accepted.conversation_id, position__lt=question.position
+        conversation_id=accepted.conversation_id, position__lt=Subquery(position)
     ).exclude(state__in=Message.UNFINISHED)
+    said = rows.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
     turns: list[Turn] = []
-    for row in rows.order_by("-position")[:EARLIER_MESSAGES]:
-        if row.content:
-            turns.append(Turn("user" if row.role == Message.Role.USER else "assistant", row.content))
+    for role, content in said:
+        if content:
+            turns.append(Turn("user" if role == Message.Role.USER else "assistant", content))
     return tuple(reversed(turns)) or accepted.request.earlier[-EARLIER_MESSAGES:]
 
 

@@ -25,6 +25,7 @@ from chat.llm import configured_model
 from chat.models import Run
 from chat.page_images import of_sources
 from chat.patience import patiently
+from chat.sources import SourceView
 from chat.thought_rights import may_see_thoughts
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.database import in_database, reading_as
@@ -32,10 +33,13 @@ from history import recording
 from history.models import Message
 
 from . import endings, journal, wakeups
-from .generating import Live, generations
+from .generating import generations
 from .guarding import guards
+from .live import Live
 
 Numbered = tuple[int, Event]
+
+MOST_AT_ONCE = 50  # events
 
 
 async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGenerator[Numbered, None]:
@@ -45,16 +49,16 @@ async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGen
     number 1, whatever `after` was. Raises Refused("not_found") for a run that is not the caller's, and as
     soon as the caller's account, session or key is no longer valid. Iterate under `aclosing`.
     """
-    async with aclosing(watch(principal, run_id, after)) as items:
-        async for item in items:
-            if item is not None:
+    async with aclosing(watch(principal, run_id, after)) as news:
+        async for numbered in news:
+            for item in numbered:
                 yield item
 
 
 async def watch(
     principal: Principal, run_id: UUID, after: int = 0, *, retell: bool = True
-) -> AsyncGenerator[Numbered | None, None]:
-    """As :func:`follow`, with None for each second or so without news.
+) -> AsyncGenerator[list[Numbered], None]:
+    """As :func:`follow`, all that is there at a time; nothing for each second or so without news.
 
     Without `retell`, a run whose journal is gone is only told its end, with the number that it had. The end
     is told in any case, also to whoever says that they have it.
@@ -62,14 +66,14 @@ async def watch(
     run = await in_database(_run, principal, run_id)
     live = generations().live.get(run_id)
     source = _from_memory(live, after) if live else _from_journal(principal, run, after, retell=retell)
-    async with aclosing(source) as numbered:
+    async with aclosing(source) as news:
         with guards().guarding(principal) as guard:
-            async for item in numbered:
-                await guard.check()
-                if item is not None and isinstance(item[1], ContextReady):
-                    yield item[0], await _with_sources(principal, item[1])
-                else:
-                    yield item
+            async for numbered in news:
+                # In parts: a reader may take long over each event, and its right may end meanwhile.
+                for start in range(0, len(numbered) or 1, MOST_AT_ONCE):
+                    await guard.check()
+                    part = numbered[start : start + MOST_AT_ONCE]
+                    yield [(number, await _for_reader(principal, event)) for number, event in part]
 
 
 async def whole(principal: Principal, run_id: UUID) -> Whole:
@@ -81,60 +85,54 @@ async def whole(principal: Principal, run_id: UUID) -> Whole:
     return result
 
 
-async def _from_memory(live: Live, after: int) -> AsyncGenerator[Numbered | None, None]:
-    """None stands for a second or so without news, so that the guard gets its turn."""
+async def _from_memory(live: Live, after: int) -> AsyncGenerator[list[Numbered], None]:
+    """An empty list stands for a second or so without news, so that the guard gets its turn."""
     position = after
     while True:
-        while position < len(live.events):
-            event = live.events[position]
-            position += 1
-            yield position, event
-            if isinstance(event, TERMINAL):
+        if numbered := list(enumerate(live.events[position:], start=position + 1)):
+            position = numbered[-1][0]
+            yield numbered
+            if isinstance(numbered[-1][1], TERMINAL):
                 return
-        if isinstance(live.events[-1], TERMINAL):
-            yield len(live.events), live.events[-1]
+        elif isinstance(live.events[-1], TERMINAL):
+            yield [(len(live.events), live.events[-1])]
             return
-        await live.news()
-        if position >= len(live.events):
-            yield None
+        else:
+            await live.news()
+            if position >= len(live.events):
+                yield []
 
 
 async def _from_journal(
     principal: Principal, run: Run, after: int, *, retell: bool
-) -> AsyncGenerator[Numbered | None, None]:
+) -> AsyncGenerator[list[Numbered], None]:
     position = after
     with wakeups.hub().waiting(run.pk) as news:
         while True:
             numbered, ended = await patiently(_look, run.pk, position)
-            for number, event in numbered:
-                position = number
-                yield number, event
-                if isinstance(event, TERMINAL):
+            if numbered:
+                position = numbered[-1][0]
+                yield numbered
+                if isinstance(numbered[-1][1], TERMINAL):
                     return
-            if ended and not numbered:
+                continue
+            if ended:
                 break
-            if not numbered:
-                yield None
-                await news.wait()
+            yield []
+            await news.wait()
     events = await patiently(_retell, run)
     if not retell:
         last = await patiently(last_event, principal, run.pk)
-        yield last or after, events[-1]
+        yield [(last or after, events[-1])]
         return
-    for number, event in enumerate(events, start=1):
-        yield number, event
+    yield list(enumerate(events, start=1))
 
 
 async def told(principal: Principal, run_id: UUID) -> Whole:
     """An exchange that has ended, from its messages, with the sources that the caller may open now."""
     run = await patiently(_run, principal, run_id)
     events = await patiently(_retell, run)
-    return endings.fold(
-        [
-            await _with_sources(principal, event) if isinstance(event, ContextReady) else event
-            for event in events
-        ]
-    )
+    return endings.fold([await _for_reader(principal, event) for event in events])
 
 
 def _run(principal: Principal, run_id: UUID) -> Run:
@@ -160,14 +158,22 @@ def _look(run_id: UUID, after: int) -> tuple[list[Numbered], bool]:
     return numbered, ended
 
 
+async def _for_reader(principal: Principal, event: Event) -> Event:
+    return await _with_sources(principal, event) if isinstance(event, ContextReady) else event
+
+
 async def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:
     # A stream outlives the request that asked for it, and its own reader with it.
     with reading_as(principal.user_id):
-        sources = await patiently(journal.visible_sources, principal, UUID(event.message_id))
+        sources, seen = await patiently(_visible, principal, UUID(event.message_id))
         images = await of_sources(principal, sources)
-    seen = await patiently(may_see_thoughts, principal)
     thoughts = event.thoughts if seen else ()
     return dataclasses.replace(event, sources=sources, images=images, thoughts=thoughts)
+
+
+def _visible(principal: Principal, message_id: UUID) -> tuple[tuple[SourceView, ...], bool]:
+    """The sources that the reader may open now, and whether they may see the steps."""
+    return journal.visible_sources(principal, message_id), may_see_thoughts(principal)
 
 
 def _retell(run: Run) -> list[Event]:

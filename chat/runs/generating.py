@@ -8,7 +8,6 @@ import contextvars
 import logging
 import time
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -16,7 +15,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chat import engine
-from chat.events import TERMINAL, ContextReady, Event, Failed, Finished, MessageDone, Started, TextDelta
+from chat.events import TERMINAL, Failed, Finished, Started
 from chat.llm import ModelError, configured_model
 from chat.patience import patiently
 from chatsite.accounts.principals import Principal
@@ -27,6 +26,7 @@ from history.models import Message
 from . import beginning, carriers, endings, journal, wakeups
 from .beginning import Accepted
 from .journal import Batch
+from .live import Live
 from .room import room
 from .teams import team
 
@@ -36,56 +36,6 @@ HOUSEKEEPING_SECONDS = 5
 RIGHTS_SECONDS = 1.0  # between two looks whether answers are still written from what their owners may read
 CLOSING_TRIES = 60
 TICK_SECONDS = 1.0
-
-
-@dataclass(eq=False)
-class Live:
-    """One answer that is being written here."""
-
-    accepted: Accepted
-    events: list[Event] = field(default_factory=list)
-    written: int = 0  # how many of the events the journal has
-    sources: dict[UUID, int] = field(default_factory=dict)  # how many passages each message is written from
-    stopping: bool = False  # at its owner's wish
-    withdrawn: bool = False  # because its owner may not read all of its sources any more
-    task: asyncio.Task[None] | None = None
-    _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
-
-    def publish(self, event: Event) -> None:
-        self.events.append(event)
-        if isinstance(event, ContextReady):
-            message_id = UUID(event.message_id) if event.message_id else self.accepted.answer_id
-            self.sources[message_id] = len(event.sources)
-        self.wake()
-
-    async def news(self) -> None:
-        """Until something is published, or a second or so has passed."""
-        waiting = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiting)
-        await waiting
-
-    def wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
-
-    def stop(self) -> None:
-        if not (self.stopping or self.withdrawn) and self.task:
-            self.stopping = True
-            self.task.cancel()
-
-    def withdraw(self) -> None:
-        if not (self.stopping or self.withdrawn) and self.task:
-            self.withdrawn = True
-            self.task.cancel()
-
-    def has_text(self) -> bool:
-        return any(isinstance(event, TextDelta) for event in self.events)
-
-    def is_whole(self) -> bool:
-        """Whether the model has said all: what comes after it may be missing. Of a team nobody knows."""
-        return not self.accepted.team and any(isinstance(event, MessageDone) for event in self.events)
 
 
 class Generations:

@@ -61,8 +61,18 @@ def _with_readable(name: str, readable: str) -> str:
     return text.replace("{readable}", readable)
 
 
-def _line(batch: Batch) -> str:
-    return json.dumps([events.to_json(_without_passages(event)) for event in batch.events])
+def _entry(batch: Batch) -> dict[str, Any]:
+    return {
+        "run_id": str(batch.run_id),
+        "first": batch.first,
+        "last": batch.first + len(batch.events) - 1,
+        "events": [events.to_json(_without_passages(event)) for event in batch.events],
+    }
+
+
+def _array(values: Iterable[object]) -> str:
+    """Numbers or ids as PostgreSQL writes an array: the driver would look at each of them several times."""
+    return f"{{{','.join(map(str, values))}}}"
 
 
 def _without_passages(event: Event) -> Event:
@@ -73,11 +83,8 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
     """Renew leases and append events; says of each run that is still ours whether it is to stop."""
     parameters: dict[str, Any] = {
         "lease": settings.LEASE_SECONDS,
-        "runs": list(runs),
-        "entry_runs": [batch.run_id for batch in batches],
-        "firsts": [batch.first for batch in batches],
-        "lasts": [batch.first + len(batch.events) - 1 for batch in batches],
-        "events": [_line(batch) for batch in batches],
+        "runs": _array(runs),
+        "entries": json.dumps([_entry(batch) for batch in batches]),
         "channel": carriers.CHANNEL,
         "news": carriers.messages("news", [batch.run_id for batch in batches])
         if carriers.in_the_database()
@@ -132,8 +139,8 @@ def count_readable_sources(answers: Sequence[tuple[Principal, UUID]]) -> dict[UU
     if not answers:
         return {}
     parameters: dict[str, Any] = {
-        "messages": [answer_id for _, answer_id in answers],
-        "users": [principal.user_id for principal, _ in answers],
+        "messages": _array(answer_id for _, answer_id in answers),
+        "users": _array(principal.user_id for principal, _ in answers),
     }
     # For several people at once: who may read is the statement's own predicate here.
     with reading_everything(), connection.cursor() as cursor:

@@ -175,7 +175,7 @@ class ChatApiTests(TransactionTestCase):
         with use_model(ScriptedModel(words=["a "] * 50, pause=0.01)):
             stream = await self.post("/chat/stream")
             chunks = aiter(stream.streaming_content)
-            session = json.loads(await anext(chunks))["session_state"]
+            session = json.loads((await anext(chunks)).splitlines()[0])["session_state"]
             response = await self.post("/chat", QUESTION | {"session_state": session})
             self.assertEqual(response.status_code, 409)
             async for _ in chunks:

@@ -133,7 +133,8 @@ class ConsumerTests(TransactionTestCase):
             accepted = await self.begun()
             first = await self.opened()
             await first.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
-            await first.receive_json_from(10)
+            while "guide" not in json.dumps(await first.receive_json_from(10)).lower():
+                pass  # until it is cited: closed before the search, it would not be found
             await in_database(set_audience, self.document, Audience())
             second = await self.opened()
             await second.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})

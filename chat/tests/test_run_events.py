@@ -189,11 +189,12 @@ class ServerSentTests(RunEventsCase):
 class SlowReaderTests(RunEventsCase):
     async def test_a_page_that_reads_nothing_keeps_few_events_waiting_and_the_answer_completes(self):
         queue = asyncio.Queue(3)
-        principal = command_principal(self.user)
+        page = consumers.ConversationConsumer()
+        principal = page.principal = command_principal(self.user)
         with use_model(ScriptedModel(words=WORDS)):
             accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
             runs.start(accepted)
-            collecting = asyncio.create_task(consumers._collect(principal, accepted.id, queue))
+            collecting = asyncio.create_task(page._collect(accepted.id, queue))
             told = await self.events(accepted.id)
         self.assertEqual(told[-1]["state"], "complete")
         self.assertEqual((queue.qsize(), collecting.done()), (3, False))

@@ -5,12 +5,14 @@ next. `set_config` is part of the transaction: whatever may have undone it makes
 statement tells the session anew.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.db.backends.postgresql import base
 from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool
 
 from chatsite.database import default_reader, reader_name
 
@@ -18,6 +20,13 @@ SETTING = "chatsite.reader"
 TELL = f"SELECT set_config('{SETTING}', %s, false)"
 # By sessions of psycopg; what is missing is not known.
 _told: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when they were given back
+MOMENT = 1.0  # seconds
+
+
+def _check(session: Any) -> None:
+    if time.monotonic() - _used.get(session, float("-inf")) > MOMENT:
+        ConnectionPool.check_connection(session)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -33,6 +42,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if name := default_reader():
             parameters["options"] = f"{parameters.get('options', '')} -c {SETTING}={name}".strip()
         return parameters
+
+    @property
+    def pool(self) -> Any:
+        """Sessions are tried out before they are given out, unless they were used a moment ago: trying one
+        out takes as long as most of what is done with it. One that died within that moment fails its user."""
+        pool = super().pool
+        if pool is not None and pool._check is not None:
+            pool._check = _check
+        return pool
 
     def create_cursor(self, name: str | None = None) -> Any:
         """What a cursor does besides executing, COPY for instance, is for whoever reads when it is made."""
@@ -97,6 +115,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _close(self) -> None:
         """A pool undoes an open transaction when it takes the session back."""
-        if self.connection is not None and self._transaction() != TransactionStatus.IDLE:
-            self._forget()
+        if self.connection is not None:
+            if self._transaction() != TransactionStatus.IDLE:
+                self._forget()
+            _used[self.connection] = time.monotonic()
         super()._close()  # type: ignore[misc]  # not in the stubs

@@ -31,6 +31,9 @@ def main() -> None:
     options = parser.parse_args()
     die_with(options.parent)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+    # A question is small: shared out among threads of the libraries, their waiting costs more than the work.
+    for name in ("OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     config = uvicorn.Config(
         "chatsite.asgi:application",
         loop="uvloop",

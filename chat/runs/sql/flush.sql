@@ -5,13 +5,12 @@ WITH leased AS (
     UPDATE chat_run AS run
     SET lease_until = now() + make_interval(secs => %(lease)s)
     FROM accounts_user AS owner
-    WHERE run.id = ANY(%(runs)s) AND run.finished_at IS NULL AND owner.id = run.owner_id
+    WHERE run.id = ANY(%(runs)s::uuid[]) AND run.finished_at IS NULL AND owner.id = run.owner_id
     RETURNING run.id, run.stop_requested OR NOT owner.is_active AS stop
 ), written AS (
     INSERT INTO chat_journalentry (run_id, first, last, events)
-    SELECT entry.run_id, entry.first, entry.last, entry.events::jsonb
-    FROM unnest(%(entry_runs)s::uuid[], %(firsts)s::int[], %(lasts)s::int[], %(events)s::text[])
-        AS entry (run_id, first, last, events)
+    SELECT entry.run_id, entry.first, entry.last, entry.events
+    FROM jsonb_to_recordset(%(entries)s::jsonb) AS entry (run_id uuid, first int, last int, events jsonb)
     JOIN leased ON leased.id = entry.run_id
     -- A flush whose answer was lost on the way is repeated, perhaps with more events behind it.
     ON CONFLICT (run_id, first) DO UPDATE SET last = EXCLUDED.last, events = EXCLUDED.events

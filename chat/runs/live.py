@@ -1,0 +1,82 @@
+"""One answer that is being written, in memory: its events so far, and those who wait for more."""
+
+import asyncio
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from chat.events import ContextReady, Event, MessageDone, TextDelta
+
+from .beginning import Accepted
+
+STRIDE_SECONDS = 0.15  # between two times that readers are woken for text: each time costs more than a token
+
+
+@dataclass(eq=False)
+class Live:
+    """One answer that is being written here."""
+
+    accepted: Accepted
+    events: list[Event] = field(default_factory=list)
+    written: int = 0  # how many of the events the journal has
+    sources: dict[UUID, int] = field(default_factory=dict)  # how many passages each message is written from
+    stopping: bool = False  # at its owner's wish
+    withdrawn: bool = False  # because its owner may not read all of its sources any more
+    task: asyncio.Task[None] | None = None
+    _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
+    _woken: float = 0.0  # when readers were last woken for text, in the loop's time
+    _stride: asyncio.TimerHandle | None = None
+
+    def publish(self, event: Event) -> None:
+        self.events.append(event)
+        if isinstance(event, ContextReady):
+            message_id = UUID(event.message_id) if event.message_id else self.accepted.answer_id
+            self.sources[message_id] = len(event.sources)
+        if isinstance(event, TextDelta):
+            self._wake_in_strides()
+        else:
+            self.wake()
+
+    async def news(self) -> None:
+        """Until something is published, or a second or so has passed."""
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        await waiting
+
+    def _wake_in_strides(self) -> None:
+        """The first text at once; what follows soon after it waits for the end of the stride."""
+        if self._stride is not None or not self._waiting:
+            return
+        loop = asyncio.get_running_loop()
+        if (now := loop.time()) >= self._woken + STRIDE_SECONDS:
+            self._woken = now
+            self.wake()
+        else:
+            self._stride = loop.call_at(self._woken + STRIDE_SECONDS, self._end_of_stride)
+
+    def _end_of_stride(self) -> None:
+        self._stride = None
+        self._woken = asyncio.get_running_loop().time()
+        self.wake()
+
+    def wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def stop(self) -> None:
+        if not (self.stopping or self.withdrawn) and self.task:
+            self.stopping = True
+            self.task.cancel()
+
+    def withdraw(self) -> None:
+        if not (self.stopping or self.withdrawn) and self.task:
+            self.withdrawn = True
+            self.task.cancel()
+
+    def has_text(self) -> bool:
+        return any(isinstance(event, TextDelta) for event in self.events)
+
+    def is_whole(self) -> bool:
+        """Whether the model has said all: what comes after it may be missing. Of a team nobody knows."""
+        return not self.accepted.team and any(isinstance(event, MessageDone) for event in self.events)

@@ -63,9 +63,12 @@ async def watch(
     Without `retell`, a run whose journal is gone is only told its end, with the number that it had. The end
     is told in any case, also to whoever says that they have it.
     """
-    run = await in_database(_run, principal, run_id)
-    live = generations().live.get(run_id)
-    source = _from_memory(live, after) if live else _from_journal(principal, run, after, retell=retell)
+    if live := generations().live.get(run_id):
+        await in_database(_check, principal, run_id)
+        source = _from_memory(live, after)
+    else:
+        run = await in_database(_run, principal, run_id)
+        source = _from_journal(principal, run, after, retell=retell)
     async with aclosing(source) as news:
         with guards().guarding(principal) as guard:
             async for numbered in news:
@@ -140,6 +143,12 @@ def _run(principal: Principal, run_id: UUID) -> Run:
     if run is None or not still_valid(principal):
         raise Refused("not_found")
     return run
+
+
+def _check(principal: Principal, run_id: UUID) -> None:
+    """As :func:`_run`, where nothing of the row is wanted."""
+    if not Run.objects.owned_by(principal).filter(pk=run_id).exists() or not still_valid(principal):
+        raise Refused("not_found")
 
 
 def last_event(principal: Principal, run_id: UUID) -> int | None:

@@ -173,11 +173,13 @@ class RunTests(TransactionTestCase):
         with use_model(ScriptedModel(words=WORDS * 10, pause=0.01)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
-            await asyncio.sleep(0.2)
+            async with aclosing(runs.follow(self.principal, accepted.id)) as numbered:
+                told = await anext(event.text async for _, event in numbered if isinstance(event, TextDelta))
             await runs.shutdown()
         message = await self.message(accepted)
         self.assertEqual(message.state, "interrupted")
-        self.assertTrue(message.content)
+        self.assertTrue(told)
+        self.assertEqual(message.content[: len(told)], told)
 
     async def test_text_reaches_the_database_while_it_is_written(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.02)):

@@ -1,7 +1,6 @@
 """Files that are broken, locked, empty, not what they say, or made to hurt: each ends in a sentence."""
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,12 @@ reader = [sys.executable, "-m", "ingestion.parsing.child", "read", sys.argv[1]]
 child = subprocess.Popen([*reader, "2000000000", "60", ".txt", "9", "9", "9", ""], start_new_session=True)
 print(child.pid, flush=True)
 child.wait()
+"""
+MEASURE = """
+import resource, subprocess, sys
+reader = [sys.executable, "-m", "ingestion.parsing.child", "read", sys.argv[1]]
+subprocess.run([*reader, "2000000000", "60", ".pdf", "9", "9999", "9999", ""], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
@@ -194,8 +199,18 @@ class HostileFilesTests(SimpleTestCase):
         self.assertEqual(process.INHERITED, ("PATH", "LD_LIBRARY_PATH", "TESSDATA_PREFIX"))
 
     def test_no_child_is_left_behind(self):
+        before = psutil.Process().children(recursive=True)
         self.reason("a.pdf", b"%PDF-1.7\n")
-        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 400_000)
+        self.assertLessEqual(set(psutil.Process().children(recursive=True)), set(before))
+
+    def test_a_child_needs_little_memory(self):
+        with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
+            file.write(building.pdf(["Some words."]))
+            file.flush()
+            # Between the two stands a small process: what a child had before it became a program is its parent's.
+            told = subprocess.check_output([sys.executable, "-c", MEASURE, file.name], cwd=settings.BASE_DIR)
+        self.assertIn(b'"done"', told)
+        self.assertLess(int(told.splitlines()[-1]), 400_000)
 
     def test_a_child_ends_with_the_process_that_waits_for_it(self):
         with tempfile.TemporaryDirectory() as folder:

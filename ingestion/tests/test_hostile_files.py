@@ -207,7 +207,7 @@ class HostileFilesTests(SimpleTestCase):
         with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
             file.write(building.pdf(["Some words."]))
             file.flush()
-            # Between the two stands a small process: what a child had before it became a program is its parent's.
+            # A small process between the two: until a child is a program of its own, it counts as its parent.
             told = subprocess.check_output([sys.executable, "-c", MEASURE, file.name], cwd=settings.BASE_DIR)
         self.assertIn(b'"done"', told)
         self.assertLess(int(told.splitlines()[-1]), 400_000)

@@ -1,6 +1,7 @@
 """The web server process: uvicorn on a socket that `up` has opened."""
 
 import argparse
+import asyncio
 import math
 import os
 import socket
@@ -13,6 +14,7 @@ from chatsite.supervision.address import BACKLOG
 from chatsite.supervision.lifeline import die_with
 
 WEBSOCKET_MESSAGE_BYTES = 1_000_000
+FIRST_REQUEST_SECONDS = 0.5  # for a new connection, when the process is asked to end
 
 
 class Server(uvicorn.Server):
@@ -20,7 +22,23 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.lifespan.state["ends_by"] = time.monotonic() + settings.GRACE_SECONDS
+        for listener in self.servers:
+            listener.close()
+        await self._first_requests()
         await super().shutdown(sockets)
+
+    async def _first_requests(self) -> None:
+        """Who was let in has asked, or had time to: uvicorn would reset a connection that asks just now."""
+        deadline = time.monotonic() + FIRST_REQUEST_SECONDS
+        while any(map(_never_asked, self.server_state.connections)):
+            if time.monotonic() > deadline:
+                return
+            await asyncio.sleep(0.01)
+
+
+def _never_asked(connection: object) -> bool:
+    """Of HTTP; a WebSocket has no cycle."""
+    return getattr(connection, "cycle", connection) is None
 
 
 def main() -> None:

@@ -66,6 +66,25 @@ def test_a_web_process_that_is_asked_to_end_finishes_its_answers_and_refuses_nob
     wait_for_processes(faulty)
 
 
+def test_who_was_just_let_in_by_a_web_process_that_ends_is_answered_all_the_same(faulty):
+    wait_for_processes(faulty)
+    process = faulty.web_processes()[0]
+    callers = [faulty.session().socket() for _ in range(MANY)]
+    while not (let_in := [caller for caller in callers if has(process, caller)]):
+        callers.append(faulty.session().socket())
+    process.send_signal(signal.SIGTERM)
+    while any(one.status == psutil.CONN_LISTEN for one in process.net_connections("tcp")):
+        pass  # it has heard
+    for caller in let_in:
+        caller.sendall(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    for caller in let_in:
+        assert caller.recv(65_536).startswith(b"HTTP/1.1 200")
+    for caller in callers:
+        caller.close()
+    ended_within(process, GRACE + 2)
+    wait_for_processes(faulty)
+
+
 def test_an_answer_that_is_longer_than_the_grace_keeps_its_text_and_is_followed_elsewhere(faulty):
     wait_for_processes(faulty)
     name = fresh("u")
@@ -100,12 +119,13 @@ def test_an_answer_that_is_longer_than_the_grace_keeps_its_text_and_is_followed_
 
 def web_process_of(site, websocket):
     """The process that has the other end of a socket."""
-    port = websocket.socket.getsockname()[1]
-    return next(
-        process
-        for process in site.web_processes()
-        if any(one.raddr and one.raddr.port == port for one in process.net_connections("tcp"))
-    )
+    return next(process for process in site.web_processes() if has(process, websocket.socket))
+
+
+def has(process, sock):
+    """Whether a process has the other end of a socket."""
+    port = sock.getsockname()[1]
+    return any(one.raddr and one.raddr.port == port for one in process.net_connections("tcp"))
 
 
 def test_a_killed_web_process_costs_its_own_answers_their_end_and_nothing_else(faulty):

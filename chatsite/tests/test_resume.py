@@ -200,19 +200,24 @@ def socket_elsewhere(site, session, conversation, process):
 
 def test_an_answer_of_one_worker_is_followed_and_stopped_on_the_other(two_workers):
     session = two_workers.sign_in("employee")
-    body = json.dumps({"messages": [{"role": "user", "content": QUESTION}]}).encode()
-    streamed, response = session.stream("POST", "/chat/stream", body, {"Content-Type": "application/json"})
-    writer, run = owner(two_workers, streamed.sock), response.headers["Chat-Run"]
-    conversation = json.loads(response.readline())["session_state"]
-    follower = elsewhere(two_workers, session, writer)
-    follower.request("GET", f"/chat/runs/{run}/events", headers=session.headers())
-    events = follower.getresponse()
-    while json.loads(events.readline())["type"] != "text":
-        pass
+    question = {"role": "user", "content": QUESTION}
+    conversation = session.post_json("/chat", {"messages": [question]}).json()["session_state"]
+    body = json.dumps({"messages": [question], "session_state": conversation}).encode()
+    # All connections stand before the question: a slow machine might take longer for them than to answer it.
+    streamed = http.client.HTTPConnection(session.host, session.port, timeout=20)
+    streamed.connect()
+    writer = owner(two_workers, streamed.sock)
+    follower, stopper = (elsewhere(two_workers, session, writer) for _ in range(2))
     with socket_elsewhere(two_workers, session, conversation, writer) as websocket:
+        streamed.request("POST", "/chat/stream", body, session.headers({"Content-Type": "application/json"}))
+        response = streamed.getresponse()
+        run = response.headers["Chat-Run"]
+        follower.request("GET", f"/chat/runs/{run}/events", headers=session.headers())
+        events = follower.getresponse()
+        while json.loads(events.readline())["type"] != "text":
+            pass
         websocket.send(json.dumps({"type": "follow", "run": run, "after": 0}))
         assert json.loads(websocket.recv(timeout=20))["messages"]
-        stopper = elsewhere(two_workers, session, writer)
         asked = time.monotonic()
         stopper.request("POST", f"/chat/runs/{run}/stop", headers=session.headers())
         assert stopper.getresponse().status == 204

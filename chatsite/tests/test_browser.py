@@ -50,7 +50,7 @@ def test_a_person_types_and_sends_with_the_keyboard_and_with_the_mouse(browser, 
         page.wait_until("location.pathname === '/sent'")
         assert page.path == "/sent?name=Zo%C3%AB"
         page.click("button")
-        page.wait_until("location.search === '?name='")
+        page.wait_until("location.search === '?name=' && document.readyState === 'complete'")
         page.press("Tab")
         assert page.focused() == "input#name"
         assert page.problems == []

@@ -101,14 +101,16 @@ class GoldenTestCase(TransactionTestCase):
         """The JSON objects of a stream of lines."""
         response = await self.post(path, body, **options)
         self.assertEqual((response.status_code, response.headers["Content-Type"]), (200, media_type))
-        self.assertTrue(all(part.endswith(b"\n") and part.count(b"\n") == 1 for part in response.body))
-        return [json.loads(part) for part in response.body]
+        self.assertTrue(all(part.endswith(b"\n") for part in response.body))
+        return [json.loads(line) for line in b"".join(response.body).splitlines()]
 
-    async def events(self, path, body, **options):
-        """The data of a stream of server-sent events, one to each piece that was sent."""
+    async def events(self, path, body, *, alone=True, **options):
+        """The data of a stream of server-sent events; `alone`, one to each piece that was sent."""
         response = await self.post(path, body, **options)
         self.assertEqual((response.status_code, response.headers["Content-Type"]), (200, "text/event-stream"))
         told = [part.decode() for part in response.body]
+        if not alone:
+            told = [f"{event}\n\n" for event in "".join(told).split("\n\n")[:-1]]
         self.assertTrue(all(part.startswith("data: ") and part.endswith("\n\n") for part in told))
         self.assertTrue(all(part.count("\n") == 2 for part in told))
         return [part[6:-2] for part in told]

@@ -38,7 +38,7 @@ class OpenAITests(GoldenTestCase):
         self.assertEqual(answer["choices"][0]["message"]["content"], "".join(WORDS))
 
     async def test_a_stream_goes_from_the_role_to_the_end_mark(self):
-        *events, last = await self.events(PATH, ASKED | {"stream": True})
+        *events, last = await self.events(PATH, ASKED | {"stream": True}, alone=False)
         self.assertEqual(last, "[DONE]")
         first, *middle, end = [json.loads(text) for text in events]
         self.like(chunk({"role": "assistant", "content": ""}), first)
@@ -50,14 +50,14 @@ class OpenAITests(GoldenTestCase):
 
     async def test_usage_comes_in_a_last_chunk_for_those_who_ask(self):
         body = ASKED | {"stream": True, "stream_options": {"include_usage": True}}
-        *_, counted, last = await self.events(PATH, body)
+        *_, counted, last = await self.events(PATH, body, alone=False)
         self.assertEqual(last, "[DONE]")
         self.like(chunk({}) | {"choices": [], "usage": WHOLE["usage"]}, json.loads(counted))
 
     async def test_a_failure_in_the_stream_is_an_error_event(self):
         model = ScriptedModel(words=["Half"], error=ModelError("upstream_unavailable"))
         with self.assertLogs(level="WARNING"):
-            *_, last = await self.events(PATH, ASKED | {"stream": True}, model=model)
+            *_, last = await self.events(PATH, ASKED | {"stream": True}, model=model, alone=False)
         error = json.loads(last)["error"]
         self.assertEqual((error["type"], error["code"]), ("server_error", "upstream_unavailable"))
         self.assertEqual(set(error), {"message", "type", "param", "code"})

@@ -30,8 +30,8 @@ SOME = 20_000
 # From this many passages on, of all together, not every passage with a word of the question is scored, but
 # about as many as these numbers say: of all that are fetched, and of those the readable that are scored.
 LARGE = 100_000
-MOST_FETCHED = 10_000
-MOST_SCORED = 3_000
+MOST_FETCHED = 6_000
+MOST_SCORED = 2_000
 
 # How much there is is estimated from so many documents, and how frequent words are from so many passages.
 PROBES = 1_000

@@ -17,6 +17,7 @@ from chat.models import Agent, Run
 from chat.requests import ChatRequest
 from chat.routing import websocket_urlpatterns
 from chat.runs.generating import generations
+from chat.tests.held_model import HeldModel
 from chat.tests.sockets import Socket
 from chat.tests.test_transcript import Reader
 from chat.threads import exchanges_of
@@ -56,15 +57,19 @@ class ConsumerTests(TransactionTestCase):
         self.assertEqual((await socket.connect())[0], True)
         return socket
 
-    async def until_done(self, socket):
-        """Everything up to the end of the answer: the reader's state, and the message `done`."""
+    async def until_done(self, socket, message=None):
+        """Everything up to the end of the answer: the reader's state, and the message `done`.
+
+        `message` was received before.
+        """
         reader = Reader()
         while True:
-            message = await socket.receive_json_from(10)
+            message = message or await socket.receive_json_from(10)
             reader.take(message.get("messages", []))
             for part in message.get("messages", []):
                 if part["type"] == "done":
                     return reader, part
+            message = None
 
     async def ask(self, socket, text=QUESTION, key=KEY):
         await socket.send_json_to({"type": "ask", "text": text, "key": key})
@@ -129,7 +134,8 @@ class ConsumerTests(TransactionTestCase):
         await second.disconnect()
 
     async def test_a_source_that_is_gone_has_no_name_in_what_still_comes(self):
-        with use_model(ScriptedModel(words=["Five days [guide.md].\n\n", *["a "] * 60], pause=0.01)):
+        model = HeldModel(words=["Five days [guide.md].\n\n", "And ", "more."])
+        with use_model(model):
             accepted = await self.begun()
             first = await self.opened()
             await first.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
@@ -138,7 +144,9 @@ class ConsumerTests(TransactionTestCase):
             await in_database(set_audience, self.document, Audience())
             second = await self.opened()
             await second.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
-            reader, done = await self.until_done(second)
+            message = await second.receive_json_from(10)
+            model.released.set()
+            reader, done = await self.until_done(second, message)
         self.assertIn("cite gone", reader.blocks[0])
         self.assertNotIn("guide", json.dumps([reader.blocks, done]).lower())
         await first.disconnect()

@@ -15,6 +15,10 @@ LOST = "The connection was lost."
 BOX = "document.querySelector('#question').value"
 BANNER = "document.querySelector('#banner').hidden"
 BEGUN = f"document.querySelector('{PROSE}')?.innerText.length > 10"
+STILL = f"""(now => {{
+    if (window.seen?.now !== now) window.seen = {{now, since: performance.now()}};
+    return performance.now() - window.seen.since > 400;
+}})(document.querySelector('{PROSE}').innerText)"""  # what had arrived before the cut is drawn, too
 
 
 @pytest.fixture
@@ -49,9 +53,10 @@ def test_who_was_offline_sees_the_whole_answer_and_what_was_typed_as_on_another_
         begin(page)
         wire.cut()
         page.offline()
-        before = len(page.text(PROSE))
         phone.go(page.path)
         page.wait_for("#banner", OFFLINE)
+        page.wait_until(STILL)
+        before = len(page.text(PROSE))
         page.type("#question", "And sick leave?")
         assert page.attribute("#send", "aria-disabled") == "true"
         assert page.text("#hint") == "You are offline"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from django.conf import settings
 
+from chat.quotations import quotes
 from chat.requests import Turn
 from chat.sources import SourceView
 from chatsite.database import in_database
@@ -56,18 +57,16 @@ class QuotingModel:
         return " ".join([*leaned_on(question, earlier), question])
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
-        """Headings of the passages that the answer does not cite, as questions."""
+        """Headings of the passages that the answer does not rest on, as questions."""
+        # Passages of a page share a label: an answer that cites the page need not tell all of it.
+        ranks = quotes(answer, prompt.sources)
+        answered = {_caption(source) for source in prompt.sources if source.rank in ranks}
         questions: list[str] = []
         for source in prompt.sources:
-            heading = _CAPTION.sub("", source.heading.rpartition("›")[2]).strip()
+            heading = _caption(source)
             question = f"What does “{source.title}” say about “{heading}”?"
             known = questions + [turn.content for turn in prompt.earlier] + [prompt.question]
-            if (
-                heading
-                and heading != source.title
-                and f"[{source.label}]" not in answer
-                and question not in known
-            ):
+            if heading and heading != source.title and heading not in answered and question not in known:
                 questions.append(question)
         return questions[:FOLLOWUPS]
 
@@ -84,6 +83,11 @@ class QuotingModel:
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
         """No score of passage against question that was tried here orders better than the search itself."""
         return None
+
+
+def _caption(source: SourceView) -> str:
+    """The innermost heading, without its number."""
+    return _CAPTION.sub("", source.heading.rpartition("›")[2]).strip()
 
 
 def _quoted(sentence: Sentence, said: Sequence[Said]) -> bool:

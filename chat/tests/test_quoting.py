@@ -53,3 +53,14 @@ class QuotingTests(SimpleTestCase):
 
     def test_nothing_is_quoted_where_nothing_fits(self):
         self.assertEqual(self.answer("Which quark is heaviest?"), NOTHING_FITS)
+
+    def test_what_a_cited_page_holds_besides_is_asked_about_next(self):
+        page, rule = "handbook.pdf#page=3", "Annual leave is taken between 1 January and 31 December."
+        sources = [
+            source(1, page, rule, heading="4 Leave › 4.1 The rule"),
+            source(2, page, "Sick leave is no annual leave.", heading="4 Leave › 4.2 Long-term sickness"),
+            source(3, page, "It may be carried over.", heading="4 Leave › 4.1 The rule"),
+        ]
+        prompt = Prompt("When is annual leave taken?", [], sources, 0.3)
+        questions = asyncio.run(QuotingModel().followups(prompt, f"{NOTICE}\n\n> {rule} [{page}]"))
+        self.assertEqual(questions, ["What does “A” say about “Long-term sickness”?"])

@@ -1,6 +1,7 @@
 """What answers cost while they are written: CPU time, waiting, memory. Against a fast fake model of its own.
 
     python benchmarks/bench_streaming.py [--only cost|streams|sockets|idle|soak …] [--minutes 2]
+                                         [--tokens 300] [--ramp 20]
 
 Starts the real site (`manage.py up`) with a data directory of its own, a bare FastAPI relay beside it, and
 the client, each in a process of its own. Linux only.
@@ -21,7 +22,7 @@ from streaming.upstream import INTERVAL, TOKENS  # noqa: E402
 from streaming.world import World, world  # noqa: E402
 
 ANSWERS = 60  # of the comparison
-STREAMS, RAMP = 400, 20.0  # at once, and the seconds over which they begin
+STREAMS = 400
 SOCKETS = 500
 PARTS = ("idle", "cost", "streams", "sockets", "soak")
 
@@ -30,15 +31,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)
     parser.add_argument("--minutes", type=float, default=2.0, help="Of mixed use.")
+    parser.add_argument("--tokens", type=int, default=TOKENS, help="Of an answer.")
+    parser.add_argument("--ramp", type=float, default=20.0, help="Seconds over which the streams begin.")
     options = parser.parse_args()
-    with server("upstream", str(TOKENS)) as (_, upstream), world(upstream, people=STREAMS) as site:
+    with server("upstream", str(options.tokens)) as (_, upstream), world(upstream, people=STREAMS) as site:
         if "idle" in options.only:
             tell_idle(site)
         with server("relay", f"http://127.0.0.1:{upstream}/v1") as relay:
             if "cost" in options.only:
-                tell_cost(site, *relay)
+                tell_cost(site, *relay, options.tokens)
         if "streams" in options.only:
-            tell_streams(site, upstream)
+            tell_streams(site, upstream, options.tokens, options.ramp)
         if "sockets" in options.only:
             each = asyncio.run(idle.sockets(site, SOCKETS))
             print(f"{SOCKETS} idle sockets: {each:.0f} KB each (target 150)")
@@ -52,32 +55,32 @@ def tell_idle(site: World) -> None:
     print(f"idle: web {web:.0f} MB (target 150); web, worker and PostgreSQL {together:.0f} MB (target 350)")
 
 
-def tell_cost(site: World, relay: int, port: int) -> None:
+def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
     """Both are warm before they are measured."""
     cost.measured(site.web, site.questions(4), 1)
     cost.measured(relay, site.questions(4) | {"port": port}, 1)
     ours, outcomes = cost.measured(site.web, site.questions(ANSWERS))
     theirs, _ = cost.measured(relay, site.questions(ANSWERS) | {"port": port})
-    wrong = site.wrong({outcome.run: outcome.number for outcome in outcomes}, TOKENS)
-    site_token, relay_token = cost.per_token(ours, ANSWERS), cost.per_token(theirs, ANSWERS)
-    print(f"{ANSWERS} answers of {TOKENS} tokens, {len(wrong)} stored wrongly")
+    wrong = site.wrong({outcome.run: outcome.number for outcome in outcomes}, tokens)
+    site_token, relay_token = cost.per_token(ours, ANSWERS, tokens), cost.per_token(theirs, ANSWERS, tokens)
+    print(f"{ANSWERS} answers of {tokens} tokens, {len(wrong)} stored wrongly")
     print(f"CPU time of the site: {site_token:.0f} µs a token; of the relay: {relay_token:.0f} µs")
     print(f"ratio {ours / theirs:.2f} (target 0.5)", flush=True)
 
 
-def tell_streams(site: World, upstream: int) -> None:
+def tell_streams(site: World, upstream: int, tokens: int, ramp: float) -> None:
     """The ideal is what the same client measures at the model itself."""
     plain = site.questions(STREAMS) | {"port": upstream, "path": "/v1/chat/completions"}
     plain["bodies"] = [{**body, "stream": True} for body in plain["bodies"]]
-    ideal = load(**plain, spread=RAMP, abort=0)
-    outcomes = load(**site.questions(STREAMS), spread=RAMP, abort=0)
+    ideal = load(**plain, spread=ramp, abort=0)
+    outcomes = load(**site.questions(STREAMS), spread=ramp, abort=0)
     failed = [outcome for outcome in outcomes if outcome.error or outcome.first < 0]
-    wrong = site.wrong({outcome.run: outcome.number for outcome in outcomes if outcome.run}, TOKENS)
+    wrong = site.wrong({outcome.run: outcome.number for outcome in outcomes if outcome.run}, tokens)
     late = p95([each.first for each in outcomes]) - p95([each.first for each in ideal])
     ratio = p95([each.total for each in outcomes]) / median(each.total for each in ideal)
-    print(f"{STREAMS} streams, begun over {RAMP:.0f} s: {len(failed)} failed, {len(wrong)} stored wrongly")
+    print(f"{STREAMS} streams, begun over {ramp:.0f} s: {len(failed)} failed, {len(wrong)} stored wrongly")
     print(f"first token p95 {late * 1000:.0f} ms above the model's (target 250)")
-    print(f"total time p95 {ratio:.3f} of the ideal {TOKENS * INTERVAL:.0f} s (target 1.05)", flush=True)
+    print(f"total time p95 {ratio:.3f} of the ideal {tokens * INTERVAL:.0f} s (target 1.05)", flush=True)
 
 
 def p95(values: list[float]) -> float:

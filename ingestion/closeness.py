@@ -16,9 +16,8 @@ from ingestion.words import has_unspaced_script, units
 NEAR = 8  # words within which neighbours in the question count as together
 MOST_UNITS = 1_000  # of one text that are looked at
 MOST_ASKED = 32  # words of a question
-OTHERS = (
-    500  # texts without the word that are imagined: of those compared most hold what the question is about
-)
+# Texts without the word that are imagined: of those compared most hold what the question is about.
+OTHERS = 500
 LENGTH = 0.1  # a text that is twice as long is likely to hold a like word by so much more
 
 Numbers = NDArray[np.float32]

@@ -87,7 +87,7 @@ def search(
 ) -> Found:
     """The passages that fit `query`, best first, each text once; none when nothing fits.
 
-    `minimum_score` is compared with the score (0..1), in the hybrid mode that after the ordering by closeness.
+    `minimum_score` is compared with the score (0..1), of the hybrid mode after the ordering by closeness.
     `to_person` looks only at what the caller owns or was given by name, `to_groups` only at what a group of
     theirs was given, and both at either; they narrow what the caller may read and never widen it.
     """

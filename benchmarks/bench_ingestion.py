@@ -148,7 +148,7 @@ WORKER = "chatsite.supervision.worker"
 KINDS = {
     "worker": WORKER,
     "web": "chatsite.supervision.web",
-    "reader": "ingestion.parsing.child",
+    "reader": "ingestion.parsing.template",  # and the children that it forks
     "postgres": "postgres",
 }
 
@@ -162,11 +162,12 @@ class Usage:
 
     def now(self) -> dict[str, float]:
         spent = dict.fromkeys(KINDS, 0.0)
-        for kind in ("worker", "web"):
+        for kind in ("worker", "web", "reader"):
             for process in self.site.children(KINDS[kind]):
                 times = process.cpu_times()
                 spent[kind] += times.user + times.system
-                spent["reader"] += (times.children_user + times.children_system) * (kind == "worker")
+                if kind == "reader":
+                    spent[kind] += times.children_user + times.children_system
         postgres = self.site.postgres()
         for process in [postgres, *postgres.children()]:
             times = process.cpu_times()

@@ -1,13 +1,12 @@
-"""The child process: `python -m ingestion.parsing.child {read|render} PATH …`, started by `process`.
+"""The child process that reads one file or draws one page, forked by `template` and asked by `process`.
 
-Answers on its standard output: for `render` the image, for `read` JSON lines
+Its answer: for `render` the image, for `read` JSON lines
 `{"progress": [done, total]}`, `{"scans": true}`, `{"section": [anchor, page, heading, text]}`, and at the end
 `{"done": {"title", "language", "pages"}}` or `{"unreadable": "a sentence"}`.
 """
 
 import ctypes
 import json
-import os
 import resource
 import signal
 import sys
@@ -31,6 +30,7 @@ from .sections import (
 from .sniffing import DAMAGED, check
 
 NO_TEXT = "No text was found in the file."
+NO_READER = "The server lacks what reads this kind of file{package}. Tell whoever runs the site."
 PROGRESS_SECONDS = 0.2
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LANGUAGE_SAMPLE = 60_000
@@ -78,7 +78,7 @@ def read(path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]
     check(path, kind, limits)
     progress = _Progress(send)
     module, function = READERS[kind.family]
-    reader = getattr(import_module(f"{__package__}.{module}"), function)
+    reader = getattr(_module(module), function)
     contents: Contents = reader(path, limits, *([progress] if kind.family in TELLING else []))
     sections = contents.sections
     if not any(character.isalnum() for section in sections for character in section.text):
@@ -86,6 +86,16 @@ def read(path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]
     for section in sections:
         send({"section": [section.anchor, section.page, section.heading, section.text]})
     send({"done": {"title": _title(contents), "language": _language(sections), "pages": contents.pages}})
+
+
+def load(arguments: list[str]) -> None:
+    """Load the reader that `main` will want for these arguments. Raises ImportError."""
+    ending = arguments[4] if arguments[0] == "read" else ".pdf"
+    _module(READERS[FORMATS[ending].family][0])
+
+
+def _module(name: str) -> Any:
+    return import_module(f"{__package__}.{name}")
 
 
 class _Progress:
@@ -129,6 +139,9 @@ def _language(sections: list[Section]) -> str:
 
 
 def main(arguments: list[str], output: BinaryIO) -> None:
+    """`arguments`: read or render, the path, bytes of memory, seconds of the processor; then for `read` the
+    ending and what `Limits` holds, for `render` the page.
+    """
     command, path, memory, seconds, *rest = arguments
     die_with_parent()
     limit_resources(int(memory), int(seconds))
@@ -139,7 +152,7 @@ def main(arguments: list[str], output: BinaryIO) -> None:
 
     try:
         if command == "render":
-            output.write(import_module(f"{__package__}.pdf").render(Path(path), int(rest[0])))
+            output.write(_module("pdf").render(Path(path), int(rest[0])))
         else:
             ending, pages, characters, unpacked, languages = rest
             limits = Limits(int(pages), int(characters), int(unpacked), languages)
@@ -150,14 +163,9 @@ def main(arguments: list[str], output: BinaryIO) -> None:
         send({"unreadable": str(error)})
     except MemoryError:
         send({"unreadable": TOO_MUCH_MEMORY.format(megabytes=int(memory) / 1_000_000)})
+    except ImportError as error:  # nothing is wrong with the file
+        send({"unreadable": NO_READER.format(package=f" ({error.name})" if error.name else "")})
     except Exception as error:  # whatever a parser throws at a hostile file, its owner gets a sentence
         sys.stderr.write(f"{type(error).__name__}: {error}"[:500])
         send({"unreadable": DAMAGED})
     output.flush()
-
-
-if __name__ == "__main__":
-    # Libraries that print must not write into the answer: it gets a descriptor of its own.
-    answer = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    main(sys.argv[1:], answer)

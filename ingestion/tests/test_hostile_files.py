@@ -1,5 +1,6 @@
 """Files that are broken, locked, empty, not what they say, or made to hurt: each ends in a sentence."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,12 +9,13 @@ import time
 import zipfile
 from io import BytesIO
 from pathlib import Path
+from unittest import mock
 
 import psutil
 from django.conf import settings
 from django.test import SimpleTestCase, override_settings
 
-from ingestion.parsing import process
+from ingestion.parsing import forking, process
 from ingestion.parsing.sections import Unreadable
 from ingestion.tests import building
 
@@ -22,17 +24,22 @@ DAMAGED = "The file is damaged or incomplete."
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 WORDS = ("", "Some words.")
 PARENT = """
-import subprocess, sys
-reader = [sys.executable, "-m", "ingestion.parsing.child", "read", sys.argv[1]]
-child = subprocess.Popen([*reader, "2000000000", "60", ".txt", "9", "9", "9", ""], start_new_session=True)
-print(child.pid, flush=True)
-child.wait()
+import sys
+from pathlib import Path
+from ingestion.parsing import forking, process
+process.read(Path(sys.argv[1]), ".txt", print)
 """
 MEASURE = """
-import resource, subprocess, sys
-reader = [sys.executable, "-m", "ingestion.parsing.child", "read", sys.argv[1]]
-subprocess.run([*reader, "2000000000", "60", ".pdf", "9", "9999", "9999", ""], check=True)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+import resource, sys
+from ingestion.parsing import child
+child.main(["read", sys.argv[1], "2000000000", "60", ".pdf", "9", "9999", "9999", ""], sys.stdout.buffer)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+LACKING = """
+import sys
+sys.modules["pypdfium2"] = None
+from ingestion.parsing import child
+child.main(["read", sys.argv[1], "2000000000", "60", ".pdf", "9", "9999", "9999", ""], sys.stdout.buffer)
 """
 
 
@@ -193,21 +200,55 @@ class HostileFilesTests(SimpleTestCase):
             )
 
     def test_the_child_knows_nothing_of_ours(self):
-        environment = process._environment("/tmp/x")
-        own = {"PYTHONPATH", "LANG", "HOME", "TMPDIR", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS"}
-        self.assertLessEqual(set(environment), own | set(process.INHERITED))
-        self.assertEqual(process.INHERITED, ("PATH", "LD_LIBRARY_PATH", "TESSDATA_PREFIX"))
+        environment = forking._environment("/tmp/x")
+        own = {"PYTHONPATH", "LANG", "HOME", "TMPDIR"}
+        own |= {"OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS"}
+        self.assertLessEqual(set(environment), own | set(forking.INHERITED))
+        self.assertEqual(forking.INHERITED, ("PATH", "LD_LIBRARY_PATH", "TESSDATA_PREFIX"))
 
-    def test_no_child_is_left_behind(self):
+    def test_no_child_is_left_behind_but_the_one_that_forks_the_next(self):
+        self.reason("a.txt", "")
         before = psutil.Process().children(recursive=True)
         self.reason("a.pdf", b"%PDF-1.7\n")
-        self.assertLessEqual(set(psutil.Process().children(recursive=True)), set(before))
+        with override_settings(READING_SECONDS=0.5):
+            self.endless()
+        self.assertEqual(psutil.Process().children(recursive=True), before)
+
+    def endless(self):
+        """A child that waits for what never comes, until its time is over."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "pipe"
+            os.mkfifo(path)
+            with self.assertRaisesMessage(Unreadable, "Reading took longer than is allowed (0.5 s)."):
+                process.read(path, ".txt", lambda done, total: None)
+
+    def test_after_what_forks_the_children_was_killed_another_does(self):
+        self.reason("a.txt", "")
+        forking._idle[-1]._process.kill()
+        forking._idle[-1]._process.wait()
+        self.assertEqual(self.reason("a.txt", ""), "The file is empty.")
+
+    def test_a_template_that_dies_under_a_file_is_a_fault_of_the_server_and_not_of_the_file(self):
+        fork = forking._Template.fork
+
+        def fork_and_die(template, *arguments):
+            output = fork(template, *arguments)
+            template._process.kill()
+            template._process.wait()
+            return output
+
+        with (
+            mock.patch.object(forking._Template, "fork", fork_and_die),
+            tempfile.NamedTemporaryFile() as file,
+            self.assertRaises(OSError),
+        ):
+            process.read(Path(file.name), ".txt", lambda done, total: None)
+        self.assertEqual(self.reason("a.txt", ""), "The file is empty.")
 
     def test_a_child_needs_little_memory(self):
         with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
             file.write(building.pdf(["Some words."]))
             file.flush()
-            # A small process between the two: until a child is a program of its own, it counts as its parent.
             told = subprocess.check_output([sys.executable, "-c", MEASURE, file.name], cwd=settings.BASE_DIR)
         self.assertIn(b'"done"', told)
         self.assertLess(int(told.splitlines()[-1]), 400_000)
@@ -216,12 +257,19 @@ class HostileFilesTests(SimpleTestCase):
         with tempfile.TemporaryDirectory() as folder:
             endless = Path(folder) / "pipe"
             os.mkfifo(endless)
-            parent = subprocess.Popen(
-                [sys.executable, "-c", PARENT, str(endless)], cwd=settings.BASE_DIR, stdout=subprocess.PIPE
-            )
-            child = psutil.Process(int(parent.stdout.readline()))
+            parent = subprocess.Popen([sys.executable, "-c", PARENT, str(endless)], cwd=settings.BASE_DIR)
             with endless.open("wb"):  # opened by the child too, which now waits for what never comes
+                children = psutil.Process(parent.pid).children(recursive=True)
                 parent.kill()
-                parent.communicate()
-                gone, _ = psutil.wait_procs([child], timeout=5)
-            self.assertEqual(gone, [child])
+                parent.wait()
+                gone, _ = psutil.wait_procs(children, timeout=5)
+            self.assertEqual((len(children), set(gone)), (2, set(children)))
+
+    def test_a_package_that_is_missing_on_the_server_is_not_called_a_damaged_file(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(building.pdf(["One."]))
+            file.flush()
+            command = [sys.executable, "-c", LACKING, file.name]
+            answer = subprocess.run(command, cwd=settings.BASE_DIR, capture_output=True, check=True)
+        reason = "The server lacks what reads this kind of file (pypdfium2). Tell whoever runs the site."
+        self.assertEqual(json.loads(answer.stdout), {"unreadable": reason})

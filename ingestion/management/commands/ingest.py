@@ -74,7 +74,9 @@ class Command(BaseCommand):
         self.stdout.write("; ".join(words) + ".")
         for item in failed:
             self.stdout.write(f"  {shown(item.path)}: {item.reason}")
-        if not ready and not unchanged:
+        if failed:
+            raise CommandError(f"{len(failed):,} of {counted(len(items), 'file')} failed, see above.")
+        if not items:
             raise CommandError("Nothing was ingested.")
 
 

@@ -102,9 +102,8 @@ class RemoteModel:
         circuit = connection().circuit(self.name)
         try:
             with circuit.asking():
-                request = self._request(prompt)
                 async with asyncio.timeout_at(clock.by):
-                    response = await request.__aenter__()
+                    response = await connection().completion(self._asked(prompt), stream=True)
         except TimeoutError:
             raise ModelError("upstream_timeout") from None
         except openai.APIError as error:
@@ -124,16 +123,14 @@ class RemoteModel:
                 async for part in parts:
                     yield part
         finally:
-            await request.__aexit__(None, None, None)
+            await response.aclose()
 
-    def _request(self, prompt: Prompt) -> Any:
-        return connection().client.chat.completions.with_streaming_response.create(
-            **self._members(
-                messages(prompt),
-                temperature=prompt.temperature,
-                stream=True,
-                stream_options={"include_usage": True},
-            )
+    def _asked(self, prompt: Prompt) -> dict[str, Any]:
+        return self._members(
+            messages(prompt),
+            temperature=prompt.temperature,
+            stream=True,
+            stream_options={"include_usage": True},
         )
 
     @staticmethod
@@ -170,14 +167,15 @@ class RemoteModel:
             if connection().circuit(self.name).down:
                 return ""
             async with asyncio.timeout(SIDE_SECONDS):
-                completion = await connection().client.chat.completions.create(
-                    **self._members(
+                response = await connection().completion(
+                    self._members(
                         [{"role": "system", "content": instructions(name)}, *said],
                         temperature=0,
                         max_tokens=tokens,
                     )
                 )
-                return event_stream.storable(completion.choices[0].message.content or "")
+            text = response.json()["choices"][0]["message"]["content"]
+            return event_stream.storable(text or "")
         except openai.APIStatusError as error:
             refused = translated(error)
             if isinstance(refused, MemberRefused) and refused.name not in connection().refused:
@@ -191,9 +189,9 @@ class RemoteModel:
         return ""
 
 
-def _chunks_of(response: openai.AsyncAPIResponse[Any]) -> Chunks:
+def _chunks_of(response: httpx2.Response) -> Chunks:
     """The body of a streamed answer: as it comes off the wire, where nothing is between."""
-    body = response.http_response.extensions.get(BODY)
+    body = response.extensions.get(BODY)
     if isinstance(body, Body) and "content-encoding" not in response.headers:
         return body
-    return Iterated(response.iter_bytes())
+    return Iterated(response.aiter_bytes())

@@ -161,7 +161,7 @@ def _step(thought: Mapping[str, Any]) -> str:
 
 
 def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer]:
-    """The given answers with their sources: two queries, and one for a run that is still at work."""
+    """The given answers with their sources: two queries, and one for the run of one that is written."""
     ids = [message.pk for message in messages]
     readable: dict[Any, list[Source]] = {}
     labels: dict[Any, list[str]] = {}
@@ -176,7 +176,8 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
     told = may_see_thoughts(principal)
     if any(message.state in Message.UNFINISHED for message in messages):
         exchanges = {message.exchange for message in messages}
-        runs = Run.objects.owned_by(principal).unfinished().in_bulk(exchanges)
+        # Also one that has ended since the messages were read: who follows it is told the end.
+        runs = Run.objects.owned_by(principal).in_bulk(exchanges)
     return [
         Answer(
             message,

@@ -55,11 +55,17 @@ ABANDONED = """
             AND lock.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       )
 """
+HAND_BACK = """
+    UPDATE procrastinate_jobs SET status = 'todo', worker_id = NULL
+    WHERE id = ANY(%(jobs)s) AND status = 'doing'
+"""
+_at_work: set[int | None] = set()  # jobs whose documents this process is reading
 
 
 @app.task(name=pipeline.TASK, queue=pipeline.QUEUE, retry=RETRYING, pass_context=True)
 def read(context: JobContext, document_id: int, replacement: dict[str, str | int] | None = None) -> None:
     """Read one document; faults around it are tried again after 15 seconds and after four minutes."""
+    _at_work.add(context.job.id)
     try:
         pipeline.read_document(document_id, replacement)
     except pipeline.TryAgain as fault:
@@ -67,6 +73,17 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
             raise
         logger.exception("Reading a document was given up.", extra={"document": document_id})
         pipeline.give_up(document_id, replacement, str(fault))
+    finally:
+        _at_work.discard(context.job.id)
+
+
+async def hand_back() -> None:
+    """Put what this process is reading back into the queue, for the end of a worker that was asked to end.
+
+    It counts as no try: nothing was wrong with the document. The caller ends the process at once, and with it
+    the lock for which the next reader of the document waits.
+    """
+    await app.connector.execute_query_async(HAND_BACK, jobs=[*_at_work])
 
 
 @app.periodic(cron="* * * * *")

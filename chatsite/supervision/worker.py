@@ -2,7 +2,10 @@
 
 import argparse
 import asyncio
+import contextlib
 import os
+import signal
+from typing import NoReturn
 
 import django
 
@@ -14,9 +17,9 @@ from procrastinate.contrib.django.django_connector import DjangoConnector  # noq
 
 from chatsite.database import read_everything_by_default, release_connection  # noqa: E402
 from chatsite.supervision.lifeline import die_with  # noqa: E402
-from ingestion.tasks import recover_stalled_jobs  # noqa: E402
+from ingestion.tasks import hand_back, recover_stalled_jobs  # noqa: E402
 
-GRACE_SECONDS = 2  # what is still being read then is read again by the next worker
+GRACE_SECONDS = 2  # what is still being read then goes back into the queue
 
 
 def main() -> None:
@@ -31,12 +34,34 @@ def main() -> None:
 
 async def work() -> None:
     """Run jobs until SIGTERM. Procrastinate's Django app gives connections back after each."""
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     assert isinstance(app.connector, DjangoConnector)
     with app.replace_connector(app.connector.get_worker_connector()) as worker_app:
         async with worker_app.open_async():
-            await worker_app.run_worker_async(
-                concurrency=1, shutdown_graceful_timeout=GRACE_SECONDS, delete_jobs="successful"
+            working = asyncio.create_task(
+                worker_app.run_worker_async(
+                    concurrency=1, install_signal_handlers=False, delete_jobs="successful"
+                )
             )
+            asked = asyncio.create_task(stopping.wait())
+            await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
+            asked.cancel()
+            working.cancel()  # it finishes what it is at, and takes nothing more
+            ended, _ = await asyncio.wait({working}, timeout=GRACE_SECONDS)
+            if not ended:
+                await _leave()
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
+
+
+async def _leave() -> NoReturn:
+    """End in the middle of a document: PostgreSQL undoes what was begun, and another worker takes it up."""
+    try:
+        await asyncio.wait_for(hand_back(), GRACE_SECONDS)
+    finally:
+        os._exit(0)
 
 
 if __name__ == "__main__":

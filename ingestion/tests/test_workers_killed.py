@@ -92,6 +92,25 @@ class SharingTests(Workers):
         self.assertEqual(elsewhere.wait(20), 0)
 
 
+class StoppedTests(Workers):
+    def test_a_worker_that_is_asked_to_end_hands_its_document_back_and_it_counts_as_no_try(self):
+        document = self.add(read=False)
+        with connection.cursor() as cursor:  # so that reading it takes as long as it has to
+            cursor.execute("SELECT pg_advisory_lock(%s, %s)", [pipeline.READING_LOCK, document.pk])
+            for _ in range(tasks.ATTEMPTS):
+                worker = self.start()
+                self.wait_for(self.doing().exists)
+                worker.terminate()
+                self.assertEqual(worker.wait(20), 0)
+                jobs = ProcrastinateJob.objects.filter(**LEFT)
+                self.assertEqual(list(jobs.values_list("status", "attempts")), [("todo", 0)])
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [pipeline.READING_LOCK, document.pk])
+        self.start()
+        self.wait_for(self.finished)
+        document.refresh_from_db()
+        self.assertEqual((document.status, document.version), ("ready", 1))
+
+
 class KilledTests(Workers):
     def text(self, name, edition):
         lines = [f"# {name}, edition {edition}"]

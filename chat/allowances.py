@@ -4,21 +4,20 @@ A person's own number holds, else the largest of their groups', else that of all
 there is no limit. Days begin at midnight in the site's time zone.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from pathlib import Path
 
-from django.contrib.auth.models import Group
-from django.db.models import Q
 from django.utils import timezone
 
 from chatsite.accounts.principals import Principal
+from ingestion.statements import rows
 
 from .errors import Refused
-from .models import MessageAllowance, Usage
+from .models import Usage
 
+SQL = Path(__file__).parent / "sql"
 DAY = timedelta(days=1)
-Row = tuple[int | None, int | None, int | None]  # user, group, messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,45 +46,27 @@ def today() -> date:
 
 def allowance_of(principal: Principal) -> Allowance | None:
     """None where nothing limits the caller."""
-    limit = _limit(principal)
+    found = rows("message_limit", {"owner": principal.user_id}, SQL)
+    limit = found[0]["messages"] if found else None
     if limit is None:
         return None
     usage = Usage.objects.filter(owner=principal.user_id).first()
     return _allowance(limit, usage.messages if usage and usage.day == today() else 0)
 
 
-def count_message(principal: Principal, usage: Usage) -> Allowance | None:
-    """Count one more, in the transaction that stores it and that holds the row's lock. Raises Refused."""
-    if usage.day != today():
-        usage.day, usage.messages = today(), 0
-    limit = _limit(principal)
-    if limit is not None and usage.messages >= limit:
-        raise _refusal(_allowance(limit, usage.messages))
-    usage.messages += 1
-    usage.save()
-    return None if limit is None else _allowance(limit, usage.messages)
+def used_today(principal: Principal) -> int:
+    """How many messages the caller has sent. Whoever else counts waits until the transaction ends."""
+    turn = rows("take_turn", {"owner": principal.user_id, "today": today()}, SQL)
+    return int(turn[0]["messages"])
 
 
-def _limit(principal: Principal) -> int | None:
-    groups = Group.objects.filter(user=principal.user_id).values("pk")
-    rows = MessageAllowance.objects.filter(
-        Q(user=principal.user_id) | Q(group__in=groups) | Q(user=None, group=None)
-    )
-    return _most(rows.values_list("user_id", "group_id", "messages"))
-
-
-def _most(rows: Iterable[Row]) -> int | None:
-    own: list[int | None] = []
-    groups: list[int | None] = []
-    others: list[int | None] = []
-    for user, group, messages in rows:
-        (own if user else groups if group else others).append(messages)
-    for numbers in (own, groups, others):
-        if None in numbers:
-            return None
-        if numbers:
-            return max(number for number in numbers if number is not None)
-    return None
+def with_one_more(limit: int | None, used: int) -> Allowance | None:
+    """What is left after another message, where a limit holds. Raises Refused where none is left."""
+    if limit is None:
+        return None
+    if used >= limit:
+        raise _refusal(_allowance(limit, used))
+    return _allowance(limit, used + 1)
 
 
 def _allowance(limit: int, used: int) -> Allowance:

@@ -24,10 +24,16 @@ def owner_word(owner_id: int) -> str:
     return f"owner:{owner_id}"
 
 
+def lexemes(owner_id: int, text: str) -> list[str] | None:
+    """What `array_to_tsvector` makes the column out of; None where there is nothing to find."""
+    words = words_of(text)
+    return [*words, owner_word(owner_id)] if words else None
+
+
 def search_vector(owner_id: int, text: str) -> Func | None:
     """The value of `Message.search`; None where there is nothing to find."""
-    words = words_of(text)
-    if not words:
+    found = lexemes(owner_id, text)
+    if found is None:
         return None
-    lexemes = Value([*words, owner_word(owner_id)], output_field=ArrayField(TextField()))
-    return Func(lexemes, function="array_to_tsvector", output_field=SearchVectorField())
+    value = Value(found, output_field=ArrayField(TextField()))
+    return Func(value, function="array_to_tsvector", output_field=SearchVectorField())

@@ -170,7 +170,7 @@ def _date(conversation: Conversation, rows: Sequence[Message]) -> None:
     Conversation.objects.filter(pk=conversation.pk).update(updated_at=min(newest, datetime.now(UTC)))
     first = next((row.content for row in rows if row.role == Message.Role.USER and row.content.strip()), "")
     if not conversation.title and first:
-        recording.set_title(conversation.pk, shortened(first, TITLE))
+        recording.set_title(conversation.owner_id, conversation.pk, shortened(first, TITLE))
 
 
 def _uuid(text: str) -> UUID | None:

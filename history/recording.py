@@ -3,9 +3,11 @@
 All functions are synchronous and work in the caller's transaction where there is one.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -14,19 +16,40 @@ from django.db.models import Exists, Max, OuterRef, Q
 from django.utils import timezone
 
 from chatsite.accounts.principals import Principal
+from ingestion.statements import rows
 
 from .citing import without
-from .indexing import search_vector
+from .indexing import lexemes, search_vector
 from .models import Conversation, Message, Source
 
+SQL = Path(__file__).parent / "sql"
 TITLE_LENGTH = 200
 RESTORABLE = timedelta(hours=1)  # after deleting
 KEPT_FOR_REPETITION = timedelta(hours=1)  # for the same idempotency key
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """A question and the answer to come, at the end of a conversation; `new` opens that."""
+
+    owner_id: int
+    conversation_id: UUID
+    question_id: UUID
+    answer_id: UUID
+    exchange: UUID  # the generation that writes the answer
+    question: str
+    created_at: datetime
+    agent_name: str = ""  # who answers first, of a team
+    request_id: str = ""
+    new: bool = False
+    title: str = ""  # of a new conversation, as are these
+    mode: str = Conversation.Mode.STANDARD
+    listed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Closing:
-    """How an answer ended, for :func:`close_answer`."""
+    """How an answer ended, for :func:`close_answers`."""
 
     state: Message.State
     content: str
@@ -95,22 +118,49 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def begin_exchange(opening: Opening) -> int:
+    """Store a question and its queued answer; gives the question's position.
+
+    The caller holds the lock of a conversation that is not new.
+    """
+    title = opening.title[:TITLE_LENGTH]
+    parameters = {
+        "opens": opening.new,
+        "conversation": opening.conversation_id,
+        "owner": opening.owner_id,
+        "title": title,
+        "title_words": lexemes(opening.owner_id, title),
+        "mode": opening.mode,
+        "listed": opening.listed,
+        "now": opening.created_at,
+        "question": opening.question_id,
+        "text": opening.question,
+        "words": lexemes(opening.owner_id, opening.question),
+        "answer": opening.answer_id,
+        "exchange": opening.exchange,
+        "agent_name": opening.agent_name,
+        "request_id": opening.request_id,
+    }
+    return min(int(row["position"]) for row in rows("begin_exchange", parameters, SQL))
+
+
 def record_context(
-    answer_id: UUID, sources: Sequence[Source], thoughts: Sequence[Any], readable: int | None
+    answer_id: UUID, sources: Sequence[Mapping[str, Any]], thoughts: Sequence[Any], readable: int | None
 ) -> None:
-    """Keep what the answer is written from, before its first word is shown."""
-    with transaction.atomic():
-        Source.objects.filter(message=answer_id).delete()
-        Source.objects.bulk_create(sources)
-        Message.objects.filter(pk=answer_id, state__in=Message.UNFINISHED).update(
-            state=Message.State.STREAMING, thoughts=list(thoughts), searched_count=readable
-        )
+    """Keep what the answer is written from, before its first word is shown. Of each source the columns of
+    Source, ranks from 1 on."""
+    parameters = {
+        "answer": answer_id,
+        "sources": json.dumps(sources),
+        "count": len(sources),
+        "thoughts": json.dumps(thoughts),
+        "readable": readable,
+    }
+    rows("record_context", parameters, SQL)
 
 
 def record_quotes(answer_id: UUID, quotes: dict[int, list[tuple[int, int]]]) -> None:
     """Keep which characters of each source (by rank) the answer's words come from."""
-    if not quotes:
-        return
     changed = []
     for source in Source.objects.filter(message=answer_id, rank__in=quotes):
         source.quotes = quotes[source.rank]
@@ -118,33 +168,36 @@ def record_quotes(answer_id: UUID, quotes: dict[int, list[tuple[int, int]]]) -> 
     Source.objects.bulk_update(changed, ["quotes"])
 
 
-def close_answer(answer_id: UUID, closing: Closing) -> bool:
-    """End an answer. False, and nothing is changed, where it has ended already: no state changes back."""
-    now = timezone.now()
-    owner_id = Conversation.objects.values_list("owner_id", flat=True).filter(messages=answer_id).first()
-    if owner_id is None:
-        return False
-    changed = Message.objects.filter(pk=answer_id, state__in=Message.UNFINISHED).update(
-        state=closing.state,
-        content=closing.content,
-        search=search_vector(owner_id, without(closing.content, closing.citations)),
-        finish_reason=closing.finish_reason,
-        error_code=closing.error_code,
-        citations=list(closing.citations),
-        followups=list(closing.followups),
-        usage=closing.usage or {},
-        finished_at=now,
-    )
-    if changed:
-        Conversation.objects.filter(messages=answer_id).update(updated_at=now)
-    return bool(changed)
+def close_answer(owner_id: int, answer_id: UUID, closing: Closing) -> bool:
+    """As :func:`close_answers`, of one; whether it was ended now."""
+    return answer_id in close_answers(owner_id, {answer_id: closing})
 
 
-def set_title(conversation_id: UUID, title: str) -> bool:
-    """Give a title found by the site; one that the owner chose stays."""
-    rows = Conversation.objects.filter(pk=conversation_id, title_by_owner=False)
-    owner_id = rows.values_list("owner_id", flat=True).first()
-    return owner_id is not None and bool(rows.update(**_titled(owner_id, title)))
+def close_answers(owner_id: int, closings: Mapping[UUID, Closing]) -> set[UUID]:
+    """End answers of one person. Gives those that were ended: no end changes any more."""
+    told = [
+        {
+            "id": str(answer_id),
+            "state": closing.state,
+            "content": closing.content,
+            "words": lexemes(owner_id, without(closing.content, closing.citations)),
+            "finish_reason": closing.finish_reason,
+            "error_code": closing.error_code,
+            "citations": list(closing.citations),
+            "followups": list(closing.followups),
+            "usage": closing.usage or {},
+        }
+        for answer_id, closing in closings.items()
+    ]
+    parameters = {"closings": json.dumps(told), "now": timezone.now()}
+    return {row["id"] for row in rows("close_answers", parameters, SQL)}
+
+
+def set_title(owner_id: int, conversation_id: UUID, title: str) -> bool:
+    """Give a title found by the site. False where it has that one, or one that its owner chose."""
+    title = title[:TITLE_LENGTH]
+    parameters = {"owner": owner_id, "conversation": conversation_id, "title": title}
+    return bool(rows("set_title", parameters | {"words": lexemes(owner_id, title)}, SQL))
 
 
 def rename(principal: Principal, conversation_id: UUID, title: str) -> None:

@@ -1,4 +1,4 @@
-"""SQL from the named files in ingestion/sql, each read once. Values travel as parameters only.
+"""SQL from the named files in ingestion/sql or another folder, each read once. Values travel as parameters.
 
 A line `-- include: name` stands for another file, so that the predicate of who may read is one text in
 every statement that needs it.
@@ -17,15 +17,17 @@ _INCLUDE = re.compile(r"^[ ]*-- include: (\w+)$", re.MULTILINE)
 
 
 @functools.cache
-def statement(name: str) -> str:
-    """The text of sql/<name>.sql with its includes in place."""
-    text = (_DIRECTORY / f"{name}.sql").read_text(encoding="utf-8")
-    return _INCLUDE.sub(lambda match: statement(match.group(1)), text)
+def statement(name: str, folder: Path = _DIRECTORY) -> str:
+    """The text of <name>.sql in that folder, with its includes in place."""
+    text = (folder / f"{name}.sql").read_text(encoding="utf-8")
+    return _INCLUDE.sub(lambda match: statement(match.group(1), folder), text)
 
 
-def rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run sql/<name>.sql and give its rows by the names of their columns."""
+def rows(name: str, parameters: Mapping[str, Any], folder: Path = _DIRECTORY) -> list[dict[str, Any]]:
+    """Run <name>.sql of that folder and give its rows, where it has any, by the names of their columns."""
     with connection.cursor() as cursor:
-        cursor.execute(statement(name), parameters)
-        columns = [column.name for column in cursor.description or ()]
+        cursor.execute(statement(name, folder), parameters)
+        if cursor.description is None:
+            return []
+        columns = [column.name for column in cursor.description]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]

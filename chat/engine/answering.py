@@ -6,8 +6,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from django.db.models import Exists
-
 from chat.events import (
     Event,
     FollowUps,
@@ -22,7 +20,7 @@ from chat.patience import patiently
 from chat.quotations import quotes
 from chatsite.database import in_database
 from history import recording
-from history.models import Conversation, Message
+from history.models import Message
 from history.recording import Closing
 from ingestion import retrieval
 
@@ -120,7 +118,8 @@ async def _message(model: ChatModel, told: _Told, message_id: UUID) -> AsyncGene
                 told.message_id, told.done = message_id, event
             yield event
     told.text = "".join(text)
-    await patiently(recording.record_quotes, message_id, quotes(told.text, told.prompt.sources))
+    if found := quotes(told.text, told.prompt.sources):
+        await patiently(recording.record_quotes, message_id, found)
 
 
 async def _afterwards(exchange: Exchange, model: ChatModel, told: _Told) -> AsyncGenerator[Event, None]:
@@ -140,22 +139,13 @@ async def _nothing() -> list[str]:
 
 async def _title(exchange: Exchange, model: ChatModel) -> str:
     """A better title than the question's own words, for a conversation that begins with this question."""
-    known = await patiently(_provisional_title, exchange)
-    if known is None:
+    if not exchange.untitled:
         return ""
     title = await model.title(exchange.request.question)
-    if title in ("", known) or not await patiently(recording.set_title, exchange.conversation_id, title):
+    owner, conversation = exchange.principal.user_id, exchange.conversation_id
+    if not title or not await patiently(recording.set_title, owner, conversation, title):
         return ""
     return title
-
-
-def _provisional_title(exchange: Exchange) -> str | None:
-    """None where the title is not ours to find: its owner's, or that of an earlier question."""
-    later = Message.objects.filter(
-        conversation=exchange.conversation_id, role=Message.Role.USER, position__gt=0
-    )
-    ours = Conversation.objects.filter(~Exists(later), pk=exchange.conversation_id, title_by_owner=False)
-    return ours.values_list("title", flat=True).first()
 
 
 def _open_message(exchange: Exchange, speaker: Speaker, told: _Told, *, first: bool) -> Message:
@@ -166,7 +156,7 @@ def _open_message(exchange: Exchange, speaker: Speaker, told: _Told, *, first: b
         closing = Closing(
             Message.State.COMPLETE, told.text, told.done.finish_reason, citations=told.done.citations
         )
-        recording.close_answer(told.message_id, closing)
+        recording.close_answer(exchange.principal.user_id, told.message_id, closing)
     return recording.append_answer(
         exchange.conversation_id, exchange.run_id, speaker.name, request_id=exchange.request_id
     )

@@ -30,4 +30,5 @@ class Exchange:
     run_id: UUID
     answer_id: UUID
     request_id: str = ""
+    untitled: bool = False  # a title of the conversation is looked for
     team: tuple[Speaker, ...] = ()

@@ -14,7 +14,6 @@ from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.accounts.principals import Principal
 from history import recording
-from history.models import Source
 from ingestion import retrieval
 from ingestion.retrieval import Found, FoundPassage
 
@@ -129,23 +128,22 @@ def _still_readable(principal: Principal, found: Search) -> Search:
 
 def _record(answer_id: UUID, found: Search, thoughts: Sequence[Thought], readable: int) -> None:
     sources = [
-        Source(
-            message_id=answer_id,
-            document_id=passage.document_id,
-            document_version=passage.document_version,
-            passage_id=passage.passage_id,
-            rank=view.rank,
-            label=view.label,
-            title=view.title,
-            heading=view.heading,
-            page=view.page,
-            content=view.content,
-            captions=[asdict(caption) for caption in view.captions],
-            given=view.given,
-            score=view.score,
-            ranker_score=view.ranker_score,
-            found_by=view.found_by,
-        )
+        {
+            "document_id": passage.document_id,
+            "document_version": passage.document_version,
+            "passage_id": passage.passage_id,
+            "rank": view.rank,
+            "label": view.label,
+            "title": view.title,
+            "heading": view.heading,
+            "page": view.page,
+            "content": view.content,
+            "captions": [asdict(caption) for caption in view.captions],
+            "given": view.given,
+            "score": view.score,
+            "ranker_score": view.ranker_score,
+            "found_by": view.found_by,
+        }
         for view, passage in zip(found.sources, found.passages, strict=True)
     ]
     recording.record_context(answer_id, sources, [asdict(thought) for thought in thoughts], readable)

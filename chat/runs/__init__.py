@@ -4,10 +4,11 @@ Two calls from every door: :func:`begin` does everything that can be refused, af
 A generation needs no connection; readers attach and detach. Only :func:`stop` ends it early.
 """
 
-from .beginning import Accepted, again, begin, request_stop
+from .beginning import again, begin, request_stop
 from .endings import close_expired, expire_all
 from .following import follow, last_event, told, watch, whole
 from .generating import housekeeping, listening, shutdown, start, stop
+from .storing import Accepted
 
 __all__ = [
     "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "housekeeping", "last_event",

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Q
 from django.utils import timezone
 
-from chat.allowances import Allowance, count_message, today
+from chat.allowances import SQL, Allowance, with_one_more
 from chat.errors import Refused
-from chat.models import Run, Usage
 from chatsite.accounts.principals import Principal
+from ingestion.statements import rows
 
 from .room import room
 
@@ -23,27 +22,18 @@ BUSY_SECONDS = 2  # until this process may have room again
 RUNNING_SECONDS = 5  # until one of the caller's answers may have ended
 
 
-def take_turn(principal: Principal) -> Usage:
-    """Wait until no other question of the same person is being stored; the transaction's end lets go."""
-    turn = Usage.objects.select_for_update().filter(owner=principal.user_id)
-    usage = turn.first()
-    if usage is None:
-        Usage.objects.bulk_create([Usage(owner_id=principal.user_id, day=today())], ignore_conflicts=True)
-        usage = turn.get()
-    return usage
+def admit(principal: Principal, used: int) -> Allowance | None:
+    """What is left after one more question than were `used` today. Raises Refused, with when to come back.
 
-
-def admit(principal: Principal, usage: Usage) -> Allowance | None:
-    """Count one more question. Raises Refused, with when to come back."""
+    The caller has taken their turn to count (chat.allowances).
+    """
     if room.full:
         raise Refused("busy", BUSY_SECONDS)
     now = timezone.now()
-    recent = Q(finished_at=None) | Q(created_at__gt=now - MINUTE)
-    rows = Run.objects.filter(recent, owner=principal.user_id).order_by("created_at")
-    asked = list(rows.values_list("created_at", "finished_at", "lease_until"))
-    _check_running(sum(finished is None and lease >= now for _, finished, lease in asked))
-    _check_pace([created for created, _, _ in asked if created > now - MINUTE], now)
-    return count_message(principal, usage)
+    (asked,) = rows("asked", {"owner": principal.user_id, "now": now, "since": now - MINUTE}, SQL)
+    _check_running(asked["running"])
+    _check_pace(asked["moments"], now)
+    return with_one_more(asked["message_limit"], used)
 
 
 def _check_running(running: int) -> None:

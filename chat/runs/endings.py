@@ -15,7 +15,7 @@ from history.models import Conversation, Message, Source
 from history.recording import Closing
 
 from . import journal
-from .journal import Batch
+from .journal import Batch, Ended
 
 LONG_UP = "SELECT pg_postmaster_start_time() < now() - make_interval(secs => %s)"
 
@@ -27,12 +27,10 @@ def close(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
     False where another process has closed the run already.
     """
     with transaction.atomic():
-        run = Run.objects.select_for_update().unfinished().filter(pk=run_id).first()
-        if run is None:
-            return False
-        journal.flush([run_id], [rest])
-        _close(run, fold(every), rest.first + len(rest.events) - 1)
-        return True
+        ended = journal.end_run(rest)
+        if ended:
+            _close(ended, fold(every))
+        return ended is not None
 
 
 def close_expired(conversation: Conversation | None = None, run_id: UUID | None = None) -> int:
@@ -90,22 +88,20 @@ def _close_dead(run_id: UUID) -> int:
     end = Failed(Message.State.INTERRUPTED, "interrupted", run.answer.request_id)
     every = [*(event for _, event in numbered), end]
     last = numbered[-1][0] if numbered else 0
-    journal.append([Batch(run_id, last + 1, [end])])
-    _close(run, fold(every), last + 1)
-    return 1
+    return int(close(run_id, Batch(run_id, last + 1, [end]), every))
 
 
-def _close(run: Run, whole: Whole, last_event: int) -> None:
+def _close(ended: Ended, whole: Whole) -> None:
     """Each message of the exchange gets its text; those that were never begun end with it."""
     assert whole.end is not None
-    for spoken in whole.spoken or [Spoken("")]:
+    spoken = list(whole.spoken) or [Spoken("")]
+    for each in spoken:
         # A journal that lost its beginning does not name the first message: it is the run's own.
-        spoken.message_id = spoken.message_id or str(run.answer_id)
-        recording.close_answer(UUID(spoken.message_id), _closing(spoken, whole, whole.end))
-    silent = Message.objects.filter(exchange=run.pk, state__in=Message.UNFINISHED)
-    for message_id in silent.values_list("pk", flat=True):
-        recording.close_answer(message_id, _closing(Spoken(str(message_id)), whole, whole.end))
-    Run.objects.filter(pk=run.pk).update(finished_at=timezone.now(), last_event=last_event)
+        each.message_id = each.message_id or str(ended.answer_id)
+    told = {UUID(each.message_id) for each in spoken}
+    spoken += [Spoken(str(message_id)) for message_id in ended.unfinished if message_id not in told]
+    closings = {UUID(each.message_id): _closing(each, whole, whole.end) for each in spoken}
+    recording.close_answers(ended.owner_id, closings)
 
 
 def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:

@@ -64,7 +64,8 @@ async def watch(
     is told in any case, also to whoever says that they have it.
     """
     if live := generations().live.get(run_id):
-        await in_database(_check, principal, run_id)
+        if not live.just_begun_by(principal):
+            await in_database(_check, principal, run_id)
         source = _from_memory(live, after)
     else:
         run = await in_database(_run, principal, run_id)

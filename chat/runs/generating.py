@@ -24,10 +24,10 @@ from history import recording
 from history.models import Message
 
 from . import beginning, carriers, endings, journal, wakeups
-from .beginning import Accepted
 from .journal import Batch
 from .live import Live
 from .room import room
+from .storing import Accepted
 from .teams import team
 
 logger = logging.getLogger(__name__)
@@ -114,7 +114,9 @@ class Generations:
     async def _end_of_engine(self, live: Live) -> Finished | Failed:
         request_id = live.accepted.request_id
         try:
-            earlier = await patiently(beginning.earlier_turns, live.accepted)
+            earlier = beginning.told_turns(live.accepted)
+            if not live.accepted.first:
+                earlier = await patiently(beginning.earlier_turns, live.accepted)
             exchange = engine.Exchange(
                 principal=live.accepted.principal,
                 request=live.accepted.request,
@@ -123,6 +125,7 @@ class Generations:
                 run_id=live.accepted.id,
                 answer_id=live.accepted.answer_id,
                 request_id=request_id,
+                untitled=live.accepted.untitled,
                 team=await patiently(team) if live.accepted.team else (),
             )
             async with aclosing(engine.answer(exchange)) as events:

@@ -24,10 +24,11 @@ from chat.models import JournalEntry, Run
 from chat.sources import SourceView, captions_from_json
 from chatsite.accounts.principals import Principal
 from chatsite.database import reading_everything
-from ingestion.statements import statement
+from ingestion.statements import rows, statement
 
 from . import carriers
 
+SQL = Path(__file__).parent / "sql"
 KEPT = timedelta(seconds=60)  # after the end, for readers of other processes that are a little behind
 
 
@@ -40,9 +41,13 @@ class Batch:
     events: Sequence[Event]
 
 
-@cache
-def _flush_statement() -> str:
-    return (Path(__file__).parent / "sql" / "flush.sql").read_text()
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that has just ended, and those of its messages that are still to be."""
+
+    owner_id: int
+    answer_id: UUID
+    unfinished: tuple[UUID, ...]
 
 
 @cache
@@ -57,8 +62,7 @@ def _visible_statement() -> str:
 
 
 def _with_readable(name: str, readable: str) -> str:
-    text = (Path(__file__).parent / "sql" / f"{name}.sql").read_text()
-    return text.replace("{readable}", readable)
+    return statement(name, SQL).replace("{readable}", readable)
 
 
 def _entry(batch: Batch) -> dict[str, Any]:
@@ -68,6 +72,13 @@ def _entry(batch: Batch) -> dict[str, Any]:
         "last": batch.first + len(batch.events) - 1,
         "events": [events.to_json(_without_passages(event)) for event in batch.events],
     }
+
+
+def _news(batches: Sequence[Batch]) -> list[str]:
+    """What the other processes are told in the same statement."""
+    return (
+        carriers.messages("news", [batch.run_id for batch in batches]) if carriers.in_the_database() else []
+    )
 
 
 def _array(values: Iterable[object]) -> str:
@@ -86,25 +97,26 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
         "runs": _array(runs),
         "entries": json.dumps([_entry(batch) for batch in batches]),
         "channel": carriers.CHANNEL,
-        "news": carriers.messages("news", [batch.run_id for batch in batches])
-        if carriers.in_the_database()
-        else [],
+        "news": _news(batches),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_flush_statement(), parameters)
-        return {run_id: stop for run_id, stop, _ in cursor.fetchall()}
+    return {row["id"]: row["stop"] for row in rows("flush", parameters, SQL)}
 
 
-def append(batches: Sequence[Batch]) -> None:
-    """Write events of runs whose process is dead; the caller holds their rows' locks."""
-    JournalEntry.objects.bulk_create(
-        JournalEntry(
-            run_id=batch.run_id,
-            first=batch.first,
-            last=batch.first + len(batch.events) - 1,
-            events=[events.to_json(event) for event in batch.events],
-        )
-        for batch in batches
+def end_run(rest: Batch) -> Ended | None:
+    """Write the last events of a run and end it; None where it has ended. In the caller's transaction."""
+    entry = _entry(rest)
+    parameters: dict[str, Any] = {
+        "run": rest.run_id,
+        "now": timezone.now(),
+        "first": entry["first"],
+        "last": entry["last"],
+        "events": json.dumps(entry["events"]),
+        "channel": carriers.CHANNEL,
+        "news": _news([rest]),
+    }
+    found = rows("end_run", parameters, SQL)
+    return (
+        Ended(found[0]["owner_id"], found[0]["answer_id"], tuple(found[0]["unfinished"])) if found else None
     )
 
 

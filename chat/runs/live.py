@@ -1,13 +1,16 @@
 """One answer that is being written, in memory: its events so far, and those who wait for more."""
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from chat.events import ContextReady, Event, MessageDone, TextDelta
+from chatsite.accounts.principals import Principal
 
-from .beginning import Accepted
+from .storing import Accepted
 
+MOMENT = 1.0  # seconds, in which nobody is asked for their right again
 STRIDE_SECONDS = 0.15  # between two times that readers are woken for text: each time costs more than a token
 
 
@@ -23,8 +26,13 @@ class Live:
     withdrawn: bool = False  # because its owner may not read all of its sources any more
     task: asyncio.Task[None] | None = None
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
+    begun: float = field(default_factory=time.monotonic)
     _woken: float = 0.0  # when readers were last woken for text, in the loop's time
     _stride: asyncio.TimerHandle | None = None
+
+    def just_begun_by(self, principal: Principal) -> bool:
+        """Whether that caller was let in a moment ago to ask this."""
+        return principal == self.accepted.principal and time.monotonic() - self.begun < MOMENT
 
     def publish(self, event: Event) -> None:
         self.events.append(event)

@@ -93,7 +93,9 @@ class ListingTests(ChatHistoryCase):
         recording.append(conversation, "user", "When?")
         answer = recording.append(conversation, "assistant", state="queued")
         self.assertEqual((self.get()[0]["lastMessage"], self.get()[0]["messageCount"]), ("When?", 2))
-        recording.close_answer(answer.pk, Closing(Message.State.COMPLETE, "Then."))
+        recording.close_answer(
+            answer.conversation.owner_id, answer.pk, Closing(Message.State.COMPLETE, "Then.")
+        )
         self.assertEqual(self.get()[0]["lastMessage"], "Then.")
 
     def test_a_cursor_that_is_not_ours_is_refused(self):

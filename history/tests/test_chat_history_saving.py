@@ -184,7 +184,11 @@ class SavingTests(ChatHistoryCase):
         conversation = self.conversation()
         answer = recording.append(conversation, "assistant", state="queued")
         self.put(conversation, message(str(answer.pk), "Guessed", "assistant"), message("x"))
-        self.assertTrue(recording.close_answer(answer.pk, Closing(Message.State.COMPLETE, "Real")))
+        self.assertTrue(
+            recording.close_answer(
+                answer.conversation.owner_id, answer.pk, Closing(Message.State.COMPLETE, "Real")
+            )
+        )
         self.assertEqual(self.said(conversation), [("assistant", "Real"), ("user", "Hello")])
 
     def test_too_much_is_refused_whole(self):

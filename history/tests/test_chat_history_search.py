@@ -16,7 +16,11 @@ class SearchTests(ChatHistoryCase):
         self.leave = self.conversation("Carrying over leave")
         recording.append(self.leave, "user", "May I take five days into April?")
         answer = recording.append(self.leave, "assistant", state="queued")
-        recording.close_answer(answer.pk, Closing(Message.State.COMPLETE, "Yes: until 31 March, five days."))
+        recording.close_answer(
+            answer.conversation.owner_id,
+            answer.pk,
+            Closing(Message.State.COMPLETE, "Yes: until 31 March, five days."),
+        )
         self.canteen = self.conversation("Canteen")
         recording.append(
             self.canteen,

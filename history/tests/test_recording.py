@@ -26,15 +26,23 @@ class RecordingTests(TestCase):
 
     def test_a_state_never_changes_back(self):
         answer = self.answer()
-        self.assertTrue(recording.close_answer(answer.pk, Closing(Message.State.STOPPED, "Half")))
-        self.assertFalse(recording.close_answer(answer.pk, Closing(Message.State.COMPLETE, "Whole")))
+        self.assertTrue(
+            recording.close_answer(
+                answer.conversation.owner_id, answer.pk, Closing(Message.State.STOPPED, "Half")
+            )
+        )
+        self.assertFalse(
+            recording.close_answer(
+                answer.conversation.owner_id, answer.pk, Closing(Message.State.COMPLETE, "Whole")
+            )
+        )
         answer.refresh_from_db()
         self.assertEqual((answer.state, answer.content), ("stopped", "Half"))
 
     def test_a_title_of_its_owner_stays(self):
-        self.assertTrue(recording.set_title(self.conversation.pk, "Found"))
+        self.assertTrue(recording.set_title(self.principal.user_id, self.conversation.pk, "Found"))
         recording.rename(self.principal, self.conversation.pk, "  Mine \n own ")
-        self.assertFalse(recording.set_title(self.conversation.pk, "Found again"))
+        self.assertFalse(recording.set_title(self.principal.user_id, self.conversation.pk, "Found again"))
         self.conversation.refresh_from_db()
         self.assertEqual(self.conversation.title, "Mine own")
         with self.assertRaises(ValueError):
@@ -67,7 +75,9 @@ class RecordingTests(TestCase):
         Conversation.objects.update(updated_at=timezone.now() - timedelta(hours=2))
         recording.purge()
         self.assertEqual(Conversation.objects.count(), 2)
-        recording.close_answer(answer.pk, Closing(Message.State.COMPLETE, "Done"))
+        recording.close_answer(
+            answer.conversation.owner_id, answer.pk, Closing(Message.State.COMPLETE, "Done")
+        )
         Conversation.objects.update(updated_at=timezone.now() - timedelta(hours=2))
         recording.purge()
         self.assertEqual([item.listed for item in Conversation.objects.all()], [True])

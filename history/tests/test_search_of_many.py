@@ -127,7 +127,7 @@ class ManyConversationsTests(ChatHistoryCase):
 
     def test_a_title_of_the_site_is_found_by_its_words(self):
         oldest = Conversation.objects.filter(owner=self.user).earliest("updated_at")
-        recording.set_title(oldest.pk, "Periscope")
+        recording.set_title(self.user.pk, oldest.pk, "Periscope")
         self.assertEqual(self.found("peri"), [oldest.pk])
 
     def test_a_stranger_finds_nothing(self):

@@ -1,0 +1,37 @@
+-- A question and the queued answer to it, at the end of a conversation, which is opened with them where it is new.
+-- Whoever asks in a conversation that is there already holds its lock.
+WITH opened AS (
+    INSERT INTO history_conversation (
+        id, owner_id, title, title_by_owner, mode, listed, created_at, updated_at, search
+    )
+    SELECT
+        %(conversation)s, %(owner)s, %(title)s, false, %(mode)s, %(listed)s, %(now)s, %(now)s,
+        array_to_tsvector(%(title_words)s::text[])
+    WHERE %(opens)s
+),
+
+continued AS (
+    UPDATE history_conversation SET updated_at = %(now)s WHERE id = %(conversation)s AND NOT %(opens)s
+),
+
+place AS (
+    SELECT coalesce(max(said.position) + 1, 0) AS position
+    FROM history_message AS said
+    WHERE said.conversation_id = %(conversation)s
+)
+
+INSERT INTO history_message (
+    id, conversation_id, position, role, content, state, exchange, agent_name, search, request_id, created_at,
+    finish_reason, error_code, imported, content_type, citations, followups, thoughts, usage
+)
+SELECT
+    added.id, %(conversation)s, place.position + added.step, added.role, added.content, added.state, added.exchange,
+    added.agent_name, array_to_tsvector(added.words), %(request_id)s, %(now)s,
+    '', '', false, '', '[]', '[]', '[]', '{}'
+FROM place
+CROSS JOIN (
+    VALUES
+    (0, %(question)s::uuid, 'user', %(text)s, 'complete', NULL::uuid, '', %(words)s::text[]),
+    (1, %(answer)s::uuid, 'assistant', '', 'queued', %(exchange)s::uuid, %(agent_name)s, NULL)
+) AS added (step, id, role, content, state, exchange, agent_name, words)
+RETURNING position

@@ -1,0 +1,26 @@
+-- The ends of some answers of one conversation. What has ended already stays as it is.
+WITH ended AS (
+    UPDATE history_message AS message
+    SET
+        state = closing.state,
+        content = closing.content,
+        search = array_to_tsvector(closing.words),
+        finish_reason = closing.finish_reason,
+        error_code = closing.error_code,
+        citations = closing.citations,
+        followups = closing.followups,
+        usage = closing.usage,
+        finished_at = %(now)s
+    FROM jsonb_to_recordset(%(closings)s::jsonb) AS closing (
+        id uuid, state text, content text, words text[], finish_reason text, error_code text, citations jsonb,
+        followups jsonb, usage jsonb
+    )
+    WHERE message.id = closing.id AND message.state IN ('queued', 'streaming')
+    RETURNING message.id, message.conversation_id
+),
+
+told AS (
+    UPDATE history_conversation SET updated_at = %(now)s WHERE id IN (SELECT ended.conversation_id FROM ended)
+)
+
+SELECT ended.id FROM ended

@@ -1,0 +1,39 @@
+-- What an answer is written from, before its first word; recorded once more, it takes the place of what was.
+WITH former AS (
+    DELETE FROM history_source WHERE message_id = %(answer)s AND rank > %(count)s
+),
+
+recorded AS (
+    INSERT INTO history_source (
+        message_id, document_id, document_version, passage_id, rank, label, title, heading, page, content, quotes,
+        captions, given, score, ranker_score, found_by
+    )
+    SELECT
+        %(answer)s, source.document_id, source.document_version, source.passage_id, source.rank, source.label,
+        source.title, source.heading, source.page, source.content, '[]', source.captions, source.given, source.score,
+        source.ranker_score, source.found_by
+    FROM jsonb_to_recordset(%(sources)s::jsonb) AS source (
+        document_id bigint, document_version integer, passage_id bigint, rank integer, label text, title text,
+        heading text, page integer, content text, captions jsonb, given text, score double precision,
+        ranker_score double precision, found_by text
+    )
+    ON CONFLICT (message_id, rank) DO UPDATE SET
+        document_id = excluded.document_id,
+        document_version = excluded.document_version,
+        passage_id = excluded.passage_id,
+        label = excluded.label,
+        title = excluded.title,
+        heading = excluded.heading,
+        page = excluded.page,
+        content = excluded.content,
+        quotes = excluded.quotes,
+        captions = excluded.captions,
+        given = excluded.given,
+        score = excluded.score,
+        ranker_score = excluded.ranker_score,
+        found_by = excluded.found_by
+)
+
+UPDATE history_message
+SET state = 'streaming', thoughts = %(thoughts)s::jsonb, searched_count = %(readable)s
+WHERE id = %(answer)s AND state IN ('queued', 'streaming')

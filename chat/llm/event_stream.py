@@ -62,8 +62,11 @@ class Clock:
 class Chunks(Protocol):
     """A body in pieces."""
 
-    async def chunk(self, by: float) -> bytes:
-        """The next piece; nothing at the end. Raises TimeoutError at the moment `by` of the loop's time."""
+    async def chunk(self, by: float, *, at_once: bool = True) -> bytes:
+        """The next piece; nothing at the end. Raises TimeoutError at the moment `by` of the loop's time.
+
+        Where it need not be at once, small pieces may be gathered for a moment.
+        """
         ...
 
 
@@ -73,7 +76,7 @@ class Iterated:
     def __init__(self, iterator: AsyncIterator[bytes]) -> None:
         self._iterator = iterator
 
-    async def chunk(self, by: float) -> bytes:
+    async def chunk(self, by: float, *, at_once: bool = True) -> bytes:
         async with asyncio.timeout_at(by):
             while (piece := await anext(self._iterator, None)) is not None:
                 if piece:
@@ -119,7 +122,7 @@ async def parts(chunks: Chunks, clock: Clock) -> AsyncGenerator[Part, None]:
     characters, events = Characters(), Events()
     try:
         while not events.done:
-            piece = await _next(chunks, clock)
+            piece = await _next(chunks, clock, at_once=not begun)
             for data in events.feed(piece, last=not piece):
                 for part in _parts_of(data):
                     if isinstance(part, Text):
@@ -145,9 +148,9 @@ async def parts(chunks: Chunks, clock: Clock) -> AsyncGenerator[Part, None]:
         raise ModelError("interrupted" if begun else "upstream_unavailable") from None
 
 
-async def _next(chunks: Chunks, clock: Clock) -> bytes:
+async def _next(chunks: Chunks, clock: Clock, *, at_once: bool) -> bytes:
     try:
-        return await chunks.chunk(clock.by)
+        return await chunks.chunk(clock.by, at_once=at_once)
     except TimeoutError:
         raise ModelError("upstream_timeout") from None
 

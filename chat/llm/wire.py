@@ -1,7 +1,8 @@
 """One connection to a model's server, read as the bytes come in.
 
-A token costs a callback of the parser and, where somebody waits, one future: no task, no cancel scope and no
-timer of its own. What the ready-made client does for each read takes more time than the rest of its way.
+A token costs a callback of the parser: no task, no cancel scope and no timer of its own. What the ready-made
+client does for each read takes more time than the rest of its way. Whoever reads a body may be woken in strides:
+what comes soon after something was read then waits for more, unless it is the end.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from typing import cast
 import httptools
 import httpx2
 
+STRIDE_SECONDS = 0.15  # between two times that a body's reader is woken
 MOST_BUFFERED = 65_536  # bytes that wait for a reader, before the server has to
 MOST_HEAD = 65_536
 
@@ -24,6 +26,7 @@ class Wire(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._stride: asyncio.TimerHandle | None = None
         self._by = 0.0
         self.lost = False
         self._begin()
@@ -39,6 +42,7 @@ class Wire(asyncio.Protocol):
         self._whole = False
         self._error: Exception | None = None
         self._waiting: asyncio.Future[None] | None = None
+        self._next = 0.0  # when the body's reader may be woken again, in the loop's time
 
     @property
     def reusable(self) -> bool:
@@ -57,13 +61,25 @@ class Wire(asyncio.Protocol):
             await self._news(by)
         return self._status, self._headers
 
-    async def chunk(self, by: float) -> bytes:
-        """What of the body has come by now, at least a byte; nothing at its end. Raises as :meth:`head`."""
-        while not self._received:
-            if self._whole:
-                return b""
-            self._raise_error()
-            await self._news(by)
+    async def chunk(self, by: float, *, at_once: bool = True) -> bytes:
+        """What of the body has come, at least a byte, and nothing at its end; if not at once, within the stride
+        since the last. Raises as :meth:`head`."""
+        if at_once:
+            self._next = 0.0
+        while not self._is_readable():
+            if not self._received:
+                if self._whole:
+                    return b""
+                self._raise_error()
+            elif self._stride is None:
+                self._stride = self._loop.call_at(self._next, self._end_of_stride)
+            try:
+                await self._news(by)
+            except TimeoutError:
+                if not self._received:
+                    raise
+                break
+        self._next = self._loop.time() + STRIDE_SECONDS
         data = self._received[0] if len(self._received) == 1 else b"".join(self._received)
         self._received.clear()
         self._size = 0
@@ -72,18 +88,26 @@ class Wire(asyncio.Protocol):
             self._transport.resume_reading()
         return data
 
+    def _is_readable(self) -> bool:
+        """Whether something is to be read, and its reader need not wait for more."""
+        if not self._received:
+            return False
+        complete = self._whole or self.lost or self._paused or self._error is not None
+        return complete or self._loop.time() >= self._next
+
     def close(self) -> None:
         """At once, whatever is on its way."""
         self.lost = True
-        self._forget_timer()
+        self._forget_timers()
         if self._transport:
             self._transport.abort()
         self._wake()
 
-    def _forget_timer(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
+    def _forget_timers(self) -> None:
+        for timer in (self._timer, self._stride):
+            if timer:
+                timer.cancel()
+        self._timer = self._stride = None
 
     def _raise_error(self) -> None:
         if self._error:
@@ -95,7 +119,8 @@ class Wire(asyncio.Protocol):
         """One timer serves all reads of a connection: most of them move its moment before it comes."""
         self._by = by
         if self._timer is None or self._timer.when() > by:
-            self._forget_timer()
+            if self._timer:
+                self._timer.cancel()
             self._timer = self._loop.call_at(by, self._ring)
         self._waiting = self._loop.create_future()
         try:
@@ -111,6 +136,10 @@ class Wire(asyncio.Protocol):
             self._timer = self._loop.call_at(self._by, self._ring)
         else:
             self._waiting.set_exception(TimeoutError())
+
+    def _end_of_stride(self) -> None:
+        self._stride, self._next = None, 0.0
+        self._wake()
 
     def _wake(self) -> None:
         if self._waiting and not self._waiting.done():
@@ -135,11 +164,14 @@ class Wire(asyncio.Protocol):
         elif self._size > MOST_BUFFERED and not self._paused and self._transport:
             self._paused = True
             self._transport.pause_reading()
-        self._wake()
+        if not self._received or self._is_readable():
+            self._wake()
+        elif self._stride is None:
+            self._stride = self._loop.call_at(self._next, self._end_of_stride)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
-        self._forget_timer()
+        self._forget_timers()
         if exc and not self._whole and not self._error:
             self._error = httpx2.ReadError(type(exc).__name__)
         elif self._status and not self._framed and not self._error:
@@ -177,9 +209,9 @@ class Body(httpx2.AsyncByteStream):
         self._release = release
         self._closed = False
 
-    async def chunk(self, by: float) -> bytes:
+    async def chunk(self, by: float, *, at_once: bool = True) -> bytes:
         """As :meth:`Wire.chunk`."""
-        return await self._wire.chunk(by)
+        return await self._wire.chunk(by, at_once=at_once)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while data := await self._timed():

@@ -200,6 +200,8 @@ function composer() {
     busy(value) { send.toggleAttribute('aria-busy', value); },
     lost() { show(words.lost); },
     left(text) { $('#left').textContent = text; },
+    // Without a socket; where nothing gets through, the next socket says it.
+    stop() { fetch(stop.formAction, { method: 'POST', body: new FormData(form), redirect: 'manual' }).catch(() => {}); },
   };
   if (conversation && streamModule) {
     let loading;
@@ -213,7 +215,7 @@ function composer() {
     });
     stop.addEventListener('click', event => {
       event.preventDefault();
-      stream().then(open => { if (!open.stop()) { form.action = stop.formAction; form.submit(); } });
+      stream().then(open => open.stop());
     });
   }
   async function askAnew(text) {

@@ -4,7 +4,7 @@ const SILENCE = 7000;  // the site says something every 3 s while an answer runs
 
 export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, state, speak }) {
   const thread = $('#thread'), jump = $('#jump'), title = document.title.replace(/^Answering… – /, '');
-  let socket, tries = 0, waiting, late, seq = 0, name = title, ended = false, polling, asking = null, chars = 0, heard = Date.now();
+  let socket, tries = 0, waiting, late, seq = 0, name = title, ended = false, polling, asking = null, stopping = null, chars = 0, heard = Date.now();
   let answer, prose, tail, text;
   const frames = [];
   let drawing = false;
@@ -186,6 +186,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       if (navigator.onLine) tell();
       clearInterval(polling); polling = null;
       if (run) send({ type: 'follow', run, after: seq });
+      if (run && stopping === run) send({ type: 'stop', run });  // what a dead socket was told is not known
       if (asking) send({ type: 'ask', ...asking });
     };
     socket.onmessage = receive;
@@ -249,9 +250,9 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       return undefined;
     },
     stop() {
-      if (!open() || !run) return false;
-      send({ type: 'stop', run });
-      return true;
+      if (!run) return;
+      stopping = run;
+      if (open()) send({ type: 'stop', run }); else state.stop();
     },
   };
 }

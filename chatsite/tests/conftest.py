@@ -9,6 +9,8 @@ import pytest
 
 from chatsite.embedded import connection_parameters
 from chatsite.tests.faults import FaultSite, Upstream, cluster
+from chatsite.tests.long_answer import add_long_answer
+from chatsite.tests.patience import patience
 from chatsite.tests.server import Site, reading_parameters, temporary_folder
 
 UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
@@ -16,7 +18,7 @@ UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 
 
 def wait_for_documents(site, seconds=90):
     """Until every document of the site was read."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * patience()
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while connection.execute(UNREAD).fetchone() != (0,):
             assert time.monotonic() < deadline, "The sample documents were not read."
@@ -25,10 +27,14 @@ def wait_for_documents(site, seconds=90):
 
 @pytest.fixture(scope="session")
 def slow_site():
-    """A site with the sample documents read, whose answers take a few seconds to be written."""
+    """A site with the sample documents read, whose answers take a few seconds to be written.
+
+    That to the employee's LONG_QUESTION takes much longer.
+    """
     folder = temporary_folder()
     try:
         with Site(folder, CHATSITE_QUOTING_WORDS_PER_SECOND="18", CHATSITE_LEASE_SECONDS="2") as site:
+            add_long_answer(site.sign_in("employee"))
             wait_for_documents(site)
             yield site
     finally:

@@ -202,9 +202,9 @@ class FaultSite(Site):
         return self.children("chatsite.supervision.web")
 
 
-def upload(session, name, data, timeout=20):
-    """(status, reply) of a file that is added for everyone."""
-    fields = {"csrfmiddlewaretoken": session.cookies["csrftoken"], "who": "everyone"}
+def upload(session, name, data, timeout=20, who="everyone"):
+    """(status, reply) of a file that is added."""
+    fields = {"csrfmiddlewaretoken": session.cookies["csrftoken"], "who": who}
     parts = [
         f'--b\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
         for key, value in fields.items()

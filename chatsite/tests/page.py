@@ -7,6 +7,8 @@ import re
 import time
 from pathlib import Path
 
+from chatsite.tests.patience import patience
+
 WAIT_SECONDS = 10
 KEYS = {  # name: (code, Windows key code, text)
     "Enter": ("Enter", 13, "\r"),
@@ -105,8 +107,8 @@ class Page:
         return result["result"].get("value")
 
     def wait_until(self, script, seconds=WAIT_SECONDS):
-        """Wait until a JavaScript expression is true, and return its value."""
-        deadline = time.monotonic() + seconds
+        """Wait until a JavaScript expression is true, and return its value. Seconds are an idle machine's."""
+        deadline = time.monotonic() + seconds * patience()
         while True:
             try:
                 if value := self.run(script):

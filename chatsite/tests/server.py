@@ -25,6 +25,7 @@ import pytest
 
 from chatsite.embedded import connection_parameters
 from chatsite.tests.client import Session
+from chatsite.tests.patience import patience
 
 BASE = Path(__file__).resolve().parent.parent.parent
 ADDRESS = re.compile(r"answers at (http://\S+)")
@@ -75,7 +76,7 @@ class Site:
         return self.wait_for_address()
 
     def wait_for_address(self):
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS * patience()
         while not (found := ADDRESS.search(self.output)):
             assert self._read(deadline - time.monotonic()), f"The site did not start:\n{self.output[-3000:]}"
         self.url = found.group(1).rstrip("/")
@@ -139,7 +140,7 @@ class Site:
 
     def wait_for_worker(self):
         """The worker starts after the site answers."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS * patience()
         while not self.children("chatsite.supervision.worker") and time.monotonic() < deadline:
             time.sleep(0.02)
 
@@ -163,7 +164,7 @@ class Site:
         return process if alive(process) else None
 
     def wait_until_ready(self, seconds=20):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * patience()
         while time.monotonic() < deadline:
             try:
                 if self.session().get("/readyz").status == 200:
@@ -179,7 +180,7 @@ class Site:
             return None
         if self.process.poll() is None:
             self.process.send_signal(number)
-        status = self.process.wait(seconds)
+        status = self.process.wait(seconds * patience())
         while self._read(0.05):
             pass
         self.process = None
@@ -194,7 +195,7 @@ class Site:
     def outcome(self, seconds=30):
         """(exit status, output) of a start that is expected to fail."""
         self.spawn()
-        status = self.process.wait(seconds)
+        status = self.process.wait(seconds * patience())
         while self._read(0.1):
             pass
         self.process = None

@@ -10,6 +10,8 @@ import time
 import pytest
 
 from chatsite.tests.conftest import wait_for_documents
+from chatsite.tests.long_answer import LONG_QUESTION
+from chatsite.tests.patience import patience
 from chatsite.tests.server import Site, temporary_folder
 
 pytestmark = pytest.mark.server
@@ -41,7 +43,7 @@ def read_deltas(response, count):
 
 def page_when(session, conversation, state, seconds=20):
     """The page as soon as its last answer is in this state."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * patience()
     while time.monotonic() < deadline:
         page = session.get(f"/c/{conversation}/").text
         if f'data-state="{state}"' in page:
@@ -96,19 +98,21 @@ def test_a_connection_reset_before_the_first_byte_costs_nothing_either(slow_site
 
 def test_two_readers_see_the_same_text(slow_site):
     session = slow_site.sign_in("employee")
-    connection, response, conversation = begin_stream(session)
+    connection, response, conversation = begin_stream(session, LONG_QUESTION)
     run = run_of(session, conversation)
+    streamed = read_deltas(response, 6)
     with (
         session.websocket(f"/ws/c/{conversation}/") as one,
         session.websocket(f"/ws/c/{conversation}/") as two,
     ):
         for reader in (one, two):
             reader.send(json.dumps({"type": "follow", "run": run, "after": 0}))
+        one.send(json.dumps({"type": "stop", "run": run}))
         ends = [read_to_the_end(one), read_to_the_end(two)]
-    streamed = "".join(json.loads(line).get("delta", {}).get("content") or "" for line in response)
+    streamed += "".join(json.loads(line).get("delta", {}).get("content") or "" for line in response)
     connection.close()
     assert ends[0] == ends[1]
-    assert "31 March" in streamed
+    assert "No language model" in streamed
 
 
 def run_of(session, conversation):
@@ -127,7 +131,7 @@ def read_to_the_end(websocket):
 
 def test_a_stop_over_the_socket_ends_the_answer_at_once(slow_site):
     session = slow_site.sign_in("employee")
-    connection, response, conversation = begin_stream(session)
+    connection, response, conversation = begin_stream(session, LONG_QUESTION)
     read_deltas(response, 4)
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
         asked = time.monotonic()
@@ -135,24 +139,28 @@ def test_a_stop_over_the_socket_ends_the_answer_at_once(slow_site):
         rest = response.read()
         took = time.monotonic() - asked
     connection.close()
-    assert took < 1, f"the stream ended {took:.2f} s after the stop"
+    assert took < patience(), f"the stream ended {took:.2f} s after the stop"
     assert b"error" not in rest
     page_when(session, conversation, "stopped")
 
 
 def test_signing_out_ends_an_open_stream_within_two_seconds(slow_site):
     session = slow_site.sign_in("employee")
-    connection, response, conversation = begin_stream(session)
+    connection, response, conversation = begin_stream(session, LONG_QUESTION)
     read_deltas(response, 2)
     signed_out = session.post("/accounts/sign-out/", {"csrfmiddlewaretoken": session.cookies["csrftoken"]})
     assert signed_out.status == 302
     began = time.monotonic()
     rest = response.read()
     connection.close()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 2 * patience()
     assert b"error" in rest.splitlines()[-1]
-    # The answer itself is the site's, and was written to its end.
-    assert "31 March" in page_when(slow_site.sign_in("employee"), conversation, "complete")
+    # The answer itself is the site's, and goes on.
+    session = slow_site.sign_in("employee")
+    run = run_of(session, conversation)
+    with session.websocket(f"/ws/c/{conversation}/") as websocket:
+        websocket.send(json.dumps({"type": "stop", "run": run}))
+        page_when(session, conversation, "stopped")
 
 
 def test_a_reader_that_never_reads_costs_the_answer_nothing(slow_site):
@@ -193,7 +201,7 @@ def test_an_orderly_stop_in_mid_answer_marks_it_and_the_next_start_has_it():
             read_deltas(response, 4)
             began = time.monotonic()
             assert site.stop(signal.SIGTERM) == 0
-            assert time.monotonic() - began < 15
+            assert time.monotonic() - began < 15 * patience()
             connection.close()
             assert site.postgres() is None
             site.start()

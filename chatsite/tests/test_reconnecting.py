@@ -1,10 +1,11 @@
 """An answer whose reader loses the network, sleeps, or changes devices, or whose server dies, in Chromium."""
 
-import os
 import time
 
 import pytest
 
+from chatsite.tests.long_answer import LONG_QUESTION
+from chatsite.tests.patience import patience
 from chatsite.tests.test_walkthrough import PROSE, QUESTION, ask, signed_in, wait_for_state
 from chatsite.tests.wire import Wire
 
@@ -28,15 +29,10 @@ def wire(slow_site):
         yield between
 
 
-def patience():
-    """Other work on the machine may slow a test; its limits are for an idle machine."""
-    return max(1, os.getloadavg()[0])
-
-
-def begin(page):
+def begin(page, question=QUESTION):
     """A question whose answer has begun to be shown."""
     page.go("/")
-    ask(page, QUESTION)
+    ask(page, question)
     page.wait_until(BEGUN)
 
 
@@ -64,7 +60,7 @@ def test_who_was_offline_sees_the_whole_answer_and_what_was_typed_as_on_another_
         assert len(page.text(PROSE)) == before < len(phone.text(PROSE))
         wire.mend()
         page.offline(False)
-        wait_for_state(page, "complete", 2 * patience())
+        wait_for_state(page, "complete", 2)
         assert page.run(BANNER)
         assert page.text(PROSE) == phone.text(PROSE)
         assert "31 March" in page.text(PROSE)
@@ -91,7 +87,7 @@ def test_a_page_that_slept_notices_that_its_connection_is_dead(browser, wire):
         wire.swallow()
         # Nothing comes while it sleeps, and then its clock has jumped.
         page.run("(now => { Date.now = () => now() + 3_600_000; })(Date.now.bind(Date))")
-        wait_for_state(page, "complete", 15 * patience())
+        wait_for_state(page, "complete")
         wire.cut()  # the browser's other connections are dead, too
         wire.mend()
         assert "31 March" in page.text(PROSE)
@@ -100,7 +96,7 @@ def test_a_page_that_slept_notices_that_its_connection_is_dead(browser, wire):
 
 def test_a_killed_server_leaves_what_had_arrived_and_the_page_says_so_by_itself(browser, slow_site):
     with signed_in(browser, slow_site, "employee") as page:
-        begin(page)
+        begin(page, LONG_QUESTION)
         page.settle(0.5)  # a flush
         slow_site.kill_web()
         wait_for_state(page, "interrupted")
@@ -116,10 +112,10 @@ def test_a_question_that_cannot_be_sent_stays_and_is_asked_once(browser, wire):
         begin(page)
         wait_for_state(page, "complete")
         wire.cut()
-        page.type("#question", "And sick leave?")
+        page.type("#question", LONG_QUESTION)
         page.press("Enter")
         page.wait_for("#problem", "The question could not be sent. It is kept here; try again.")
-        assert page.run(BOX) == "And sick leave?"
+        assert page.run(BOX) == LONG_QUESTION
         wire.mend()
         page.press("Enter")
         page.wait_until(f"document.querySelectorAll('.question').length === 2 && {BOX} === ''")
@@ -134,7 +130,7 @@ def test_a_stop_on_one_device_is_seen_on_the_other(browser, slow_site):
         signed_in(browser, slow_site, "employee") as page,
         signed_in(browser, slow_site, "employee") as phone,
     ):
-        begin(page)
+        begin(page, LONG_QUESTION)
         phone.go(page.path)
         phone.wait_until(BEGUN)
         phone.click("#stop")
@@ -143,3 +139,28 @@ def test_a_stop_on_one_device_is_seen_on_the_other(browser, slow_site):
         wait_for_state(phone, "stopped")
         assert time.monotonic() - stopped < 2 * patience()
         assert page.text(PROSE) == phone.text(PROSE)
+
+
+def test_a_stop_that_a_dead_connection_swallowed_is_said_again(browser, wire):
+    with signed_in(browser, wire, "employee") as page:
+        begin(page, LONG_QUESTION)
+        wire.swallow()
+        page.click("#stop")
+        page.run("(now => { Date.now = () => now() + 3_600_000; })(Date.now.bind(Date))")
+        wait_for_state(page, "stopped")
+        wire.cut()
+        wire.mend()
+        assert the_same_after_a_reload(page)
+
+
+def test_a_stop_without_a_connection_stays_on_the_page_and_is_said_by_the_next(browser, wire):
+    with signed_in(browser, wire, "employee") as page:
+        begin(page, LONG_QUESTION)
+        wire.cut()
+        page.wait_for("#banner", LOST)
+        page.click("#stop")
+        page.settle(0.3)
+        assert LOST in page.text("#banner")
+        wire.mend()
+        wait_for_state(page, "stopped")
+        assert the_same_after_a_reload(page)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from chatsite.tests.long_answer import LONG_QUESTION
+
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 QUESTION = "When must carried days of leave be used?"
@@ -94,7 +96,7 @@ def test_a_question_about_what_one_may_not_read_finds_nothing_and_its_reader_get
 def test_a_stop_keeps_what_had_arrived(browser, slow_site):
     with signed_in(browser, slow_site, "employee") as page:
         page.go("/")
-        ask(page, QUESTION)
+        ask(page, LONG_QUESTION)
         page.wait_until(f"document.querySelector('{PROSE}')?.innerText.length > 10")
         page.click("#stop")
         wait_for_state(page, "stopped")
@@ -118,12 +120,12 @@ def test_a_question_of_another_tab_is_shown_and_what_was_typed_here_is_kept(brow
         ask(one, QUESTION)
         wait_for_state(one, "complete")
         two.go(one.path)
-        one.type("#question", "And from which year?")
+        one.type("#question", LONG_QUESTION)
         one.press("Enter")
         wait_for_state(one, "streaming")
         two.type("#question", "And sick leave?")
         two.press("Enter")
-        two.wait_for(".question", "And from which year?")
+        two.wait_for(".question", LONG_QUESTION)
         assert two.run("document.querySelector('#question').value") == "And sick leave?"
 
 
@@ -183,10 +185,7 @@ def test_without_scripts_the_same_page_works(browser, slow_site):
         page.type("#question", QUESTION)
         page.click(".composer .send")
         page.wait_for(".question", QUESTION)
-        for _ in range(40):
-            if page.count('.answer[data-state="complete"]'):
-                break
-            page.settle(0.5)
+        wait_for_state(page, "complete")  # which reloads itself
         assert "31 March" in page.text(PROSE)
         page.click(".answer .cite")
         page.wait_for("#source mark", "31 March")

@@ -1,8 +1,8 @@
 """One connection to a model's server, read as the bytes come in.
 
 A token costs a callback of the parser: no task, no cancel scope and no timer of its own. What the ready-made
-client does for each read takes more time than the rest of its way. Whoever reads a body may be woken in strides:
-what comes soon after something was read then waits for more, unless it is the end.
+client does for each read takes more time than the rest of its way. Whoever reads a body may be woken in
+strides: what comes soon after something was read then waits for more, unless it is the end.
 """
 
 import asyncio
@@ -62,8 +62,8 @@ class Wire(asyncio.Protocol):
         return self._status, self._headers
 
     async def chunk(self, by: float, *, at_once: bool = True) -> bytes:
-        """What of the body has come, at least a byte, and nothing at its end; if not at once, within the stride
-        since the last. Raises as :meth:`head`."""
+        """What of the body has come, at least a byte, and nothing at its end; where it need not be at once,
+        within a stride since the last. Raises as :meth:`head`."""
         if at_once:
             self._next = 0.0
         while not self._is_readable():

@@ -1,9 +1,11 @@
 """The portal's socket: one conversation of the signed-in person.
 
-From the page come `ask` (text, key), `follow` (run, after) and `stop` (run). To the page go `accepted`,
-`refused`, and the frames of chat.transcript, of which the last has `done`; while there is no news a frame
-with nothing in it every few seconds, by which the page knows that the socket lives. Closing it ends nothing
-but itself: the answer is the site's, and the next socket follows it from wherever the page is.
+From the page come `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first) for what is
+asked elsewhere, from that position of the conversation on. To the page go `accepted`, `refused`, `asked`
+(elsewhere; its answer follows), and the frames of chat.transcript, of which the last has `done`; while there
+is no news of an answer a frame with nothing in it every few seconds, by which the page knows that the socket
+lives. Closing it ends nothing but itself: the answer is the site's, and the next socket follows it from
+wherever the page is.
 """
 
 import asyncio
@@ -11,7 +13,8 @@ import json
 import logging
 import time
 from collections import deque
-from contextlib import aclosing
+from collections.abc import Coroutine
+from contextlib import ExitStack, aclosing
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -25,7 +28,8 @@ from history.models import Conversation
 from . import runs
 from .errors import Refused, database_away
 from .events import TERMINAL, Event
-from .fragments import new_exchange, place_of_run
+from .fragments import asked_after, new_exchange, place_of_run
+from .patience import patiently
 from .requests import ChatRequest
 from .sending import key_of
 from .telling import Teller
@@ -48,16 +52,17 @@ SILENT_LOOKS = 3  # of a second or so each, after which the page is told that th
 
 
 class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """One open page. Follows at most one run at a time."""
+    """One open page. Follows at most one run at a time, or waits for the next."""
 
     principal: Principal
     conversation_id: UUID
     reader: asyncio.Task[None] | None = None
+    ending: asyncio.Task[None] | None = None
     closed = False
 
     async def __call__(self, scope: Json, receive: Any, send: Any) -> None:
         """The whole life of the socket reads as the person who opened it."""
-        with reading_as(getattr(scope.get("user"), "pk", None)):
+        with reading_as(getattr(scope.get("user"), "pk", None)), ExitStack() as self.held:
             await super().__call__(scope, receive, send)
 
     async def connect(self) -> None:
@@ -71,7 +76,13 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if not await in_database(_may_enter, self.principal, self.conversation_id):
             await self.close(CLOSED_UNKNOWN)
             return
+        self.held.enter_context(runs.idle_guards().guarding(self.principal, self._signed_out))
         await self.accept()
+
+    def _signed_out(self, end: Exception) -> None:
+        """Noticed also where nothing is asked. Where only the database is away, nothing is told either."""
+        if isinstance(end, Refused):
+            self.ending = asyncio.create_task(self.close(CLOSED_UNKNOWN))
 
     async def close(self, code: int | None = None, reason: str | None = None) -> None:
         """Once; what the page still sends is not read."""
@@ -107,6 +118,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self._ask(message)
             case "follow":
                 await self._follow(_uuid(message.get("run")), _whole(message.get("after")))
+            case "wait":
+                await self._leave_run()
+                self._read_on(self._wait(_whole(message.get("first"))))
             case "stop":
                 await self._stop(_uuid(message.get("run")))
             case _:
@@ -171,7 +185,36 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if run_id is None or place is None:
             await self._tell({"type": "refused", "code": "not_found", "message": "There is no such answer."})
             return
-        self.reader = asyncio.create_task(self._read_run(run_id, place, after))
+        self._read_on(self._read_run(run_id, place, after))
+
+    def _read_on(self, reading: Coroutine[Any, Any, None]) -> None:
+        self.reader = asyncio.create_task(self._or_close(reading))
+
+    async def _or_close(self, reading: Coroutine[Any, Any, None]) -> None:
+        """A page whose reader fails comes back and asks again."""
+        try:
+            await reading
+        except Exception:
+            logger.exception("What a page follows could not be read")
+            await self.close(CLOSED_ERROR)
+
+    async def _wait(self, first: int) -> None:
+        """Until another page has asked something: tell what stands from that position on, and follow it."""
+        with runs.hub().waiting(self.conversation_id) as news:
+            while (found := await patiently(self._asked_after, first)) is None:
+                await news.comes()
+        run_id, html = found
+        await self._tell({"type": "asked", "run": str(run_id or "") or None, "html": html})
+        place = (
+            await patiently(place_of_run, self.principal, self.conversation_id, run_id) if run_id else None
+        )
+        if run_id and place is not None:
+            await self._read_run(run_id, place, 0)
+
+    def _asked_after(self, first: int) -> tuple[UUID | None, str] | None:
+        if not still_valid(self.principal):
+            return None
+        return asked_after(self.principal, self.conversation_id, first)
 
     async def _leave_run(self) -> None:
         reader, self.reader = self.reader, None

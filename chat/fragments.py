@@ -9,7 +9,7 @@ from chatsite.accounts.principals import Principal
 from history.models import Conversation, Message, Source
 
 from .models import Run
-from .threads import Answer, Exchange, answers_of
+from .threads import Answer, Exchange, answers_of, exchanges_of
 
 Json = dict[str, Any]
 
@@ -42,6 +42,18 @@ def new_exchange(principal: Principal, run_id: UUID) -> str:
     answer.newest = True
     exchange = Exchange(run.question, [answer])
     return render_to_string("chat/exchange.html", {"exchange": exchange, "conversation": run.conversation})
+
+
+def asked_after(principal: Principal, conversation_id: UUID, first: int) -> tuple[UUID | None, str] | None:
+    """The run that writes, and what the conversation has from that position on; None where it has nothing."""
+    conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
+    if conversation is None or not conversation.messages.filter(position__gte=first).exists():
+        return None
+    newer = [each for each in exchanges_of(principal, conversation) if each.last >= first]
+    context = {"conversation": conversation}
+    html = "\n".join(render_to_string("chat/exchange.html", context | {"exchange": each}) for each in newer)
+    running = [answer.run for each in newer for answer in each.answers if answer.running and answer.run]
+    return running[-1].pk if running else None, html
 
 
 def ended(principal: Principal, conversation_id: UUID, place: int, shown: str | None) -> Json | None:

@@ -148,6 +148,11 @@ class Exchange:
     answers: list[Answer] = field(default_factory=list)
 
     @property
+    def last(self) -> int:
+        """The position of its last message."""
+        return self.answers[-1].place if self.answers else self.question.position
+
+    @property
     def long(self) -> bool:
         """Whether the question is cut, with “Show all”."""
         return self.question.content.count("\n") >= 12 or len(self.question.content) > 1_200

@@ -206,7 +206,7 @@ function composer() {
   if (conversation && streamModule) {
     let loading;
     stream = () => (loading ??= import(streamModule).then(module => module.begin({ ...shared, conversation, run, state, speak: likes.speak })));
-    if (run) stream(); else box.addEventListener('focus', stream, { once: true });
+    stream();  // also hears what is asked here on another device
     document.addEventListener('click', event => {
       const next = event.target.closest('.next button[data-ask]');
       if (!next) return;

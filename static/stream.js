@@ -97,6 +97,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     document.title = (document.hidden ? '● ' : '') + name;
     dot(false);
     clearInterval(polling); polling = null;
+    wait();
   }
   function dot(live) {
     const row = $(`.row[data-conversation="${conversation}"]`);
@@ -133,6 +134,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   jump.addEventListener('click', toEnd);
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) return;
+    connect();
     draw();
     document.title = document.title.replace(/^● /, '');
   });
@@ -153,6 +155,23 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     running();
     toEnd();
   }
+  // On another device, or in another tab. What is typed here stays.
+  function asked({ run: id, html }) {
+    draw();
+    const follows = atEnd(), fresh = parsed(html);
+    for (const old of $$('.next', thread)) old.remove();
+    $('#latest')?.removeAttribute('id');
+    for (const article of $$('article', fresh)) document.getElementById(article.id)?.remove();
+    thread.append(fresh);
+    enliven(thread);
+    if (id) { run = id; take($$('.answer[aria-busy]', thread).at(-1)); running(); } else wait();
+    if (follows) toEnd();
+    jumping();
+  }
+  // The positions that this page has are those before `first`.
+  function wait() {
+    if (open() && !run) send({ type: 'wait', first: 1 + Math.max(-1, ...$$('.answer', thread).map(node => +node.dataset.place)) });
+  }
   function running() {
     state.running(true); state.busy(false);
     document.title = 'Answering… – ' + name;
@@ -167,6 +186,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     heard = Date.now();
     if (message.messages) { if (message.messages.length) { frames.push(message); soon(); } return; }
     if (message.type === 'accepted') accepted(message);
+    if (message.type === 'asked') asked(message);
     if (message.type === 'refused') {
       const mine = asking && message.key === asking.key;
       // Asked meanwhile in another tab: its answer is shown, and what was typed here stays in the box.
@@ -187,7 +207,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       clearInterval(polling); polling = null;
       if (run) send({ type: 'follow', run, after: seq });
       if (run && stopping === run) send({ type: 'stop', run });  // what a dead socket was told is not known
-      if (asking) send({ type: 'ask', ...asking });
+      if (asking) send({ type: 'ask', ...asking }); else wait();
     };
     socket.onmessage = receive;
     socket.onclose = ({ code }) => { if (code === UNKNOWN) signedOut(); else lost(); };

@@ -8,9 +8,12 @@ from .beginning import again, begin, request_stop
 from .endings import close_expired, expire_all
 from .following import follow, last_event, told, watch, whole
 from .generating import housekeeping, listening, shutdown, start, stop
+from .guarding import idle_guards
 from .storing import Accepted
+from .wakeups import hub
 
 __all__ = [
-    "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "housekeeping", "last_event",
-    "listening", "request_stop", "shutdown", "start", "stop", "told", "watch", "whole",
+    "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "housekeeping", "hub",
+    "idle_guards", "last_event", "listening", "request_stop", "shutdown", "start", "stop",
+    "told", "watch", "whole",
 ]  # fmt: skip

@@ -1,7 +1,8 @@
 """How the web processes tell each other about runs: over PostgreSQL, or over Redis where there is one.
 
-A message is a line of words: `news` or `stop`, and the ids of runs. It carries no event: those are read from
-the journal, which is right also where a message is lost.
+A message is a line of words: `news` or `stop`, and the ids of runs; where an answer begins or ends also that
+of its conversation, for pages that wait there. It carries no event: those are read from the journal, which is
+right also where a message is lost.
 """
 
 import asyncio

@@ -7,6 +7,7 @@ import asyncio
 import contextvars
 import logging
 import time
+from collections.abc import Sequence
 from contextlib import aclosing
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -15,7 +16,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chat import engine
-from chat.events import TERMINAL, Failed, Finished, Started
+from chat.events import TERMINAL, Event, Failed, Finished, Started
 from chat.llm import ModelError, configured_model
 from chat.patience import patiently
 from chatsite.accounts.principals import Principal
@@ -154,7 +155,7 @@ class Generations:
         for attempt in range(CLOSING_TRIES):
             try:
                 async with self._writing:
-                    rest = Batch(live.accepted.id, live.written + 1, [*live.events[live.written :], end])
+                    rest = _batch(live, [*live.events[live.written :], end], last=True)
                     ours = await in_database(endings.close, live.accepted.id, rest, [*live.events, end])
                 break
             except DatabaseError:
@@ -165,7 +166,7 @@ class Generations:
         if not ours:
             end = Failed(Message.State.INTERRUPTED, "interrupted", live.accepted.request_id)
         live.publish(end)
-        await carriers.publish(carriers.messages("news", [live.accepted.id]))
+        await carriers.publish(carriers.messages("news", [live.accepted.id, live.accepted.conversation_id]))
 
     async def _write(self) -> None:
         while self.live:
@@ -184,7 +185,7 @@ class Generations:
             return
         ends = {live.accepted.id: len(live.events) for live in lives}
         batches = [
-            Batch(live.accepted.id, live.written + 1, live.events[live.written : ends[live.accepted.id]])
+            _batch(live, live.events[live.written : ends[live.accepted.id]])
             for live in lives
             if len(live.events) > live.written
         ]
@@ -194,7 +195,7 @@ class Generations:
             # A run that is missing was closed by another process, which took us for dead.
             if stops.get(live.accepted.id, True):
                 live.stop()
-        await carriers.publish(carriers.messages("news", [batch.run_id for batch in batches]))
+        await carriers.publish(journal.news(batches))
 
     async def _check_rights(self) -> None:
         """End what is written from a document that was deleted, or that its owner may not read any more."""
@@ -208,6 +209,12 @@ class Generations:
         for live, sources in expected:
             if any(counts.get(message, 0) < count for message, count in sources.items()):
                 live.withdraw()
+
+
+def _batch(live: Live, events: Sequence[Event], *, last: bool = False) -> Batch:
+    """What the journal does not have yet; the conversation hears of the first and the last."""
+    told = live.accepted.conversation_id if last or not live.written else None
+    return Batch(live.accepted.id, live.written + 1, events, told)
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Generations] = WeakKeyDictionary()

@@ -1,4 +1,7 @@
-"""Whether those who read at length still may: asked once a second for all readers of this process."""
+"""Whether those who read at length still may: asked once a second for all readers of this process.
+
+Of those who only wait for news it is asked twice a minute.
+"""
 
 import asyncio
 import contextvars
@@ -15,13 +18,14 @@ from chatsite.accounts.principals import Principal, valid_among
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
+IDLE_SECONDS = 30.0  # the same for those who are told nothing meanwhile
 LATE_SECONDS = 1.8  # without an answer, after which a reader is told nothing more until there is one
 
 
 class Guard:
     """One reader's."""
 
-    def __init__(self, principal: Principal, ended: Callable[[], object]) -> None:
+    def __init__(self, principal: Principal, ended: Callable[[Exception], object]) -> None:
         self.principal = principal
         self._ended = ended
         self._checked = time.monotonic()
@@ -42,19 +46,22 @@ class Guard:
         if self._waiting and not self._waiting.done():
             self._waiting.set_result(None)
         if end is not None:
-            self._ended()
+            self._ended(end)
 
 
 class Guards:
     """Those of one event loop. One task asks for all of them, as long as there are any."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, idle: bool = False) -> None:
+        self._idle = idle
         self._guards: set[Guard] = set()
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
-    def guarding(self, principal: Principal, ended: Callable[[], object] = lambda: None) -> Iterator[Guard]:
-        """For the length of the block; `ended` is called where the reader may not go on."""
+    def guarding(
+        self, principal: Principal, ended: Callable[[Exception], object] = lambda _: None
+    ) -> Iterator[Guard]:
+        """For the length of the block; `ended` is called where the reader may not go on, with the reason."""
         guard = Guard(principal, ended)
         self._guards.add(guard)
         if self._task is None or self._task.done():
@@ -68,7 +75,7 @@ class Guards:
 
     async def _ask(self) -> None:
         while True:
-            await asyncio.sleep(CHECK_SECONDS)
+            await asyncio.sleep(IDLE_SECONDS if self._idle else CHECK_SECONDS)
             asked, moment = list(self._guards), time.monotonic()
             if not asked:
                 return
@@ -84,8 +91,14 @@ class Guards:
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Guards] = WeakKeyDictionary()
+_idle_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Guards] = WeakKeyDictionary()
 
 
 def guards() -> Guards:
     """Those of the running loop."""
     return _by_loop.setdefault(asyncio.get_running_loop(), Guards())
+
+
+def idle_guards() -> Guards:
+    """Those of the running loop who only wait."""
+    return _idle_by_loop.setdefault(asyncio.get_running_loop(), Guards(idle=True))

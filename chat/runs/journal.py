@@ -39,6 +39,7 @@ class Batch:
     run_id: UUID
     first: int
     events: Sequence[Event]
+    conversation_id: UUID | None = None  # where others may wait for a question: is told with the news
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,15 @@ def _entry(batch: Batch) -> dict[str, Any]:
     }
 
 
+def news(batches: Sequence[Batch]) -> list[str]:
+    """What the other processes are told about them."""
+    conversations = [batch.conversation_id for batch in batches if batch.conversation_id]
+    return carriers.messages("news", [*(batch.run_id for batch in batches), *conversations])
+
+
 def _news(batches: Sequence[Batch]) -> list[str]:
-    """What the other processes are told in the same statement."""
-    return (
-        carriers.messages("news", [batch.run_id for batch in batches]) if carriers.in_the_database() else []
-    )
+    """The same, where the statement that writes them tells it."""
+    return news(batches) if carriers.in_the_database() else []
 
 
 def _array(values: Iterable[object]) -> str:

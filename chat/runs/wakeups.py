@@ -1,5 +1,7 @@
 """Waking the followers of runs that other processes write, and stopping those that are written here.
 
+Who waits for a conversation hears when an answer in it begins or ends, in whichever process.
+
 One task of each web process listens. While it cannot, followers look twice a second, and a stop is heard
 with the next flush.
 """
@@ -21,7 +23,7 @@ AGAIN_SECONDS = 1.0  # between two tries to listen
 
 
 class Wakeup:
-    """The news of one run for one follower."""
+    """The news of one run, or of one conversation, for one follower."""
 
     def __init__(self, hub: "Hub") -> None:
         self._hub = hub
@@ -36,6 +38,11 @@ class Wakeup:
             return
         self.came.clear()
 
+    async def comes(self) -> None:
+        """Until news comes, however long that takes."""
+        await self.came.wait()
+        self.came.clear()
+
 
 class Hub:
     """Those who wait for news on one event loop."""
@@ -45,16 +52,16 @@ class Hub:
         self._waiting: dict[UUID, set[Wakeup]] = {}
 
     @contextmanager
-    def waiting(self, run_id: UUID) -> Iterator[Wakeup]:
-        """Hear of one run for the length of the block."""
+    def waiting(self, awaited: UUID) -> Iterator[Wakeup]:
+        """Hear of one run, or of one conversation, for the length of the block."""
         wakeup = Wakeup(self)
-        self._waiting.setdefault(run_id, set()).add(wakeup)
+        self._waiting.setdefault(awaited, set()).add(wakeup)
         try:
             yield wakeup
         finally:
-            self._waiting[run_id].discard(wakeup)
-            if not self._waiting[run_id]:
-                del self._waiting[run_id]
+            self._waiting[awaited].discard(wakeup)
+            if not self._waiting[awaited]:
+                del self._waiting[awaited]
 
     async def listen(self, stop: Callable[[UUID], None]) -> None:
         """Until cancelled; `stop` is called with each run that is to end."""

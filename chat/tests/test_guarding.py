@@ -49,7 +49,7 @@ class ValidityTests(TransactionTestCase):
             stack.enter_context(patch.multiple("chat.runs.guarding", CHECK_SECONDS=0.05))
             stack.enter_context(patch("chat.runs.guarding.valid_among", counted))
             guard = stack.enter_context(guards.guarding(stays))
-            others = [stack.enter_context(guards.guarding(goes, ended.set)) for _ in range(5)]
+            others = [stack.enter_context(guards.guarding(goes, lambda end: ended.set())) for _ in range(5)]
             await in_database(ApiKey.objects.filter(pk=goes.credential).delete)
             await asyncio.wait_for(ended.wait(), 5)
             await guard.check()

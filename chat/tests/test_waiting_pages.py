@@ -1,0 +1,119 @@
+"""Pages on which nothing happens: they hear of questions asked elsewhere, and of the end of their right."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from unittest.mock import patch
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import URLRouter
+from django.contrib.sessions.models import Session
+from django.test import Client, TransactionTestCase, override_settings
+
+from chat import runs
+from chat.fragments import asked_after
+from chat.llm import use_model
+from chat.llm.scripted import ScriptedModel
+from chat.requests import ChatRequest
+from chat.routing import websocket_urlpatterns
+from chat.runs import guarding
+from chat.tests.sockets import Socket
+from chatsite.accounts.principals import valid_among
+from chatsite.database import in_database
+from history import recording
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+APPLICATION = AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+QUESTION = "Carry over leave until when?"
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class WaitingTests(TransactionTestCase):
+    def setUp(self):
+        self.user = make_user("asker")
+        self.principal = command_principal(self.user)
+        self.conversation = recording.open_conversation(self.principal)
+        make_document("guide.md", everyone=True)
+
+    def cookie(self):
+        client = Client()
+        client.force_login(self.user)
+        return client.cookies["sessionid"].value
+
+    async def opened(self):
+        headers = [(b"cookie", f"sessionid={await in_database(self.cookie)}".encode())]
+        socket = Socket(APPLICATION, f"/ws/c/{self.conversation.pk}/", headers=headers)
+        self.assertTrue((await socket.connect())[0])
+        return socket
+
+    @asynccontextmanager
+    async def listening(self):
+        task = asyncio.create_task(runs.listening())
+        try:
+            async with asyncio.timeout(5):
+                while not runs.hub().listening:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def ask_elsewhere(self):
+        """As a page that is open in another process does."""
+        accepted = await in_database(runs.begin, self.principal, ChatRequest(QUESTION, self.conversation.pk))
+        runs.start(accepted)
+        return accepted
+
+    async def until_done(self, socket):
+        while True:
+            told = await socket.receive_json_from(10)
+            if done := [each for each in told["messages"] if each["type"] == "done"]:
+                return done[0]
+
+    async def test_a_question_of_another_page_is_told_and_its_answer_follows(self):
+        model = ScriptedModel(words=["Five ", "days ", "[guide.md]."], pause=0.05)
+        with use_model(model):
+            async with self.listening():
+                socket = await self.opened()
+                await socket.send_json_to({"type": "wait", "first": 0})
+                for first in (0, 2):
+                    self.assertTrue(await socket.receive_nothing(0.2))
+                    accepted = await self.ask_elsewhere()
+                    asked = await socket.receive_json_from(10)
+                    self.assertEqual((asked["type"], asked["run"]), ("asked", str(accepted.id)))
+                    self.assertIn(f'id="e-{first}"', asked["html"])
+                    self.assertEqual((await self.until_done(socket))["state"], "complete")
+                    await socket.send_json_to({"type": "wait", "first": first + 2})
+                await socket.disconnect()
+
+    async def test_what_was_asked_and_answered_before_it_waits_is_told_at_once(self):
+        with use_model(ScriptedModel(words=["Five days."])):
+            accepted = await self.ask_elsewhere()
+            await runs.whole(self.principal, accepted.id)
+        socket = await self.opened()
+        await socket.send_json_to({"type": "wait", "first": 0})
+        asked = await socket.receive_json_from(10)
+        self.assertEqual((asked["type"], asked["run"]), ("asked", None))
+        self.assertIn("Five days.", asked["html"])
+        await socket.disconnect()
+
+    async def test_a_stranger_finds_nothing_to_wait_for(self):
+        with use_model(ScriptedModel()):
+            accepted = await self.ask_elsewhere()
+            await runs.whole(self.principal, accepted.id)
+        stranger = command_principal(await in_database(make_user, "stranger"))
+        self.assertIsNone(await in_database(asked_after, stranger, self.conversation.pk, 0))
+
+    async def test_signed_out_it_is_closed_though_it_asks_nothing_with_one_look_for_all(self):
+        looks = []
+
+        def counted(principals):
+            looks.append(len(principals))
+            return valid_among(principals)
+
+        with patch.object(guarding, "IDLE_SECONDS", 0.3), patch.object(guarding, "valid_among", counted):
+            sockets = [await self.opened() for _ in range(3)]
+            await in_database(Session.objects.all().delete)
+            for socket in sockets:
+                self.assertEqual((await socket.receive_output(timeout=10))["code"], 4404)
+                await socket.disconnect()
+        self.assertLess(len(looks), 3)

@@ -71,13 +71,12 @@ def insert_passages(document: Document, passages: Sequence[NewPassage], first: i
 
 
 def _cut(text: str) -> list[str]:
-    """Pieces of at most about 250 characters, cut at the space before the limit, of even length."""
+    """As few pieces of about 250 characters as there can be, of even length, cut at a space."""
     text = " ".join(text.split())
-    count = max(1, -(-len(text) // PIECE_CHARACTERS))
-    size = -(-len(text) // count)
     pieces = []
     start = 0
-    while len(text) - start > size:
+    for left in range(max(1, -(-len(text) // PIECE_CHARACTERS)), 1, -1):
+        size = -(-(len(text) - start) // left)
         # Text without spaces (Chinese, a long token) is cut where the limit falls.
         space = text.rfind(" ", start + size // 2, start + size + 1)
         end = space if space > start else start + size

@@ -39,6 +39,13 @@ class PiecesTests(SimpleTestCase):
             self.assertTrue(piece.startswith("Handbook. Leave\nword"))
             self.assertLessEqual(len(piece), 280)
 
+    def test_pieces_are_as_few_as_there_can_be_and_of_even_length(self):
+        text = " ".join(f"word{number}" for number in range(100))
+        for most, count in ((250, 1), (480, 2), (510, 3)):
+            pieces = pieces_of(NewPassage("", None, "", text[:most].strip()))
+            self.assertEqual(len(pieces), count)
+            self.assertLess(max(map(len, pieces)) - min(map(len, pieces)), 30)
+
     def test_no_word_is_lost_or_cut(self):
         words = [f"word{number}" for number in range(300)]
         pieces = pieces_of(NewPassage("", None, "", " ".join(words)))

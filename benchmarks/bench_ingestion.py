@@ -96,15 +96,23 @@ class Bench:
         print("  CPU seconds of each:", usage.since(rounds))
 
     def many(self, documents: int) -> None:
-        """The workers' memory over many documents, and its slope."""
-        sizes = []
+        """Memory of the workers, and of what forks their readers, over many documents, and its slope."""
+        sizes: dict[str, list[float]] = {"worker": [], "reader": []}
         for first in range(0, documents, AT_ONCE):
             self.upload([(f"small-{first + each}.md", self.text(2).encode()) for each in range(AT_ONCE)])
             self.wait()
-            sizes.append(sum(process.memory_info().rss for process in self.site.children(WORKER)) / 1e6)
-        late = sizes[len(sizes) // 5 :]  # what is loaded once is loaded by then
-        print(f"{documents} small documents: the workers have {sizes[0]:.0f} MB after the first {AT_ONCE}")
-        print(f"  and {sizes[-1]:.0f} MB at the end; slope {slope(late) * 1_000 / AT_ONCE:+.1f} MB per 1,000")
+            for kind, values in sizes.items():
+                values.append(self.megabytes(KINDS[kind]))
+        print(f"{documents} small documents, megabytes of all such processes:")
+        for kind, values in sizes.items():
+            late = values[len(values) // 5 :]  # what is loaded once is loaded by then
+            print(
+                f"  {kind}: {values[0]:.0f} after the first {AT_ONCE}, {values[-1]:.0f} at the end;"
+                f" slope {slope(late) * 1_000 / AT_ONCE:+.1f} per 1,000"
+            )
+
+    def megabytes(self, module: str) -> float:
+        return sum(process.memory_info().rss for process in self.site.children(module)) / 1e6
 
     def upload(self, files: list[tuple[str, bytes]]) -> None:
         boundary = uuid.uuid4().hex
@@ -144,9 +152,8 @@ class Bench:
         return f"# {self.sentence()}\n\n" + "\n\n".join(paragraphs)
 
 
-WORKER = "chatsite.supervision.worker"
 KINDS = {
-    "worker": WORKER,
+    "worker": "chatsite.supervision.worker",
     "web": "chatsite.supervision.web",
     "reader": "ingestion.parsing.template",  # and the children that it forks
     "postgres": "postgres",

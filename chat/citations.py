@@ -47,14 +47,18 @@ class CitationFilter:
     def feed(self, text: str) -> str:
         """The text that is certain by now; the rest is held back."""
         text = self._held + text
-        start = self._undecided(text)
-        self._held = text[start:]
-        return _BRACKET.sub(self._verified, text[:start])
+        start = self._undecided(text) if "[" in text else self._end(text)
+        certain, self._held = text[:start], text[start:]
+        return _BRACKET.sub(self._verified, certain) if "[" in certain else certain
 
     def flush(self) -> str:
         """What is still held, at the end of the text."""
         text, self._held = self._held, ""
         return _BRACKET.sub(self._verified, text)
+
+    def _end(self, text: str) -> int:
+        """Where the white space begins that a citation may follow."""
+        return max(len(text.rstrip(" \t")), len(text) - HELD_AT_MOST)
 
     def _undecided(self, text: str) -> int:
         """Where the part begins that the next characters may still turn into a citation."""

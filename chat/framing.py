@@ -8,6 +8,7 @@ Framing = Callable[[Any], bytes]
 
 EVENT_STREAM = "text/event-stream"
 JSON_LINES = "application/json-lines"
+COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 COMMENT = b": waiting\n\n"  # of an event stream; a reader passes over it
 
 
@@ -24,7 +25,7 @@ def server_sent_event(chunk: Any) -> bytes:
 
 
 def _compact(chunk: Any) -> bytes:
-    return json.dumps(chunk, ensure_ascii=False, separators=(",", ":")).encode()
+    return COMPACT.encode(chunk).encode()
 
 
 FRAMINGS: dict[str, Framing] = {

@@ -54,14 +54,14 @@ class RagChatEncoder:
 
     def encode(self, event: Event) -> list[Json]:
         match event:
+            case TextDelta():
+                return [{"delta": delta(content=event.text)}]
             case Started():
                 self._session = self._dialect.session(event.conversation_id)
                 return []
             case ContextReady():
                 first = {"delta": {"role": "assistant"}, "context": context(event), **self._session}
                 return [first, {"delta": delta(role="assistant")}]
-            case TextDelta():
-                return [{"delta": delta(content=event.text)}]
             case FollowUps():
                 told = followups(event.questions)
                 return [{"delta": delta(role="assistant"), "context": told, **self._session}]

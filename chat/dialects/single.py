@@ -16,6 +16,8 @@ class Single:
 
     def encode(self, event: Event) -> list[Any]:
         match event:
+            case TextDelta() if self._done is None:
+                return self._encode(event)
             case MessageStarted():
                 done, self._done = self._done, None
                 return self._encode(TextDelta("\n\n")) if done else []

@@ -30,14 +30,14 @@ async def written(model: ChatModel, prompt: Prompt) -> AsyncGenerator[TextDelta 
         return
     citations = CitationFilter(source.label for source in prompt.sources)
     outcome = _Outcome()
-    length = 0
+    length, most = 0, settings.ANSWER_MAX_CHARACTERS
     async with aclosing(_verified(model, prompt, citations, outcome)) as pieces:
         async for piece in pieces:
-            safe = piece[: settings.ANSWER_MAX_CHARACTERS - length]
+            safe = piece[: most - length]
             length += len(safe)
             if safe:
                 yield TextDelta(safe)
-            if length >= settings.ANSWER_MAX_CHARACTERS:
+            if length >= most:
                 outcome.reason = "length"
                 break
     if outcome.error:

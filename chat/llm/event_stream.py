@@ -122,12 +122,13 @@ async def parts(chunks: Chunks, clock: Clock) -> AsyncGenerator[Part, None]:
     characters, events = Characters(), Events()
     try:
         while not events.done:
-            piece = await _next(chunks, clock, at_once=not begun)
+            piece, came = await _next(chunks, clock, at_once=not begun), False
             for data in events.feed(piece, last=not piece):
                 for part in _parts_of(data):
                     if isinstance(part, Text):
-                        begun = True
-                        clock.content_came()
+                        if not came:
+                            begun = came = True
+                            clock.content_came()
                         if text := characters.of(part.text):
                             yield Text(text)
                         continue

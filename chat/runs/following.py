@@ -77,7 +77,9 @@ async def watch(
                 for start in range(0, len(numbered) or 1, MOST_AT_ONCE):
                     await guard.check()
                     part = numbered[start : start + MOST_AT_ONCE]
-                    yield [(number, await _for_reader(principal, event)) for number, event in part]
+                    if any(isinstance(event, ContextReady) for _, event in part):
+                        part = [(number, await _for_reader(principal, event)) for number, event in part]
+                    yield part
 
 
 async def whole(principal: Principal, run_id: UUID) -> Whole:

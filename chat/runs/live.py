@@ -36,13 +36,13 @@ class Live:
 
     def publish(self, event: Event) -> None:
         self.events.append(event)
+        if isinstance(event, TextDelta):
+            self._wake_in_strides()
+            return
         if isinstance(event, ContextReady):
             message_id = UUID(event.message_id) if event.message_id else self.accepted.answer_id
             self.sources[message_id] = len(event.sources)
-        if isinstance(event, TextDelta):
-            self._wake_in_strides()
-        else:
-            self.wake()
+        self.wake()
 
     async def news(self) -> None:
         """Until something is published, or a second or so has passed."""

@@ -1,37 +1,67 @@
-"""The model that comes with the site: word vectors in an installed wheel, no network."""
+"""The model that comes with the site: word vectors in an installed wheel, no network.
 
-import threading
+Of the package only its files are used. Its own code keeps the vectors twice as wide in each process, and what
+it imports takes as much once more; here they stay in the file, which all processes share.
+"""
+
+import json
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import wordllama
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from .names import BUILT_IN_DIMENSIONS, BUILT_IN_NAME
 from .protocol import Vectors, unit
 
-PADDED = 64  # texts that the tokenizer fills up to one length
+AT_ONCE = 64  # texts whose words' vectors are in memory together
+HEADER = 8  # bytes of a safetensors file that say how long its header is
 
 
 class WordLlamaEmbedder:
-    """Averages of word vectors that come with the package: small, fast, English, no network."""
+    """Averages of word vectors: small, fast, English, no network."""
 
     name = BUILT_IN_NAME
     dimensions = BUILT_IN_DIMENSIONS
     batch = 512
 
     def __init__(self) -> None:
-        # The tokenizer lies in tokenizers/ of the package but is looked for in tokenizer/, and then in
-        # tokenizers/ of the cache: the package is its own cache, and nothing is ever downloaded.
-        package = Path(wordllama.__file__).parent
-        self._model = wordllama.WordLlama.load(
-            dim=BUILT_IN_DIMENSIONS, cache_dir=package, disable_download=True
-        )
-        self._lock = threading.Lock()
+        spec = find_spec("wordllama")
+        assert spec is not None
+        assert spec.origin is not None
+        package = Path(spec.origin).parent
+        words = package / "tokenizers" / "l2_supercat_tokenizer_config.json"
+        self._tokenizer = Tokenizer.from_file(str(words))
+        self._tokenizer.no_truncation()
+        self._table = _table(package / "weights" / f"l2_supercat_{BUILT_IN_DIMENSIONS}.safetensors")
 
     def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
-        if not texts:
-            return np.zeros((0, self.dimensions), dtype=np.float32)
-        with self._lock:  # the tokenizer's padding is state
-            vectors = self._model.embed([text or " " for text in texts], batch_size=PADDED)
-        return unit(np.asarray(vectors, dtype=np.float32))
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for start in range(0, len(texts), AT_ONCE):
+            part = [text or " " for text in texts[start : start + AT_ONCE]]
+            encoded = self._tokenizer.encode_batch(part, add_special_tokens=False)
+            tokens = {place: text.ids for place, text in enumerate(encoded, start) if text.ids}
+            if tokens:
+                vectors[list(tokens)] = self._sums(list(tokens.values()))
+        return unit(vectors)
+
+    def _sums(self, tokens: Sequence[list[int]]) -> Vectors:
+        """Of the vectors of each text's words: at length 1 the same as their average."""
+        starts = np.cumsum([0, *map(len, tokens)])[:-1]
+        rows = self._table[np.clip(np.concatenate(tokens), 0, len(self._table) - 1)]
+        result: Vectors = np.add.reduceat(rows.astype(np.float32), starts, axis=0)
+        return result
+
+
+def _table(path: Path) -> NDArray[np.float16]:
+    """The one array of a safetensors file, read from it where it is looked at."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(HEADER), "little")
+        header: dict[str, Any] = json.loads(file.read(length))
+    told = header["embedding.weight"]
+    assert told["dtype"] == "F16"
+    offset = HEADER + length + told["data_offsets"][0]
+    return np.asarray(np.memmap(path, "<f2", "r", offset, tuple(told["shape"])))

@@ -12,9 +12,11 @@ SETTLE_SECONDS = 5.0
 
 
 def memory(world: World) -> tuple[float, float]:
-    """Megabytes of the web process, and of all that answers together: web, worker and PostgreSQL."""
+    """Megabytes of the web process, and of all that answers together: web, worker with what it keeps
+    ready for reading files, and PostgreSQL."""
     time.sleep(SETTLE_SECONDS)
-    worker = [child.pid for child in world.site.children("chatsite.supervision.worker")]
+    workers = world.site.children("chatsite.supervision.worker")
+    worker = [each.pid for one in workers for each in (one, *one.children(recursive=True))]
     postgres = world.site.postgres()
     database = [postgres.pid, *(child.pid for child in postgres.children(recursive=True))]
     return megabytes([world.web]), megabytes([world.web, *worker, *database])

@@ -7,6 +7,8 @@ from urllib.parse import urlencode, urlsplit
 
 from websockets.sync.client import connect
 
+from chatsite.tests.patience import patience
+
 
 class Response:
     """An answer that was read to its end."""
@@ -50,7 +52,7 @@ class Session:
 
     def stream(self, method, path, body=None, headers=None, timeout=20):
         """An answer of which only the head was read; the caller closes the connection."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout * patience())
         connection.request(method, path, body=body, headers=self.headers(headers))
         response = connection.getresponse()
         for line in response.headers.get_all("Set-Cookie") or []:

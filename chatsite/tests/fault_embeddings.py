@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import psycopg
 
 from chat.tests.upstream_faults import HTML, KEY, status
+from chatsite.tests.patience import patience
 from chatsite.tests.server import TOKEN, reading_parameters
 
 DIMENSIONS = 8
@@ -84,7 +85,7 @@ def _part(disposition, text):
 
 def told(site, seconds=60):
     """(state, reason) of each of the documents by its name, as soon as the worker has tried them all."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * patience()
     names = [fault.document for fault in FAILS]
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while True:

@@ -21,6 +21,7 @@ from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import chunk
 from chatsite.accounts.keys import hash_key, new_key
 from chatsite.embedded import Cluster, connection_parameters
+from chatsite.tests.patience import patience
 from chatsite.tests.server import Site, temporary_folder
 
 ORDER = re.compile(r"tell (\w+) words (\d+) pause (\d+)")
@@ -184,7 +185,7 @@ class FaultSite(Site):
 
         The text is an exact prefix of what the model's server sent.
         """
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * patience()
         while True:
             rows = self.stored(token)
             assert len(rows) <= 1, "asked twice"
@@ -233,7 +234,7 @@ def close_code(websocket, seconds=5):
     """With which the site closes a WebSocket; what comes before it is not looked at."""
     try:
         while True:
-            websocket.recv(timeout=seconds)
+            websocket.recv(timeout=seconds * patience())
     except ConnectionClosed as closed:
         return closed.rcvd.code if closed.rcvd else None
 
@@ -254,7 +255,7 @@ def at_once(*calls, seconds=30):
     ]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * patience()
     for thread in threads:
         thread.join(max(0, deadline - time.monotonic()))
         assert not thread.is_alive(), f"not done within {seconds} s"

@@ -123,7 +123,7 @@ def run_of(session, conversation):
 def read_to_the_end(websocket):
     """Types of messages, and the last of them."""
     while True:
-        message = json.loads(websocket.recv(timeout=20))
+        message = json.loads(websocket.recv(timeout=20 * patience()))
         for part in message.get("messages", [message]):
             if part.get("type") == "done":
                 return part

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from chatsite.tests.faults import PASSWORD, READY, at_once, close_code, fresh, order, told, upload
+from chatsite.tests.patience import patience
 from chatsite.tests.server import alive
 
 pytestmark = pytest.mark.server
@@ -32,7 +33,7 @@ def streamed(response):
 
 
 def wait_for_processes(site, number=2, seconds=20):
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds * patience()
     while len(site.web_processes()) < number:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -42,7 +43,7 @@ def wait_for_processes(site, number=2, seconds=20):
 def ended_within(process, seconds):
     """How long a process took to end."""
     begun = time.monotonic()
-    psutil.wait_procs([process], seconds)
+    psutil.wait_procs([process], seconds * patience())
     assert not alive(process), f"it still runs after {seconds} s"
     return time.monotonic() - begun
 
@@ -95,12 +96,12 @@ def test_an_answer_that_is_longer_than_the_grace_keeps_its_text_and_is_followed_
     time.sleep(0.3)
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
         websocket.send(json.dumps({"type": "follow", "run": runs[0], "after": 0}))
-        websocket.recv(timeout=5)
+        websocket.recv(timeout=5 * patience())
         process = web_process_of(faulty, websocket)
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert close_code(websocket, GRACE) == 1012, "the page is told to come back"
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 2 * patience()
     # All readers that come now reach the other process, which tells of the answers of both.
     ends = at_once(*[partial(caller.end, run) for run in runs])
     states = set()
@@ -159,7 +160,7 @@ def test_an_ingestion_worker_that_is_asked_to_end_leaves_its_documents_to_the_ne
     faulty.wait_for_worker()
     faulty.children("chatsite.supervision.worker")[0].send_signal(signal.SIGTERM)
     assert faulty.caller().whole(order(fresh(), 5, 0))[0] == 200
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 60 * patience()
     while faulty.query(READY) != [(before + 2,)]:
         assert time.monotonic() < deadline, "documents were not read"
         time.sleep(0.1)

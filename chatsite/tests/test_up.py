@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from chatsite.embedded import Cluster, connection_parameters
+from chatsite.tests.patience import patience
 from chatsite.tests.server import BASE, TOKEN, Site, alive, temporary_folder
 
 pytestmark = pytest.mark.server
@@ -61,7 +62,7 @@ class TestLife:
             assert postgres
             begun = time.monotonic()
             assert site.stop(number) == 0
-            assert time.monotonic() - begun < STOP_SECONDS
+            assert time.monotonic() - begun < STOP_SECONDS * patience()
             assert not any(alive(process) for process in [*children, postgres])
             assert "Traceback" not in site.output
 
@@ -140,7 +141,7 @@ class TestDemo:
             unfinished.sendall(head.encode())
             time.sleep(0.3)
             site.process.send_signal(signal.SIGTERM)
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 10 * patience()
             while not refused(session):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
@@ -198,7 +199,7 @@ class TestRunning:
         before = plain.postgres()
         before.kill()
         before.wait(5)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 20 * patience()
         while plain.postgres() is None and time.monotonic() < deadline:
             time.sleep(0.1)
         plain.wait_until_ready()
@@ -214,7 +215,7 @@ class TestRunning:
             begun = time.monotonic()
             assert plain.session().get("/healthz").status == 200
             answer = plain.session().get("/readyz")
-            assert time.monotonic() - begun < 1.5
+            assert time.monotonic() - begun < 1.5 * patience()
             assert answer.status == 503
             assert answer.json()["error"] == "The database does not answer."
         finally:

@@ -14,6 +14,7 @@ import psutil
 import psycopg
 import pytest
 
+from chatsite.tests.patience import patience
 from chatsite.tests.server import BASE, TOKEN, Site, reading_parameters, temporary_folder
 from ingestion.tests.hostile import GOOD, corpus, names
 
@@ -77,7 +78,7 @@ def _part(disposition, data):
 def outcomes(site):
     """(name, status, reason) of all documents once they are read, and the most memory of the worker."""
     most = 0
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + SECONDS * patience()
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while True:
             rows = connection.execute(STATES).fetchall()

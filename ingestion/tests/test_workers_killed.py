@@ -17,6 +17,7 @@ from django.test import TransactionTestCase
 from procrastinate.contrib.django.models import ProcrastinateJob
 from psycopg.conninfo import make_conninfo
 
+from chatsite.tests.patience import patience
 from ingestion import files, pipeline, tasks
 from ingestion.models import Document, Passage, PreparedVector, Vector
 from ingestion.tests.media import MediaMixin
@@ -60,7 +61,7 @@ class Workers(MediaMixin, TransactionTestCase):
         self.running.clear()
 
     def wait_for(self, condition):
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + SECONDS * patience()
         while not (found := condition()):
             self.assertLess(time.monotonic(), deadline, "It takes too long.")
             time.sleep(0.02)

@@ -73,6 +73,7 @@ class Watchdog:
 
         Of any, because it may hold the interpreter's lock meanwhile.
         """
+        now = time.monotonic()  # first: what this thread waits while it reads is no time of the loop's
         own = str(threading.get_native_id())
         for file in TASKS.glob("*/schedstat"):
             if file.parent.name == own:
@@ -81,7 +82,7 @@ class Watchdog:
                 self._waited[file.parent.name] = int(file.read_bytes().split()[1])
             except (OSError, LookupError, ValueError):
                 continue
-        return time.monotonic() - sum(self._waited.values()) / 1e9
+        return now - sum(self._waited.values()) / 1e9
 
     def _stack(self) -> str:
         frame = sys._current_frames().get(self._thread)

@@ -4,6 +4,8 @@ import json
 
 from asgiref.testing import ApplicationCommunicator
 
+from chatsite.tests.patience import patience
+
 
 class Socket(ApplicationCommunicator):
     """Speaks to an ASGI application as a server would."""
@@ -23,6 +25,12 @@ class Socket(ApplicationCommunicator):
         await self.send_input({"type": "websocket.connect"})
         answer = await self.receive_output(timeout=5)
         return answer["type"] == "websocket.accept", answer.get("code")
+
+    def receive_output(self, timeout=1):
+        return super().receive_output(timeout * patience())
+
+    def wait(self, timeout=1):
+        return super().wait(timeout * patience())
 
     async def send_text(self, text):
         await self.send_input({"type": "websocket.receive", "text": text})

@@ -13,6 +13,7 @@ from chatsite.accounts import guests
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.asgi import application
+from chatsite.tests.patience import patience
 from chatsite.tests.routes import routes
 from history.models import Conversation
 from ingestion import retrieval
@@ -237,9 +238,9 @@ async def knock(conversation, client):
     scope = {"type": "websocket", "path": f"/ws/c/{conversation.pk}/", "query_string": b""}
     socket = ApplicationCommunicator(application, scope | {"subprotocols": [], "headers": headers})
     await socket.send_input({"type": "websocket.connect"})
-    answer = await socket.receive_output(timeout=5)
+    answer = await socket.receive_output(timeout=5 * patience())
     await socket.send_input({"type": "websocket.disconnect", "code": 1000})
-    await socket.wait(timeout=5)
+    await socket.wait(timeout=5 * patience())
     return answer
 
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.files.base import ContentFile
 from django.db import connection
 from django.test import TransactionTestCase
-from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from psycopg.conninfo import make_conninfo
 
 from chatsite.tests.patience import patience
@@ -76,9 +76,12 @@ class Workers(MediaMixin, TransactionTestCase):
 
 class SharingTests(Workers):
     def test_two_workers_read_each_document_once_and_both_take_part(self):
-        documents = [self.add(f"{number}.md", f"Text {number}.", read=False) for number in range(12)]
+        before = set(ProcrastinateWorker.objects.values_list("pk", flat=True))
         self.start()
         elsewhere = self.start("manage.py", "work")
+        # Both at once: one alone would have read a few documents before the other is there.
+        self.wait_for(lambda: ProcrastinateWorker.objects.exclude(pk__in=before).count() == 2)
+        documents = [self.add(f"{number}.md", f"Text {number}.", read=False) for number in range(24)]
         seen = set()
 
         def done():
@@ -88,7 +91,7 @@ class SharingTests(Workers):
         self.wait_for(done)
         states = Document.objects.filter(pk__in=[each.pk for each in documents])
         self.assertEqual(set(states.values_list("status", "version")), {("ready", 1)})
-        self.assertEqual((Passage.objects.count(), len(seen - {None})), (12, 2))
+        self.assertEqual((Passage.objects.count(), len(seen - {None})), (24, 2))
         elsewhere.terminate()
         self.assertEqual(elsewhere.wait(20), 0)
 

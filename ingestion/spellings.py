@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ingestion.words import has_unspaced_script, plain_words
+from ingestion.words import abbreviations, has_unspaced_script, plain_words
 
 BEGINNING = 0.6  # of a word, that others begin with as well
 LEAST_BEGINNING = 5  # characters
@@ -33,12 +33,13 @@ def stand_ins(word: str) -> list[str]:
 
 
 def written_together(query: str, known: Sequence[str]) -> list[str]:
-    """Neighbouring words of the question as one word, without those that are `known`."""
+    """Neighbouring words of the question as one word, and its abbreviations without dots, unless `known`."""
     words = plain_words(query).split()
     pairs = [
         first + second
         for first, second in pairwise(words)
         if min(len(first), len(second)) >= LEAST_PART and (first + second).isalpha()
     ]
-    fit = [pair for pair in dict.fromkeys(pairs) if len(pair) <= LONGEST and not has_unspaced_script(pair)]
+    found = dict.fromkeys([*abbreviations(query), *pairs])
+    fit = [pair for pair in found if len(pair) <= LONGEST and not has_unspaced_script(pair)]
     return [pair for pair in fit if pair not in known][:MOST_JOINED]

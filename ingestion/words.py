@@ -14,6 +14,12 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+# Between Chinese characters or kana a space ends no word, but a line or what was marked.
+_SPACE_WITHIN = re.compile(
+    r"(?<=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])\s+(?=[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])"
+)
+_LETTER_AFTER_DOT = re.compile(r"\.\w\b")  # quickly looked for, and seldom there
+_ABBREVIATION = re.compile(r"\b[^\W\d_](?:\.[^\W\d_])+\b")
 
 
 class _Separators(dict[int, str]):
@@ -37,7 +43,8 @@ def plain_words(text: str) -> str:
 def search_text(text: str, *, stored: bool = True) -> str:
     """What PostgreSQL parses: the words of `text`, unspaced scripts as pairs of neighbouring characters.
 
-    A stored text also gets its single characters, so that a question of one character finds them.
+    A stored text also gets its single characters, so that a question of one character finds them, pairs
+    across spaces, and abbreviations without their dots.
     """
 
     def cut(match: re.Match[str]) -> str:
@@ -46,12 +53,29 @@ def search_text(text: str, *, stored: bool = True) -> str:
         singles = list(run) if stored or len(run) == 1 else []
         return f" {' '.join(pairs + singles)} "
 
+    if stored:
+        text = _with_abbreviations(_SPACE_WITHIN.sub("", text))
     return " ".join(_UNSPACED.sub(cut, plain_words(text)).split())[:SEARCH_TEXT_LIMIT]
 
 
 def units(text: str) -> list[str]:
     """The words of `text` in order; of unspaced scripts the single characters."""
-    return _UNSPACED.sub(lambda match: f" {' '.join(match.group())} ", plain_words(text)).split()
+    words = plain_words(_with_abbreviations(text))
+    return _UNSPACED.sub(lambda match: f" {' '.join(match.group())} ", words).split()
+
+
+def abbreviations(text: str) -> list[str]:
+    """Letters with dots (U.N.) as the words that they are without them, in lower case."""
+    if not _LETTER_AFTER_DOT.search(text):
+        return []
+    return [match[0].replace(".", "").lower() for match in _ABBREVIATION.finditer(text)]
+
+
+def _with_abbreviations(text: str) -> str:
+    """`text` with each abbreviation without its dots, too, before it: “UN U.N.”."""
+    if not _LETTER_AFTER_DOT.search(text):
+        return text
+    return _ABBREVIATION.sub(lambda match: f"{match[0].replace('.', '')} {match[0]}", text)
 
 
 def has_unspaced_script(text: str) -> bool:

@@ -9,7 +9,7 @@ from ingestion.embedding import EmbeddingError
 from ingestion.indexing import NewPassage, pieces_of
 from ingestion.models import Passage, PassageWords, PreparedVector, Vector
 from ingestion.replacing import digest_of, prepare, write_passages
-from ingestion.words import plain_words, search_text
+from ingestion.words import plain_words, search_text, units
 
 from .documents import make_document
 
@@ -26,6 +26,16 @@ class WordsTests(SimpleTestCase):
         self.assertEqual(search_text("年假期", stored=False), "年假 假期")
         self.assertEqual(search_text("年假期"), "年假 假期 年 假 期")
         self.assertEqual(search_text("年", stored=False), "年")
+
+    def test_a_space_within_stored_chinese_ends_no_word(self):
+        self.assertEqual(search_text("年 假\nabc 日"), "年假 年 假 abc 日")
+        self.assertEqual(search_text("年 假", stored=False), "年 假")
+        self.assertEqual(search_text("연차 휴가"), "연차 연 차 휴가 휴 가")
+
+    def test_stored_abbreviations_are_a_word_without_their_dots_too(self):
+        self.assertEqual(search_text("The U.N. in 3.5.2"), "the un u n in 3 5 2")
+        self.assertEqual(search_text("The U.N.", stored=False), "the u n")
+        self.assertEqual(units("U.N. Secretary"), ["un", "u", "n", "secretary"])
 
 
 class PiecesTests(SimpleTestCase):

@@ -32,6 +32,7 @@ class WrittenTests(SimpleTestCase):
         self.assertEqual(written_together("PAY-DAY 2026", []), ["payday"])
         self.assertEqual(written_together("pay day payday", ["pay", "day", "payday"]), ["daypayday"])
         self.assertEqual(written_together("年假 多少天", []), [])
+        self.assertEqual(written_together("the U.N. in 1.5.2", ["the"]), ["un"])
 
 
 class QuestionWordsTests(SimpleTestCase):
@@ -40,8 +41,35 @@ class QuestionWordsTests(SimpleTestCase):
         self.assertEqual(without_question_words("这是年假吗？").split(), ["这是年假", "？"])
         self.assertEqual(without_question_words("吗啡"), "吗啡")
 
-    def test_a_question_of_nothing_else_and_other_scripts_stay_whole(self):
-        for question in ("为什么？", "Who pays what?", "Was heißt das?"):
+    def test_chinese_ones_go_with_what_they_count_and_the_verb_before_them(self):
+        for question, rest in {
+            "学校附近有哪条河？": "学校附近有 河？",
+            "這是哪一所大學？": "這 大學？",
+            "首都的名称是什么？": "首都的名称 ？",
+            "塔有多高？": "塔有 ？",
+            "许多大城市有地铁吗？": "许多大城市有地铁 ？",
+            "任何人都可以申请哪吒卡吗？": "任何人都可以申请哪吒卡 ？",
+        }.items():
+            self.assertEqual(without_question_words(question).split(), rest.split(), question)
+
+    def test_spaced_ones_go_that_no_list_of_stop_words_holds(self):
+        for question, rest in {
+            "How many days off are there?": "days off are there?",
+            "Wer genehmigt Urlaub, und wie lange?": "genehmigt Urlaub, und ?",
+            "Combien de jours?": "de jours?",
+            "¿Cuántos días?": "¿ días?",
+        }.items():
+            self.assertEqual(without_question_words(question).split(), rest.split(), question)
+
+    def test_a_question_of_nothing_else_and_words_that_hold_one_stay_whole(self):
+        for question in (
+            "为什么？",
+            "Warum?",
+            "Who pays what?",
+            "Was heißt das?",
+            "Showers, whosesoever",
+            "Werke",
+        ):
             self.assertEqual(without_question_words(question), question)
 
 
@@ -101,3 +129,9 @@ class SearchTests(TestCase):
         make_document("a.txt", ["什么都没有。"], language="simple")
         make_document("b.txt", ["年假从一月开始。"], language="simple")
         self.assertEqual(self.found("年假什么时候开始？"), "年假从一月开始。")
+
+    def test_an_abbreviation_is_found_with_and_without_its_dots(self):
+        make_document("a.txt", ["The U.N. secretary spoke."])
+        make_document("b.txt", ["The EC secretary left."])
+        self.assertEqual(self.found("What did the UN secretary do?"), "The U.N. secretary spoke.")
+        self.assertEqual(self.found("What did the E.C. secretary do?"), "The EC secretary left.")

@@ -144,9 +144,8 @@ def person(share: float, space: EmbeddingSpace) -> Person:
         )
         documents = frozenset(row[0] for row in cursor.fetchall())
     visible = len(documents) * corpus.PASSAGES_EACH
-    return Person(
-        share, Principal(user.pk, "command"), documents, visible, plans.plan_for(visible, space.dimensions)
-    )
+    plan = plans.Survey(visible, OPTIONS.passages, {}).plan(space.dimensions)
+    return Person(share, Principal(user.pk, "command"), documents, visible, plan)
 
 
 def four_words(count: int, seed: int = 4) -> list[str]:
@@ -222,7 +221,7 @@ def vector_leg(
     for vector in embedder().embed(questions):
         parameters = leg_parameters(somebody, space, vector_text(vector))
         with reading_as(somebody.principal.user_id), transaction.atomic():
-            plans.prepare(parameters)
+            plans.prepare()
             found: list[int] = []
             unfiltered.append(milliseconds(partial(run, UNFILTERED, parameters, [])))
             own.append(milliseconds(partial(run, leg_statement(somebody.plan), parameters, found)))
@@ -241,8 +240,8 @@ def run(text: str, parameters: dict[str, Any], found: list[int]) -> None:
 
 def leg_statement(plan: plans.Plan) -> str:
     if plan == "many":
-        return f"WITH {statement('nearest_indexed')} {LEG}"
-    return f"WITH {statement('documents')}, {statement('nearest_exact')} {LEG}"
+        return f"WITH {statement('lists')}, {statement('nearest_indexed')} {LEG}"
+    return f"WITH {statement('lists')}, {statement('documents')}, {statement('nearest_exact')} {LEG}"
 
 
 def leg_parameters(somebody: Person, space: EmbeddingSpace, vector: str) -> dict[str, Any]:
@@ -253,7 +252,7 @@ def leg_parameters(somebody: Person, space: EmbeddingSpace, vector: str) -> dict
         "space_id": space.pk,
         "dimensions": space.dimensions,
         "depth": plans.DEPTH,
-        "pieces": plans.Size(somebody.visible, OPTIONS.passages, somebody.plan, space.dimensions).pieces,
+        "pieces": plans.Survey(somebody.visible, OPTIONS.passages, {}).pieces(somebody.plan),
     }
 
 

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 from ingestion.fusion import Candidate
-from ingestion.rarity import Sought, each_alone, rarest, with_added
+from ingestion.rarity import Sample, Sought, each_alone, rarest, with_added
 from ingestion.spellings import MOST_REPLACED, WORTH, stand_ins
 from ingestion.statements import rows
 
@@ -28,13 +28,17 @@ FEW = 4_000
 SOME = 20_000
 
 # From this many passages on, of all together, not every passage with a word of the question is scored, but
-# about as many as these numbers say: of all that are fetched, and of those the readable that are scored.
+# about as many as these numbers say: of all that are fetched, and of those the readable that are scored. Where
+# rare words lead to hardly any, so many with a common one.
 LARGE = 100_000
-MOST_FETCHED = 6_000
-MOST_SCORED = 2_000
+MOST_FETCHED = 3_000
+MOST_SCORED = 1_000
+MOST_COMMON = 1_000
 
-# How much there is is estimated from so many documents, and how frequent words are from so many passages.
+# How much there is is estimated from so many documents, if at least ENOUGH of them may be read, and how frequent
+# words are from so many passages.
 PROBES = 1_000
+ENOUGH = 20
 SAMPLED = 1_500
 
 # The index of vectors: how many it looks at before it answers, of how many of the nearest pieces the readable
@@ -48,20 +52,34 @@ MOST_SCANNED = 40_000
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """How many passages the caller may search, how many there are, and the plan that follows."""
+class Survey:
+    """How many passages the caller may search, about; how many there are; and in a large corpus, how many
+    passages of a sample of the caller's hold exactly these words of the question."""
 
     visible: int
     every: int
-    plan: Plan
-    dimensions: int
+    held: Sample
 
-    @property
-    def pieces(self) -> int:
+    def plan(self, dimensions: int) -> Plan:
+        """The fastest plan for vectors of so many dimensions; longer ones have no index."""
+        if self.visible <= FEW:
+            return "few"
+        return "some" if self.visible <= SOME or dimensions > INDEXED_DIMENSIONS else "many"
+
+    def pieces(self, plan: Plan) -> int:
         """How many pieces the vector leg takes: of the index, so many that it looks equally far for all."""
-        if self.plan != "many":
+        if plan != "many":
             return EXACT_PIECES
         return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
+
+    def sought(self, asked: int, words: int) -> Sought:
+        """Which of so many words, of which the first were asked for, lead to the passages to be scored."""
+        if not self.held:
+            return each_alone(range(1, words + 1))
+        wanted = min(MOST_FETCHED / max(self.every, 1), MOST_SCORED / max(self.visible, 1))
+        return with_added(
+            rarest(range(1, asked + 1), self.held, wanted), range(asked + 1, words + 1), self.held
+        )
 
 
 def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidate]:
@@ -70,61 +88,52 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidat
 
     Where no readable passage holds a word, a second run seeks what may stand in for it.
     """
+    words = [*search["words"], *search["added"]]
+    alike = [""] * len(words)
+    worths = [1.0] * len(search["words"]) + [WORTH] * len(search["added"])
+    asked = {**search, "words": words, "asked": len(search["words"])}
     with transaction.atomic():
-        visible, every = prepare(search)
-        size = Size(visible, every, plan_for(visible, dimensions), dimensions)
-        words = [*search["words"], *search["added"]]
-        asked = {**search, "words": words, "asked": len(search["words"])}
-        alike = [""] * len(words)
-        worths = [1.0] * len(search["words"]) + [WORTH] * len(search["added"])
-        found = _run({**asked, "otherwise": alike, "worths": worths}, size)
+        prepare()
+        found = _run({**asked, "otherwise": alike, "worths": worths}, dimensions)
         unknown = found[0]["unknown"] if found else range(1, asked["asked"] + 1)
         for number in [number for number in unknown if number <= asked["asked"]][:MOST_REPLACED]:
             alike[number - 1] = " | ".join(stand_ins(words[number - 1]))
-        if visible and any(alike):
+        if any(alike):
             worths = [WORTH if query else worth for query, worth in zip(alike, worths, strict=True)]
-            found = _run({**asked, "otherwise": alike, "worths": worths}, size)
-        return [Candidate(**{name: row[name] for name in CANDIDATE}) for row in found]
+            found = _run({**asked, "otherwise": alike, "worths": worths}, dimensions)
+    return [Candidate(**{name: row[name] for name in CANDIDATE}) for row in found]
 
 
-def _run(search: Mapping[str, Any], size: Size) -> list[dict[str, Any]]:
-    sought = each_alone(range(1, len(search["words"]) + 1))
-    if size.plan != "few" and size.every > LARGE and search["words"]:
-        sought = _by_sample(search, size)
+def prepare() -> None:
+    """Set what the statements of this transaction need."""
+    rows("prepare", {"ef_search": EF_SEARCH, "most_scanned": MOST_SCANNED})
+
+
+def survey(search: Mapping[str, Any]) -> Survey:
+    """What there is for `search`, by rows that its caller may read."""
+    bounds = {"probes": PROBES, "enough": ENOUGH, "sampled": SAMPLED, "large": LARGE, "few": FEW}
+    surveyed = rows("survey", {**search, **bounds})
+    held = {frozenset(row["numbers"] or ()): row["passages"] for row in surveyed if row["passages"]}
+    return Survey(surveyed[0]["visible"], surveyed[0]["every"], held)
+
+
+def _run(search: Mapping[str, Any], dimensions: int) -> list[dict[str, Any]]:
+    surveyed = survey(search)
+    plan = surveyed.plan(dimensions)
+    sought = surveyed.sought(search["asked"], len(search["words"]))
+    groups = [*((group, False) for group in sought.groups), *((group, True) for group in sought.common)]
     parameters = {
         **search,
-        "dimensions": size.dimensions,
-        "visible": float(size.visible),
+        "dimensions": dimensions,
+        "visible": float(surveyed.visible),
+        "every": surveyed.every,
         "depth": DEPTH,
-        "pieces": size.pieces,
-        "groups": [place for place, group in enumerate(sought.groups) for _ in group],
-        "members": [number for group in sought.groups for number in group],
+        "pieces": surveyed.pieces(plan),
+        "groups": [place for place, (group, _) in enumerate(groups) for _ in group],
+        "members": [number for group, _ in groups for number in group],
+        "common": [is_common for group, is_common in groups for _ in group],
+        "most_common": MOST_COMMON,
         "estimated": list(sought.shares),
         "shares": list(sought.shares.values()),
     }
-    return rows(f"search_{size.plan}", parameters)
-
-
-def prepare(search: Mapping[str, Any]) -> tuple[int, int]:
-    """Set what the statements of this transaction need; how many passages the caller may search, exact up to
-    SOME and about twice as many, and how many there are."""
-    bounds = {"ef_search": EF_SEARCH, "most_scanned": MOST_SCANNED, "enough": SOME, "probes": PROBES}
-    (row,) = rows("prepare", {**search, **bounds})
-    return row["visible"], row["every"]
-
-
-def plan_for(visible: int, dimensions: int) -> Plan:
-    """The fastest plan for a caller who may search `visible` passages; longer vectors have no index."""
-    if visible <= FEW:
-        return "few"
-    return "some" if visible <= SOME or dimensions > INDEXED_DIMENSIONS else "many"
-
-
-def _by_sample(search: Mapping[str, Any], size: Size) -> Sought:
-    sampled = rows("sample", {**search, "probes": PROBES, "sampled": SAMPLED})
-    held = {frozenset(row["numbers"] or ()): row["passages"] for row in sampled}
-    wanted = min(MOST_FETCHED / max(size.every, 1), MOST_SCORED / max(size.visible, 1))
-    numbers = range(1, search["asked"] + 1)
-    if not held:
-        return each_alone(numbers)
-    return with_added(rarest(numbers, held, wanted), range(numbers.stop, len(search["words"]) + 1), held)
+    return rows(f"search_{plan}", parameters) if surveyed.visible else []

@@ -2,15 +2,16 @@
 of its commoner words together.
 
 A sample says how often the words occur, alone and together. From it follows which groups of words a passage
-must hold, so that about as many passages as wanted do.
+must hold, so that about as many passages as wanted do, and by which more would be found than wanted.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
 MOST_JUDGED = 8  # words, the rarest; the others only add to the scores of what these find
+ROUNDING = 1e-5  # of what words are worth
 ALONE = 0.5  # the part of what is wanted that the rarest words may fill alone
 
 Sample = Mapping[frozenset[int], int]  # how many passages hold exactly these words
@@ -18,16 +19,18 @@ Sample = Mapping[frozenset[int], int]  # how many passages hold exactly these wo
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Groups of words (by number) of which a passage must hold one whole; and for the words that are not
-    sought alone, the share of the passages that hold them as the sample has it."""
+    """Groups of words (by number) of which a passage must hold one whole; those `common` groups that lead to
+    more passages than wanted, for where the others lead to hardly any; and for the words that are not sought
+    alone, the share of the passages that hold them as the sample has it."""
 
     groups: tuple[tuple[int, ...], ...]
+    common: tuple[tuple[int, ...], ...]
     shares: Mapping[int, float]
 
 
 def each_alone(numbers: Iterable[int]) -> Sought:
     """Every passage that holds any of the words."""
-    return Sought(tuple((number,) for number in numbers), {})
+    return Sought(tuple((number,) for number in numbers), (), {})
 
 
 def rarest(numbers: Iterable[int], sample: Sample, wanted: float) -> Sought:
@@ -43,11 +46,17 @@ def rarest(numbers: Iterable[int], sample: Sample, wanted: float) -> Sought:
             break
         alone.append(number)
         room -= counts[number]
-    common = {number: -math.log((counts[number] + 0.5) / (size + 1)) for number in by_rarity[len(alone) :]}
+    worth = {number: -math.log((counts[number] + 0.5) / (size + 1)) for number in by_rarity[len(alone) :]}
     others = {held: passages for held, passages in sample.items() if not held.intersection(alone)}
-    together = _smallest_groups(common, _least_worth(common, others, room))
+    most = _worth_beyond(worth, others, room)
+    together = _smallest_groups(worth, lambda total: total > most + ROUNDING)
+    common = _smallest_groups(worth, lambda total: total > most - ROUNDING)
     shares = {number: (count + 0.5) / (size + 1) for number, count in counts.items() if number not in alone}
-    return Sought((*((number,) for number in alone), *together), shares)
+    return Sought(
+        (*((number,) for number in alone), *together),
+        tuple(group for group in common if group not in together),
+        shares,
+    )
 
 
 def with_added(sought: Sought, numbers: Iterable[int], sample: Sample) -> Sought:
@@ -58,32 +67,32 @@ def with_added(sought: Sought, numbers: Iterable[int], sample: Sample) -> Sought
     }
     alone = tuple((number,) for number, count in counts.items() if not count)
     shares = {number: (count + 0.5) / (size + 1) for number, count in counts.items() if count}
-    return Sought(sought.groups + alone, {**sought.shares, **shares})
+    return Sought(sought.groups + alone, sought.common, {**sought.shares, **shares})
 
 
-def _least_worth(worth: Mapping[int, float], sample: Sample, room: float) -> float:
-    """What the words of a passage must be worth together, so that no more of the sample are than there is
-    room for; never more than the best of the sample is."""
+def _worth_beyond(worth: Mapping[int, float], sample: Sample, room: float) -> float:
+    """What the words of a passage may be worth together and yet are too common: with those worth as much, more
+    of the sample would be taken than there is room for. 0 where there is room for all."""
     by_worth: dict[float, int] = {}
     for held, passages in sample.items():
         total = round(sum(worth.get(number, 0.0) for number in held), 6)
         by_worth[total] = by_worth.get(total, 0) + passages
     by_worth.pop(0.0, None)
-    least, taken = math.inf, 0
     for total in sorted(by_worth, reverse=True):
-        taken += by_worth[total]
-        if taken > room and least < math.inf:
-            break
-        least = total
-    return least
+        room -= by_worth[total]
+        if room < 0:
+            return total
+    return 0.0
 
 
-def _smallest_groups(worth: Mapping[int, float], least: float) -> list[tuple[int, ...]]:
+def _smallest_groups(
+    worth: Mapping[int, float], is_enough: Callable[[float], bool]
+) -> tuple[tuple[int, ...], ...]:
     """The groups that are worth enough and hold no smaller group that is."""
     groups: list[tuple[int, ...]] = []
     for length in range(1, len(worth) + 1):
         for group in combinations(sorted(worth), length):
-            enough = sum(worth[number] for number in group) >= least - 1e-5
+            enough = is_enough(sum(worth[number] for number in group))
             if enough and not any(set(smaller) <= set(group) for smaller in groups):
                 groups.append(group)
-    return groups
+    return tuple(groups)

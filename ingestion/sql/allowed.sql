@@ -1,9 +1,7 @@
-        -- The documents that the caller may read and asks for: every plan of search holds this text, whole. IS TRUE
-        -- keeps the lists in a hash; as a join they would be read anew for each document looked up.
+        -- The documents that the caller may read and asks for: every plan of search holds this text, whole,
+        -- beside lists.sql. IS TRUE keeps the lists in a hash; as a join they would be read anew for each document.
         document.version > 0
-        AND (document.access_list_id IN (
--- include: readable
-        )) IS TRUE
+        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
         AND (%(include_category)s = '' OR document.category = %(include_category)s)
         AND (%(exclude_category)s = '' OR document.category <> %(exclude_category)s)
         -- What the caller asks for beside their rights only takes away from what these allow.

@@ -1,5 +1,8 @@
 -- Where few passages may be read: all of them are looked at, by their words and by their vectors.
 WITH
+-- include: lists
+,
+
 -- include: documents
 ,
 

@@ -1,6 +1,9 @@
 -- Where many passages may be read: words and vectors by their indexes. Nothing here grows with the number of
 -- documents.
 WITH RECURSIVE
+-- include: lists
+,
+
 -- include: languages
 ,
 

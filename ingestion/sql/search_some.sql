@@ -1,5 +1,8 @@
 -- Where some thousand passages may be read: the words by their index, and every readable vector.
 WITH
+-- include: lists
+,
+
 -- include: documents
 ,
 

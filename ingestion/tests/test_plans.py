@@ -112,6 +112,18 @@ class EqualPlansTests(TestCase):
                 self.assertTrue(found)
                 self.assertLessEqual({row.document_id for row in found}, readable)
 
+    def test_where_every_word_is_common_some_readable_passages_with_them_are_found(self):
+        limits = {"MOST_FETCHED": 1, "MOST_SCORED": 1, "MOST_COMMON": 5}
+        for plan in ("some, sampled", "many, sampled"):
+            with forced(plan), mock.patch.multiple(plans, **limits):
+                for user in self.users:
+                    readable = set(
+                        Document.objects.visible_to(principal_of(user)).values_list("pk", flat=True)
+                    )
+                    found = search(principal_of(user), "ferry", mode="text", top=50).passages
+                    self.assertEqual(len(found), 5)
+                    self.assertLessEqual({row.document_id for row in found}, readable)
+
 
 class ChoiceTests(TestCase):
     @classmethod
@@ -142,10 +154,10 @@ class ChoiceTests(TestCase):
     def test_a_narrowed_search_goes_by_what_is_left_of_them(self):
         self.assertEqual(self.plan(include_category="b"), "search_few")
         self.assertEqual(self.plan(exclude_category="a"), "search_few")
-        self.assertEqual(self.plan(to_groups=True), "search_few")
+        self.assertEqual(self.plan(to_groups=True), "survey")  # there is nothing
 
     def test_vectors_too_long_for_an_index_are_all_compared(self):
-        self.assertEqual(plans.plan_for(10**9, 4_001), "some")
+        self.assertEqual(plans.Survey(10**9, 10**9, {}).plan(4_001), "some")
 
     def test_a_search_takes_few_statements(self):
         with forced("many, sampled"):

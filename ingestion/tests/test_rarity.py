@@ -28,19 +28,30 @@ class RarityTests(SimpleTestCase):
         sought = rarest([1, 2], sample(a=900, a1=60, a2=40), wanted=0.5)
         self.assertEqual(sought.groups, ((2,), (1,)))
 
-    def test_a_single_common_word_is_sought_however_common(self):
-        self.assertEqual(rarest([1], sample(a=10, a1=90), wanted=0.01).groups, ((1,),))
+    def test_a_common_word_is_kept_for_where_nothing_else_is_found(self):
+        sought = rarest([1], sample(a=10, a1=90), wanted=0.01)
+        self.assertEqual((sought.groups, sought.common), ((), ((1,),)))
 
-    def test_common_words_that_never_meet_are_sought_one_by_one_from_the_rarest_on(self):
+    def test_what_leads_to_too_many_beside_rare_words_is_kept_too(self):
+        sought = rarest([1, 2], sample(a=600, a1=1, a2=399), wanted=0.01)
+        self.assertEqual((sought.groups, sought.common), (((1,),), ((2,),)))
+
+    def test_common_words_are_sought_together_also_where_the_sample_never_met_them_so(self):
         sought = rarest([1, 2], sample(a=300, a1=400, a2=300), wanted=0.01)
-        self.assertEqual(sought.groups, ((2,),))
+        self.assertEqual((sought.groups, sought.common), (((1, 2),), ((2,),)))
+
+    def test_words_of_one_stem_are_no_rare_pair(self):
+        sought = rarest([1, 2, 3], sample(a=550, a12=449, a3=1), wanted=0.01)
+        self.assertEqual((sought.groups, sought.common), (((3,),), ((1, 2),)))
 
     def test_no_group_holds_a_smaller_one(self):
         held = sample(a=400, a1=100, a2=100, a12=100, a13=100, a123=100, a1234=100)
         for wanted in (0.01, 0.1, 0.2, 0.3, 0.5):
-            groups = [set(group) for group in rarest([1, 2, 3, 4], held, wanted).groups]
-            self.assertTrue(groups)
-            self.assertFalse(any(one < other for one in groups for other in groups))
+            sought = rarest([1, 2, 3, 4], held, wanted)
+            self.assertTrue(sought.groups or sought.common)
+            for found in (sought.groups, sought.common):
+                groups = [set(group) for group in found]
+                self.assertFalse(any(one < other for one in groups for other in groups))
 
     def test_a_long_question_is_judged_by_its_rarest_words(self):
         numbers = range(1, 65)

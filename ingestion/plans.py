@@ -28,15 +28,15 @@ FEW = 4_000
 SOME = 20_000
 
 # From this many passages on, of all together, not every passage with a word of the question is scored, but
-# about as many as these numbers say: of all that are fetched, and of those the readable that are scored. Where
-# rare words lead to hardly any, so many with a common one.
+# about as many as these numbers say: of all that are fetched, and of those the readable that are scored; and
+# where rare words lead to hardly any, so many with common ones in each language.
 LARGE = 100_000
 MOST_FETCHED = 3_000
 MOST_SCORED = 1_000
 MOST_COMMON = 1_000
 
-# How much there is is estimated from so many documents, if at least ENOUGH of them may be read, and how frequent
-# words are from so many passages.
+# How much there is is estimated from so many documents, if at least ENOUGH of them may be read, and how
+# frequent words are from so many passages.
 PROBES = 1_000
 ENOUGH = 20
 SAMPLED = 1_500

@@ -71,8 +71,8 @@ def with_added(sought: Sought, numbers: Iterable[int], sample: Sample) -> Sought
 
 
 def _worth_beyond(worth: Mapping[int, float], sample: Sample, room: float) -> float:
-    """What the words of a passage may be worth together and yet are too common: with those worth as much, more
-    of the sample would be taken than there is room for. 0 where there is room for all."""
+    """What the words of a passage may be worth together and yet are too common: with those worth as much,
+    more of the sample would be taken than there is room for. 0 where there is room for all."""
     by_worth: dict[float, int] = {}
     for held, passages in sample.items():
         total = round(sum(worth.get(number, 0.0) for number in held), 6)

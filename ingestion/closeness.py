@@ -6,6 +6,7 @@ like vector. Two neighbours in the question should be found near each other in t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +51,12 @@ def closeness(asked: Sequence[str], texts: Sequence[str]) -> Closeness:
 
 def _alike(asked: Sequence[str], texts: Sequence[Sequence[str]]) -> Numbers:
     """Likeness, 0 to 1, of each word asked to each place of all texts, NEAR empty places after each text."""
-    places: dict[str, int] = {}
-    numbers = []
+    known = list(dict.fromkeys(chain.from_iterable(texts)))
+    places = dict(zip(known, range(len(known)), strict=True))
+    numbers: list[int] = []
     for text in texts:
-        numbers += [places.setdefault(unit, len(places)) for unit in text]
+        numbers += map(places.__getitem__, text)
         numbers += [-1] * NEAR
-    known = list(places)
     table = np.zeros((len(asked), len(known) + 1), np.float32)  # the last column is the empty place
     table[:, :-1] = np.clip(word_vectors(asked) @ word_vectors(known).T, 0, 1) if known else 0
     for row, unit in enumerate(asked):

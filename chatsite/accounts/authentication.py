@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from chatsite.database import request_reads_as
 
 from .keys import hash_key
-from .models import ApiKey, User
+from .models import User
 from .oidc.identities import AccountDisabled, user_for
 from .oidc.provider import Provider, ProviderUnavailable, provider
 from .oidc.tokens import InvalidToken, looks_like_token, verify
@@ -21,6 +21,19 @@ from .principals import Principal, principal_of
 logger = logging.getLogger(__name__)
 
 LAST_USED_PRECISION = timedelta(minutes=1)
+# Who holds a usable key, which counts as used now. Asked with every request of a program.
+HOLDER_OF_KEY = """
+    WITH held AS (
+        SELECT key.id, key.user_id
+        FROM accounts_apikey AS key JOIN accounts_user AS holder ON holder.id = key.user_id
+        WHERE key.digest = %(digest)s AND key.revoked_at IS NULL AND holder.is_active
+    ), used AS (
+        UPDATE accounts_apikey AS key SET last_used_at = %(now)s FROM held
+        WHERE key.id = held.id AND (key.last_used_at IS NULL OR key.last_used_at < %(before)s)
+    )
+    SELECT holder.*, held.id AS key_id
+    FROM held JOIN accounts_user AS holder ON holder.id = held.user_id
+"""
 
 
 class ProviderAway(exceptions.APIException):
@@ -68,13 +81,11 @@ def is_caller(secret: str) -> bool:
 
 
 def _by_key(secret: str) -> tuple[User, Principal] | None:
-    key = ApiKey.objects.usable().select_related("user").filter(digest=hash_key(secret)).first()
-    if key is None:
-        return None
     now = timezone.now()
-    if key.last_used_at is None or key.last_used_at < now - LAST_USED_PRECISION:
-        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
-    return key.user, Principal(key.user_id, "api_key", str(key.pk))
+    parameters = {"digest": hash_key(secret), "now": now, "before": now - LAST_USED_PRECISION}
+    for user in User.objects.raw(HOLDER_OF_KEY, parameters):
+        return user, Principal(user.pk, "api_key", str(user.key_id))  # type: ignore[attr-defined]
+    return None
 
 
 def _by_token(token: str, source: Provider) -> tuple[User, Principal] | None:

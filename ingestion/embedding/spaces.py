@@ -12,13 +12,14 @@ from .protocol import Embedder
 from .selection import configured, embedder
 
 SPACE_LOCK = 0x636861740001  # PostgreSQL's advisory lock for changing the active space, a number of our own
+ACTIVE = "SELECT * FROM ingestion_embeddingspace WHERE active LIMIT 1"  # asked with every search
 LOCK_WAIT = "1min"  # of those who write vectors for those who change the space
 INDEXED_DIMENSIONS = 4_000  # the most that an index on halfvec takes; above, search scans
 
 
 def active_space() -> EmbeddingSpace:
     """The space that is searched, made and indexed on first use."""
-    space = EmbeddingSpace.objects.filter(active=True).first()
+    space = next(iter(EmbeddingSpace.objects.raw(ACTIVE)), None)
     if space and ((space.name, space.dimensions) == configured() or is_used(space)):
         return space
     return _activate_configured()

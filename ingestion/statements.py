@@ -14,13 +14,16 @@ from django.db import connection
 
 _DIRECTORY = Path(__file__).with_name("sql")
 _INCLUDE = re.compile(r"^[ ]*-- include: (\w+)$", re.MULTILINE)
+_MARGIN = re.compile(r"^(?: *--.*\n| +)", re.MULTILINE)
 
 
 @functools.cache
 def statement(name: str, folder: Path = _DIRECTORY) -> str:
-    """The text of <name>.sql in that folder, with its includes in place."""
+    """The text of <name>.sql in that folder, with its includes in place and without comments, since the server and
+    the driver read it at every execution."""
     text = (folder / f"{name}.sql").read_text(encoding="utf-8")
-    return _INCLUDE.sub(lambda match: statement(match.group(1), folder), text)
+    whole = _INCLUDE.sub(lambda match: statement(match.group(1), folder), text)
+    return _MARGIN.sub("", whole)
 
 
 def rows(name: str, parameters: Mapping[str, Any], folder: Path = _DIRECTORY) -> list[dict[str, Any]]:

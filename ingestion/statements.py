@@ -19,7 +19,7 @@ _MARGIN = re.compile(r"^(?: *--.*\n| +)", re.MULTILINE)
 
 @functools.cache
 def statement(name: str, folder: Path = _DIRECTORY) -> str:
-    """The text of <name>.sql in that folder, with its includes in place and without comments, since the server and
+    """The text of <name>.sql in that folder, with its includes in place, and without comments: the server and
     the driver read it at every execution."""
     text = (folder / f"{name}.sql").read_text(encoding="utf-8")
     whole = _INCLUDE.sub(lambda match: statement(match.group(1), folder), text)

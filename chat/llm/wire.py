@@ -1,8 +1,8 @@
 """One connection to a model's server, read as the bytes come in.
 
 A token costs a callback of the parser: no task, no cancel scope and no timer of its own. What the ready-made
-client does for each read takes more time than the rest of its way. Whoever reads a body may be woken in
-strides: what comes soon after something was read then waits for more, unless it is the end.
+client does for each read takes more time than the rest of its way. Whoever reads a body may do it in strides:
+what comes soon after something was read then stays with the kernel, until there is more of it.
 """
 
 import asyncio
@@ -12,7 +12,8 @@ from typing import cast
 import httptools
 import httpx2
 
-STRIDE_SECONDS = 0.15  # between two times that a body's reader is woken
+STRIDE_SECONDS = 0.15  # between two times that a body is read
+MOST_LEFT_ALONE = 8_192  # bytes: who has more to say at a time is read at once
 MOST_BUFFERED = 65_536  # bytes that wait for a reader, before the server has to
 MOST_HEAD = 65_536
 
@@ -42,7 +43,6 @@ class Wire(asyncio.Protocol):
         self._whole = False
         self._error: Exception | None = None
         self._waiting: asyncio.Future[None] | None = None
-        self._next = 0.0  # when the body's reader may be woken again, in the loop's time
 
     @property
     def reusable(self) -> bool:
@@ -62,38 +62,33 @@ class Wire(asyncio.Protocol):
         return self._status, self._headers
 
     async def chunk(self, by: float, *, at_once: bool = True) -> bytes:
-        """What of the body has come, at least a byte, and nothing at its end; where it need not be at once,
-        within a stride since the last. Raises as :meth:`head`."""
-        if at_once:
-            self._next = 0.0
-        while not self._is_readable():
-            if not self._received:
-                if self._whole:
-                    return b""
-                self._raise_error()
-            elif self._stride is None:
-                self._stride = self._loop.call_at(self._next, self._end_of_stride)
-            try:
-                await self._news(by)
-            except TimeoutError:
-                if not self._received:
-                    raise
-                break
-        self._next = self._loop.time() + STRIDE_SECONDS
+        """What of the body has come, at least a byte, and nothing at its end. Where it need not be at once,
+        what follows is left alone for a stride. Raises as :meth:`head`."""
+        while not self._received:
+            if self._whole:
+                return b""
+            self._raise_error()
+            await self._news(by)
         data = self._received[0] if len(self._received) == 1 else b"".join(self._received)
         self._received.clear()
         self._size = 0
-        if self._paused and self._transport:
-            self._paused = False
-            self._transport.resume_reading()
+        if at_once or len(data) > MOST_LEFT_ALONE:
+            self._resume()
+        elif self._stride is None and not self._whole:
+            self._pause()
+            seconds = min(STRIDE_SECONDS, (by - self._loop.time()) / 2)
+            self._stride = self._loop.call_later(seconds, self._end_of_stride)
         return data
 
-    def _is_readable(self) -> bool:
-        """Whether something is to be read, and its reader need not wait for more."""
-        if not self._received:
-            return False
-        complete = self._whole or self.lost or self._paused or self._error is not None
-        return complete or self._loop.time() >= self._next
+    def _pause(self) -> None:
+        if not self._paused and self._transport and not self._transport.is_closing():
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._paused and self._transport and not self._transport.is_closing():
+            self._paused = False
+            self._transport.resume_reading()
 
     def close(self) -> None:
         """At once, whatever is on its way."""
@@ -138,8 +133,8 @@ class Wire(asyncio.Protocol):
             self._waiting.set_exception(TimeoutError())
 
     def _end_of_stride(self) -> None:
-        self._stride, self._next = None, 0.0
-        self._wake()
+        self._stride = None
+        self._resume()
 
     def _wake(self) -> None:
         if self._waiting and not self._waiting.done():
@@ -161,13 +156,9 @@ class Wire(asyncio.Protocol):
                 self._error = httpx2.RemoteProtocolError("The server's headers are too large.")
         if self._error and self._transport:
             self._transport.abort()
-        elif self._size > MOST_BUFFERED and not self._paused and self._transport:
-            self._paused = True
-            self._transport.pause_reading()
-        if not self._received or self._is_readable():
-            self._wake()
-        elif self._stride is None:
-            self._stride = self._loop.call_at(self._next, self._end_of_stride)
+        elif self._size > MOST_BUFFERED:
+            self._pause()
+        self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True

@@ -1,0 +1,60 @@
+"""How much an answer asks of the database: what is counted here is most of what it costs the web process."""
+
+from unittest.mock import patch
+
+from django.db import connection
+from django.test import AsyncClient, TransactionTestCase, override_settings
+
+from chat.llm import use_model
+from chat.llm.scripted import ScriptedModel
+from chatsite import database
+from chatsite.accounts.models import ApiKey
+from ingestion.tests.factories import make_document, make_user
+
+MOST_PIECES = 8  # of work, each with a thread, a session and a transaction of its own
+MOST_STATEMENTS = 20
+
+
+class Counted:
+    """Stands for chatsite.database._call, through which all work goes."""
+
+    def __init__(self):
+        self.pieces = []
+        self.statements = []
+        self._call = database._call
+
+    def __call__(self, reader, function):
+        self.pieces.append(function.func.__name__)
+        with connection.execute_wrapper(self._execute):
+            return self._call(reader, function)
+
+    def _execute(self, execute, statement, *rest):
+        self.statements.append(statement)
+        return execute(statement, *rest)
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=5)  # what is shared by all answers of a process is not counted
+class CostTests(TransactionTestCase):
+    def setUp(self):
+        self.user = make_user("asker")
+        make_document(everyone=True)
+        _, self.key = ApiKey.objects.issue(self.user, "a program")
+
+    async def ask(self):
+        """A first question over HTTP."""
+        body = {"messages": [{"role": "user", "content": "Carry over leave until when?"}]}
+        response = await AsyncClient().post(
+            "/chat/stream", body, "application/json", headers={"Authorization": f"Bearer {self.key}"}
+        )
+        content = b"".join([piece async for piece in response.streaming_content])
+        self.assertIn(b"days", content)
+
+    async def test_the_work_of_one_answer_has_a_ceiling(self):
+        with use_model(ScriptedModel(words=["Five ", "days [guide.md]."])):
+            await self.ask()  # what is looked up once in a process is known now
+            counted = Counted()
+            with patch.object(database, "_call", counted):
+                await self.ask()
+        self.assertLessEqual(len(counted.pieces), MOST_PIECES, counted.pieces)
+        self.assertLessEqual(len(counted.statements), MOST_STATEMENTS, "\n\n".join(counted.statements))
+        self.assertIn("count_readable", counted.pieces)

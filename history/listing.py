@@ -41,12 +41,17 @@ def page(
 ) -> tuple[list[Conversation], Place | None]:
     """At most `limit` rows, and the place where the next page begins, if there is one."""
     if below is not None:
-        older = Q(updated_at__lt=below.updated_at) | Q(id__lt=below.id)
-        rows = rows.filter(older, updated_at__lte=below.updated_at)
+        rows = older(rows, below)
     found = list(rows.order_by("-updated_at", "-id").defer("search")[: limit + 1])
     if len(found) <= limit:
         return found, None
     return found[:limit], place(found[limit - 1])
+
+
+def older(rows: ConversationQuerySet, below: Place) -> ConversationQuerySet:
+    """Those that come after `below` in a list."""
+    follows = Q(updated_at__lt=below.updated_at) | Q(id__lt=below.id)
+    return rows.filter(follows, updated_at__lte=below.updated_at)
 
 
 def place(last: Conversation) -> Place:

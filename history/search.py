@@ -27,7 +27,7 @@ MOST_WORDS = 20
 BEGINNING = 3  # characters from which on a word stands for all that begin with it
 AROUND = 90  # characters shown on either side of a hit
 READ_THROUGH = 100  # newest conversations that are looked through without the index
-READ_ON = 400  # that are looked through after them, if these had at least
+READ_ON = 400  # that are looked through after them, if no more are left, or if these had at least
 SOME = 4
 HITS = 3  # messages shown of one conversation
 
@@ -59,13 +59,14 @@ def page(
     `query`, newest first; and the place where the next page begins, if there is one.
 
     The newest conversations are read through, which is quick where a word is frequent, in one's own messages
-    or in those of others, and more of them if that finds some; the index finds among the rest what is rare.
+    or in those of others, and more of them if that finds some or hardly any are left; the index finds among
+    the rest what is rare.
     """
     words = _words(query)
     if not words:
         return [], None
     rows, older = _read_through(principal, words, READ_THROUGH, below)
-    if older and SOME <= len(rows) <= limit:
+    if older and len(rows) <= limit and (len(rows) >= SOME or _are_few(principal, older)):
         more, older = _read_through(principal, words, READ_ON, older)
         rows += more
     if older and len(rows) <= limit:
@@ -86,6 +87,13 @@ def _read_through(
     having = said.filter(_read(principal, words)).order_by().distinct()
     found |= set(having.values_list("conversation", flat=True))
     return [row for row in read if row.pk in found], older
+
+
+def _are_few(principal: Principal, below: Place) -> bool:
+    """Whether no more are left than are quickly read through. The index would first collect what begins with
+    the words in everybody's messages."""
+    left = listing.older(Conversation.objects.owned_by(principal), below)
+    return not left.order_by("-updated_at", "-id").values("pk")[READ_ON : READ_ON + 1]
 
 
 def _titled(principal: Principal, words: Sequence[str]) -> Coalesce:

@@ -138,9 +138,13 @@ class ManyConversationsTests(ChatHistoryCase):
         for query in ("periscope", "sextant", f"owner:{self.user.pk}"):
             self.assertEqual(self.found(query, self.other), [], query)
 
+    def test_the_last_few_are_read_through_without_the_index(self):
+        with patch.object(search, "READ_ON", 100), patch.object(search, "_indexed", side_effect=AssertionError):
+            self.check()
+
     def test_the_number_of_queries_is_constant(self):
         for _ in range(2):
-            with self.assertNumQueries(3):  # the newest, what was said in them, and what is older
+            with self.assertNumQueries(4):  # the newest, said in them, whether few are left, older
                 search.page(self.principal, "zeppelin", 50)
             with self.assertNumQueries(5):  # the newest and what was said in them, twice; what is older
                 search.page(self.principal, "lantern", 50)

@@ -139,7 +139,10 @@ class ManyConversationsTests(ChatHistoryCase):
             self.assertEqual(self.found(query, self.other), [], query)
 
     def test_the_last_few_are_read_through_without_the_index(self):
-        with patch.object(search, "READ_ON", 100), patch.object(search, "_indexed", side_effect=AssertionError):
+        with (
+            patch.object(search, "READ_ON", 100),
+            patch.object(search, "_indexed", side_effect=AssertionError),
+        ):
             self.check()
 
     def test_the_number_of_queries_is_constant(self):

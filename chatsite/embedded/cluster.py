@@ -25,6 +25,7 @@ from . import files
 SERVER_ACCOUNT = "nobody"  # PostgreSQL refuses to run as root; started by root, it runs as this account
 SUPERUSER = "postgres"
 START_SECONDS = 60
+LEAST_BUFFERS = 256_000_000  # bytes, where an eighth of the memory allows; what is not used is not taken
 
 CONFIGURATION = """
 listen_addresses = ''
@@ -181,7 +182,7 @@ class Cluster:
         # Written at every start: the directory may have been moved, and the socket's path with it.
         self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
         sockets = str(self.sockets).replace("'", "''")
-        text = CONFIGURATION.format(sockets=sockets, port=files.PORT, buffers=_buffers())
+        text = CONFIGURATION.format(sockets=sockets, port=files.PORT, buffers=_buffers(self.directory))
         path = self.directory / "postgresql.auto.conf"
         path.write_text(text)
         self.log.touch(mode=0o600)
@@ -257,13 +258,14 @@ def _server_account() -> pwd.struct_passwd | None:
         ) from None
 
 
-def _buffers() -> int:
-    """Megabytes that the server's processes share: a sixteenth of the memory. They are taken as there is data
-    to fill them; with too few, every look-up in a large index copies its pages once more."""
+def _buffers(directory: Path) -> int:
+    """Megabytes that the server's processes share: room for twice the data there is now, in at most an eighth
+    of the memory. With too few, every look-up in a large index copies its pages once more."""
+    data = sum(file.stat().st_size for file in directory.glob("base/*/*"))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with contextlib.suppress(OSError, ValueError):
         memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(max(memory // 16 // 1_000_000, 64), 512)
+    return max(min(max(2 * data, LEAST_BUFFERS), memory // 8) // 1_000_000, 64)
 
 
 def _binaries() -> Path:

@@ -184,7 +184,7 @@ class RemoteModel:
             logger.warning("The model gave no %s: %s", name, told(error))
         except (TimeoutError, ModelError, openai.OpenAIError, httpx2.HTTPError) as error:
             logger.warning("The model gave no %s: %s", name, told(error))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             logger.warning("The model's %s cannot be read: %s", name, type(error).__name__)
         return ""
 
@@ -192,6 +192,4 @@ class RemoteModel:
 def _chunks_of(response: httpx2.Response) -> Chunks:
     """The body of a streamed answer: as it comes off the wire, where nothing is between."""
     body = response.extensions.get(BODY)
-    if isinstance(body, Body) and "content-encoding" not in response.headers:
-        return body
-    return Iterated(response.aiter_bytes())
+    return body if isinstance(body, Body) else Iterated(response.aiter_raw())

@@ -15,7 +15,8 @@ import httpx2
 STRIDE_SECONDS = 0.15  # between two times that a body is read
 MOST_LEFT_ALONE = 8_192  # bytes: who has more to say at a time is read at once
 MOST_BUFFERED = 65_536  # bytes that wait for a reader, before the server has to
-MOST_HEAD = 65_536
+MOST_HEAD = 65_536  # bytes in a row that are no body: headers, and what may follow a body
+MOST_WHOLE = 1_000_000  # bytes of a body that is read as a whole
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -35,7 +36,7 @@ class Wire(asyncio.Protocol):
     def _begin(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
         self._received: list[bytes] = []
-        self._size = self._head_size = 0
+        self._size = self._bodiless = 0
         self._paused = False
         self._headers: Headers = []
         self._status = 0
@@ -112,6 +113,8 @@ class Wire(asyncio.Protocol):
 
     async def _news(self, by: float) -> None:
         """One timer serves all reads of a connection: most of them move its moment before it comes."""
+        if self._loop.time() >= by:
+            raise TimeoutError  # a server that floods us leaves the timer no turn
         self._by = by
         if self._timer is None or self._timer.when() > by:
             if self._timer:
@@ -146,14 +149,14 @@ class Wire(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
 
     def data_received(self, data: bytes) -> None:
+        known = self._size
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._error = httpx2.RemoteProtocolError("The server does not speak HTTP.")
-        if not self._status:
-            self._head_size += len(data)
-            if self._head_size > MOST_HEAD:
-                self._error = httpx2.RemoteProtocolError("The server's headers are too large.")
+        self._bodiless = 0 if self._size > known else self._bodiless + len(data)
+        if self._bodiless > MOST_HEAD:
+            self._error = httpx2.RemoteProtocolError("The server's headers are too large.")
         if self._error and self._transport:
             self._transport.abort()
         elif self._size > MOST_BUFFERED:
@@ -172,7 +175,8 @@ class Wire(asyncio.Protocol):
     # Of the parser
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers.append((name, value))
+        if not self._status:
+            self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -205,8 +209,11 @@ class Body(httpx2.AsyncByteStream):
         return await self._wire.chunk(by, at_once=at_once)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while data := await self._timed():
+        """For who reads it whole, and knows no limit: errors and short texts end after MOST_WHOLE."""
+        length = 0
+        while length <= MOST_WHOLE and (data := await self._timed()):
             yield data
+            length += len(data)
 
     async def _timed(self) -> bytes:
         try:

@@ -1,0 +1,86 @@
+"""Tests of a model's server that would fill this site's memory, or be quoted in its log."""
+
+import asyncio
+import gzip
+import json
+import time
+
+from chat.llm.remote import RemoteModel
+from chat.tests.upstream_case import QUICK, FakeServerTestCase
+from chat.tests.upstream_faults import chunk, event, raw, status
+
+MUCH = 8_000_000  # bytes: more than is ever read, and than what the sockets in between hold
+GOOD = chunk("Yes.") + chunk(reason="stop") + event("[DONE]").replace(b'"', b"")
+
+
+def flood(code, piece, *first, kind="text/event-stream"):
+    """The same bytes without an end."""
+
+    async def behave(exchange):
+        await exchange.head(code, kind)
+        for data in first:
+            await exchange.send(data)
+        while True:
+            await exchange.send(piece)
+
+    return behave
+
+
+async def trailers(exchange):
+    """Headers behind the body, without an end."""
+    text = chunk("Begun ")
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    await exchange.send(head + b"%x\r\n%b\r\n0\r\n" % (len(text), text))
+    while True:
+        await exchange.send(b"X-More: and more\r\n" * 3000)
+
+
+def packed(data):
+    return gzip.compress(data, 1), "Content-Encoding: gzip"
+
+
+class HostileModelTests(FakeServerTestCase):
+    deadlines = QUICK
+
+    def sent(self):
+        return sum(request.sent for request in self.fake.requests)
+
+    def test_an_endless_error_is_read_no_further_than_an_error_can_be(self):
+        for code, told in ((400, "upstream_misconfigured"), (500, "upstream_unavailable")):
+            with self.subTest(code):
+                self.assertEqual(self.ask(flood(code, b"x" * 65536)), ("", told))
+        self.assertLess(self.sent(), 2 * MUCH)
+
+    def test_headers_behind_the_body_without_an_end_are_not_kept(self):
+        self.assertEqual(self.ask(trailers), ("Begun ", "interrupted"))
+        self.assertLess(self.sent(), MUCH)
+
+    def test_comments_as_fast_as_they_can_be_sent_do_not_move_the_deadline(self):
+        comments = b": still here\n" * 4000
+        self.assertEqual(self.ask(flood(200, comments)), ("", "upstream_timeout"))
+        self.assertEqual(self.ask(flood(200, comments, chunk("Begun "))), ("Begun ", "upstream_timeout"))
+
+    def test_nothing_that_was_not_asked_for_packed_is_unpacked(self):
+        data, header = packed(GOOD)
+        self.assertEqual(self.ask(raw_with(header, data)), ("", "upstream_protocol"))
+        data, header = packed(json.dumps({"error": {"message": "context length"}}).encode())
+        self.assertEqual(self.ask(status(400, data, header)), ("", "upstream_misconfigured"))
+
+    def test_an_endless_or_very_deep_title_is_none(self):
+        for side in (flood(200, b"x" * 65536), status(200, b'{"choices":' + b"[" * 400_000)):
+            self.fake.side = lambda _, side=side: side
+            before = time.monotonic()
+            self.assertEqual(asyncio.run(RemoteModel().title("How much?")), "How much")
+            self.assertLess(time.monotonic() - before, 5)
+        self.assertLess(self.sent(), MUCH)
+
+    def test_a_byte_order_mark_before_the_stream_is_passed_over(self):
+        self.assertEqual(self.ask(raw(b"\xef\xbb\xbf" + GOOD)), ("Yes.", None))
+
+
+def raw_with(header, data):
+    async def behave(exchange):
+        await exchange.head(200, "text/event-stream", header)
+        await exchange.send(data)
+
+    return behave

@@ -1,9 +1,11 @@
 """The connection to the model's server, and what its errors mean in the site's own codes."""
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -18,7 +20,7 @@ from .circuit import Circuit
 from .protocol import ModelError
 from .transport import WireTransport
 
-COMPLETIONS = "/chat/completions"
+COMPLETIONS = "chat/completions"  # below the base URL
 KEYLESS = "no-key"  # local servers want none, the client library insists on one
 # Members that some models refuse; the answer is as good without them.
 OPTIONAL = frozenset({"temperature", "stream_options", "max_tokens"})
@@ -34,16 +36,32 @@ class Connection:
     """A client, and the optional members of a request that this server has refused before."""
 
     client: openai.AsyncOpenAI
+    http: httpx2.AsyncClient  # the client's own
+    url: httpx2.URL
+    headers: httpx2.Headers
     refused: set[str] = field(default_factory=set)
     circuits: dict[str, Circuit] = field(default_factory=dict)
 
     async def completion(self, members: Mapping[str, Any], *, stream: bool = False) -> httpx2.Response:
         """What the server answers, unread where it streams. Raises openai.APIError.
 
-        Past the library's typed call, which looks at every member of every message and of the answer: that
-        takes several times as long as making the request.
+        Past the library's call, which looks at every member of every message, and puts address and headers
+        together anew each time: that takes several times as long as the rest of a request.
         """
-        return await self.client.post(COMPLETIONS, cast_to=httpx2.Response, body=members, stream=stream)
+        extensions = {"timeout": self.http.timeout.as_dict()}
+        content = json.dumps(members).encode()
+        request = httpx2.Request(
+            "POST", self.url, headers=self.headers, content=content, extensions=extensions
+        )
+        try:
+            response = await self.http.send(request, stream=stream)
+        except httpx2.TimeoutException as error:
+            raise openai.APITimeoutError(request) from error
+        except (httpx2.RequestError, OSError) as error:
+            raise openai.APIConnectionError(request=request) from error
+        if not response.is_success:
+            raise await _status_error(response)
+        return response
 
     def circuit(self, model: str) -> Circuit:
         """Whether that model of the server is left alone just now."""
@@ -68,30 +86,43 @@ def connection() -> Connection:
     known = _by_loop.setdefault(asyncio.get_running_loop(), {})
     if key not in known or known[key].client.is_closed():
         try:
-            known[key] = Connection(_client())
+            known[key] = _connection()
         except (httpx2.InvalidURL, ValueError) as error:
             raise ModelError("upstream_misconfigured") from error
     return known[key]
 
 
-def _client() -> openai.AsyncOpenAI:
+def _connection() -> Connection:
     # The deadlines of an answer are the event stream's; these only bound what those do not see.
     timeout = httpx2.Timeout(settings.ANSWER_TOTAL_SECONDS, connect=settings.ANSWER_CONNECT_SECONDS)
     # The way through a proxy is left to the ready-made transport, which is slower and knows it.
     direct = not getproxies()
-    return openai.AsyncOpenAI(
+    http = openai.DefaultAsyncHttpx2Client(
+        timeout=timeout,
+        follow_redirects=False,
+        transport=WireTransport() if direct else None,
+        event_hooks={"response": [_bound]},
+    )
+    client = openai.AsyncOpenAI(
         api_key=settings.OPENAI_API_KEY or KEYLESS,
         base_url=settings.OPENAI_BASE_URL or None,
         max_retries=0,
         timeout=timeout,
         default_headers={"Accept-Encoding": "identity"},  # unpacking would cost more than it saves
-        http_client=openai.DefaultAsyncHttpx2Client(
-            timeout=timeout,
-            follow_redirects=False,
-            transport=WireTransport() if direct else None,
-            event_hooks={"response": [_bound]},
-        ),
+        http_client=http,
     )
+    told = {**client.default_headers, **client.auth_headers}
+    headers = httpx2.Headers({name: value for name, value in told.items() if isinstance(value, str)})
+    return Connection(client, http, httpx2.URL(f"{client.base_url}{COMPLETIONS}"), headers)
+
+
+async def _status_error(response: httpx2.Response) -> openai.APIStatusError:
+    """With the error that the body describes, as far as it does."""
+    body: object = (await response.aread())[:BODY_LIMIT].decode("utf-8", "replace")
+    with suppress(ValueError, RecursionError):
+        body = response.json()
+    described = body.get("error", body) if isinstance(body, dict) else body
+    return openai.APIStatusError(f"Error code: {response.status_code}", response=response, body=described)
 
 
 class Bounded(httpx2.AsyncByteStream):

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 LINE_LIMIT = 1_000_000  # bytes; no honest event comes near
 DONE = b"[DONE]"
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # with which a stream may begin
+MARKED = b"\xef\xbb\xbfdata:"  # a stream may begin with a byte order mark
 FIELDS = (b":", b"event:", b"id:", b"retry:")
 COUNT_SECONDS = 2.0  # for the token count, once the text has ended
 REASONS = {"stop": "stop", "length": "length", "tool_calls": "stop", "function_call": "stop", "eos": "stop"}
@@ -102,11 +102,9 @@ class Events:
             raise ModelError("upstream_protocol")
         found = []
         for line in lines:
-            if not self._understood:
-                line = line.removeprefix(BYTE_ORDER_MARK)
-            if line.startswith(b"data:"):
+            if line.startswith((b"data:", MARKED)):
                 self._understood = True
-                data = line[5:].strip()
+                data = line.partition(b":")[2].strip()
                 if data == DONE:
                     self.done = True
                     break

@@ -12,7 +12,7 @@ from typing import cast
 import httptools
 import httpx2
 
-STRIDE_SECONDS = 0.15  # between two times that a body is read
+STRIDE_SECONDS = 0.2  # between two times that a body is read
 MOST_LEFT_ALONE = 8_192  # bytes: who has more to say at a time is read at once
 MOST_BUFFERED = 65_536  # bytes that wait for a reader, before the server has to
 MOST_HEAD = 65_536  # bytes in a row that are no body: headers, and what may follow a body

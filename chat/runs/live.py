@@ -11,7 +11,7 @@ from chatsite.accounts.principals import Principal
 from .storing import Accepted
 
 MOMENT = 1.0  # seconds, in which nobody is asked for their right again
-STRIDE_SECONDS = 0.15  # between two times that readers are woken for text: each time costs more than a token
+STRIDE_SECONDS = 0.2  # between two times that readers are woken for text: each time costs more than a token
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Coroutine
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -263,7 +263,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await queue.put(None)
 
     async def _tell(self, message: Json) -> None:
-        await self.send(text_data=json.dumps(message, ensure_ascii=False, separators=(",", ":")))
+        with suppress(OSError):  # of a server whose page has gone: its `disconnect` comes next
+            await self.send(text_data=json.dumps(message, ensure_ascii=False, separators=(",", ":")))
 
 
 async def _available(queue: "asyncio.Queue[tuple[int, Event] | None]") -> list[tuple[int, Event]] | None:

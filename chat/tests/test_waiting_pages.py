@@ -26,6 +26,22 @@ APPLICATION = AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
 QUESTION = "Carry over leave until when?"
 
 
+class Leaving:
+    """The application behind a server whose page has gone: from `gone` on, sending is an OSError."""
+
+    def __init__(self):
+        self.gone, self.refused = False, asyncio.Event()
+
+    async def __call__(self, scope, receive, send):
+        async def attempt(message):
+            if self.gone:
+                self.refused.set()
+                raise ConnectionError
+            await send(message)
+
+        await APPLICATION(scope, receive, attempt)
+
+
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
 class WaitingTests(TransactionTestCase):
     def setUp(self):
@@ -39,9 +55,9 @@ class WaitingTests(TransactionTestCase):
         client.force_login(self.user)
         return client.cookies["sessionid"].value
 
-    async def opened(self):
+    async def opened(self, application=APPLICATION):
         headers = [(b"cookie", f"sessionid={await in_database(self.cookie)}".encode())]
-        socket = Socket(APPLICATION, f"/ws/c/{self.conversation.pk}/", headers=headers)
+        socket = Socket(application, f"/ws/c/{self.conversation.pk}/", headers=headers)
         self.assertTrue((await socket.connect())[0])
         return socket
 
@@ -117,3 +133,14 @@ class WaitingTests(TransactionTestCase):
                 self.assertEqual((await socket.receive_output(timeout=10))["code"], 4404)
                 await socket.disconnect()
         self.assertLess(len(looks), 3)
+
+    async def test_a_page_that_goes_in_mid_answer_is_no_failure_in_the_log(self):
+        leaving = Leaving()
+        with use_model(ScriptedModel(words=["day "] * 40, pause=0.02)), self.assertNoLogs("chat.consumers"):
+            socket = await self.opened(leaving)
+            await socket.send_json_to({"type": "ask", "text": QUESTION, "key": "k" * 32})
+            self.assertEqual((await socket.receive_json_from(10))["type"], "accepted")
+            await socket.receive_json_from(10)
+            leaving.gone = True
+            await asyncio.wait_for(leaving.refused.wait(), 10)
+            await socket.disconnect()

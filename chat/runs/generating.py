@@ -67,7 +67,8 @@ class Generations:
         )
         # An empty context: the request's own would tie the task to a thread that ends with the request.
         loop = asyncio.get_running_loop()
-        live.task = loop.create_task(self._generate(live), context=contextvars.Context())
+        task = loop.create_task(self._generate(live), context=contextvars.Context())
+        task.add_done_callback(lambda _: self._forget(live))
         if self._writer is None or self._writer.done():
             self._writer = loop.create_task(self._write(), context=contextvars.Context())
         if self._ticking is None:
@@ -88,6 +89,7 @@ class Generations:
 
     async def shutdown(self, seconds: float = 0) -> None:
         """Wait so long for what is being written; end the rest as interrupted, with the text so far."""
+        await asyncio.sleep(0)  # the first turn of what has just been begun
         tasks = [live.task for live in self.live.values() if live.task]
         if tasks and seconds > 0:
             await asyncio.wait(tasks, timeout=seconds)
@@ -96,6 +98,9 @@ class Generations:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _generate(self, live: Live) -> None:
+        # Known only now: a task that is cancelled before its first turn would not even end its answer.
+        # A stop that comes earlier is heard with the next flush.
+        live.task = asyncio.current_task()
         with reading_as(live.accepted.principal.user_id):
             end = await self._run_engine(live)
         # From here on a stop or a shutdown has nothing left to cancel.
@@ -105,6 +110,9 @@ class Generations:
                 await asyncio.shield(closing)
             except asyncio.CancelledError:
                 continue
+
+    def _forget(self, live: Live) -> None:
+        """Whatever became of its task: what could not be ended here ends with its lease."""
         del self.live[live.accepted.id]
         room.leave()
 

@@ -134,6 +134,17 @@ class AllowanceTests(AdmissionCase):
         self.assertEqual({(item.code, item.status) for item in refused}, {("quota_exceeded", 429)})
         self.assertIn("7 messages of today", refused[0].message)
 
+    def test_a_clock_that_is_behind_at_midnight_brings_no_day_back_with_nothing_used(self):
+        MessageAllowance.objects.create(messages=2)
+        before, after = date(2027, 3, 1), date(2027, 3, 2)
+        for day in (before, after, before):
+            with patch("chat.allowances.today", return_value=day):
+                runs.begin(self.principal, ChatRequest("Leave?"))
+        with patch("chat.allowances.today", return_value=after), self.assertRaises(Refused):
+            runs.begin(self.principal, ChatRequest("Leave?"))
+        with patch("chat.allowances.today", return_value=after + timedelta(days=1)):
+            runs.begin(self.principal, ChatRequest("Leave?"))
+
     def test_a_refused_message_is_not_counted(self):
         MessageAllowance.objects.create(messages=2)
         first = runs.begin(self.principal, ChatRequest("Leave?"))

@@ -1,0 +1,35 @@
+"""Tests of a stop at the moments at which it is least expected."""
+
+import asyncio
+from contextlib import aclosing
+
+from django.test import TransactionTestCase, override_settings
+
+from chat import runs
+from chat.events import Finished
+from chat.llm import use_model
+from chat.llm.scripted import ScriptedModel
+from chat.requests import ChatRequest
+from chat.runs.generating import generations
+from chat.runs.room import room
+from chatsite.database import in_database
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class StopTests(TransactionTestCase):
+    async def test_a_stop_in_the_moment_of_the_beginning_ends_the_answer_and_leaves_nothing_behind(self):
+        principal = command_principal(await in_database(make_user, "asker"))
+        await in_database(lambda: make_document(everyone=True))
+        taken = room._taken
+        with use_model(ScriptedModel(words=["word "] * 400, pause=0.05)):
+            accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
+            # Asked for elsewhere, and heard of here before the answer's task has had its first turn.
+            await in_database(runs.request_stop, principal, accepted.id)
+            runs.start(accepted)
+            generations().stop(accepted.id)
+            async with asyncio.timeout(10), aclosing(runs.follow(principal, accepted.id)) as numbered:
+                events = [event async for _, event in numbered]
+            await runs.shutdown(5)
+        self.assertEqual(events[-1], Finished("stopped"))
+        self.assertEqual((generations().live, room._taken), ({}, taken))

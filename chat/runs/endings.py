@@ -17,6 +17,9 @@ from history.recording import Closing
 from . import journal
 from .journal import Batch, Ended
 
+# More than a process can tell its own readers before the journal has it: the end of an answer whose process
+# died has a number that none of them has seen.
+UNWRITTEN = 1_000_000
 LONG_UP = "SELECT pg_postmaster_start_time() < now() - make_interval(secs => %s)"
 
 
@@ -88,7 +91,7 @@ def _close_dead(run_id: UUID) -> int:
     end = Failed(Message.State.INTERRUPTED, "interrupted", run.answer.request_id)
     every = [*(event for _, event in numbered), end]
     last = numbered[-1][0] if numbered else 0
-    return int(close(run_id, Batch(run_id, last + 1, [end]), every))
+    return int(close(run_id, Batch(run_id, last + UNWRITTEN, [end]), every))
 
 
 def _close(ended: Ended, whole: Whole) -> None:

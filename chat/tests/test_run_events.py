@@ -168,6 +168,18 @@ class ServerSentTests(RunEventsCase):
         answer = await self.get(run, "?format=sse", **{"Last-Event-ID": str(last)})
         self.assertEqual(answer.status_code, 204)
 
+    async def test_who_had_more_than_was_stored_when_its_process_died_is_told_the_end(self):
+        principal = command_principal(self.user)
+        accepted = await in_database(runs.begin, principal, ChatRequest("When?"))
+        words = [["TextDelta", "Half an "], ["TextDelta", "answer"]]
+        await JournalEntry.objects.acreate(run_id=accepted.id, first=1, last=2, events=words)
+        await in_database(runs.expire_all)
+        for seen in ("2", "3", "4"):  # one of them is what the end would have been counted as
+            [(number, end)] = await self.sse(accepted.id, **{"Last-Event-ID": seen})
+            self.assertEqual(end["messages"][0]["content"], "Half an answer")
+        answer = await self.get(accepted.id, "?format=sse", **{"Last-Event-ID": str(number)})
+        self.assertEqual(answer.status_code, 204)
+
     async def test_silence_is_broken_in_both_formats_and_in_the_streams_of_server_sent_events(self):
         model = ScriptedModel(words=["One ", "two."], pause=1.3)
         with patch.object(streams, "KEEP_ALIVE_SECONDS", 0.2), use_model(model):

@@ -51,7 +51,7 @@ MIDDLEWARE = [
     "chatsite.loop_middleware.MessageMiddleware",
     "chatsite.loop_middleware.XFrameOptionsMiddleware",
 ]
-# These look for Django's own classes by name, of which three above are subclasses.
+# These look for Django's own classes by name, of which three above are subclasses; test_https looks for them.
 SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
 
 ROOT_URLCONF = "chatsite.urls"

@@ -40,6 +40,7 @@ from .live import Live
 Numbered = tuple[int, Event]
 
 MOST_AT_ONCE = 50  # events
+MOST_HELD = 500  # events of the journal, of one reader, however long it takes over them
 
 
 async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGenerator[Numbered, None]:
@@ -95,7 +96,7 @@ async def _from_memory(live: Live, after: int) -> AsyncGenerator[list[Numbered],
     """An empty list stands for a second or so without news, so that the guard gets its turn."""
     position = after
     while True:
-        if numbered := list(enumerate(live.events[position:], start=position + 1)):
+        if numbered := _numbered(live, position):
             position = numbered[-1][0]
             yield numbered
             if isinstance(numbered[-1][1], TERMINAL):
@@ -107,6 +108,10 @@ async def _from_memory(live: Live, after: int) -> AsyncGenerator[list[Numbered],
             await live.news()
             if position >= len(live.events):
                 yield []
+
+
+def _numbered(live: Live, after: int) -> list[Numbered]:
+    return list(enumerate(live.events[after : after + MOST_AT_ONCE], start=after + 1))
 
 
 async def _from_journal(
@@ -164,7 +169,7 @@ def _look(run_id: UUID, after: int) -> tuple[list[Numbered], bool]:
     """New events, and whether the run has ended; one whose process died is closed on the way."""
     # Asked first: an end that is stored in between shows its events in the read that follows.
     ended = not Run.objects.unfinished().filter(pk=run_id).exists()
-    numbered = journal.read(run_id, after)
+    numbered = journal.read(run_id, after, MOST_HELD)
     if not ended and not numbered:
         endings.close_expired(run_id=run_id)
     return numbered, ended

@@ -6,6 +6,7 @@ read again, under the reader's rights, whenever the journal is.
 
 import dataclasses
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -125,12 +126,19 @@ def end_run(rest: Batch) -> Ended | None:
     )
 
 
-def read(run_id: UUID, after: int = 0) -> list[tuple[int, Event]]:
-    """The events with a number above `after`, in order, without the passages of ContextReady."""
+def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[int, Event]]:
+    """The events with a number above `after`, in order, without the passages of ContextReady.
+
+    Only the first `most` of them, where that is given.
+    """
+    entries = JournalEntry.objects.filter(run_id=run_id, last__gt=after)
+    end = sys.maxsize if most is None else after + most
+    if most is not None:
+        entries = entries.filter(first__lte=end)
     found: list[tuple[int, Event]] = []
-    for entry in JournalEntry.objects.filter(run_id=run_id, last__gt=after).order_by("first"):
+    for entry in entries.order_by("first"):
         numbered = enumerate(entry.events, start=entry.first)
-        found += [(number, events.from_json(value)) for number, value in numbered if number > after]
+        found += [(number, events.from_json(value)) for number, value in numbered if after < number <= end]
     return found
 
 

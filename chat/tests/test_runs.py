@@ -111,6 +111,18 @@ class RunTests(TransactionTestCase):
         context = next(event for _, event in numbered if isinstance(event, ContextReady))
         self.assertEqual([source.label for source in context.sources], ["guide.md"])
 
+    async def test_a_reader_holds_little_of_a_long_journal_at_a_time_and_reads_it_whole(self):
+        accepted, numbered = await self.answered(ScriptedModel(words=WORDS, pause=0.03))
+        await runs.shutdown(5)
+        with (
+            patch("chat.runs.following.MOST_HELD", 7),
+            patch.object(journal, "read", wraps=journal.read) as read,
+        ):
+            told = await collect(self.principal, accepted.id)
+        self.assertEqual([number for number, _ in told], [number for number, _ in numbered])
+        self.assertEqual(text_of(told), text_of(numbered))
+        self.assertGreater(read.call_count, 3)
+
     async def test_after_the_end_the_exchange_is_told_from_its_message(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days."]))
         await in_database(JournalEntry.objects.all().delete)

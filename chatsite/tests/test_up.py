@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import psycopg
 import pytest
+from django.core.management import CommandError, call_command
 
 from chatsite.embedded import Cluster, connection_parameters
 from chatsite.tests.patience import patience
@@ -270,3 +271,10 @@ class TestRefusals:
     )
     def test_half_set_model_settings(self, folder, environment, words):
         self.refused(folder, words, **environment)
+
+    @pytest.mark.parametrize(
+        ("command", "argument"), [("up", "--web-workers=0"), ("up", "--workers=-1"), ("work", "--workers=0")]
+    )
+    def test_fewer_processes_than_it_takes(self, command, argument):
+        with pytest.raises(CommandError, match=r"must be a whole number from \d on"):
+            call_command(command, argument)

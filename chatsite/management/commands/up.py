@@ -20,7 +20,7 @@ from chat import runs
 from chatsite import embedded, environment
 from chatsite.checks import Tags, check_database_role
 from chatsite.demo import create_demo, demo_accounts
-from chatsite.management.commands.work import workers
+from chatsite.management.commands.work import processes, workers
 from chatsite.supervision import address, schema, static
 from chatsite.supervision.children import Child, Children
 from chatsite.supervision.keeper import Keeper
@@ -37,9 +37,9 @@ class Command(BaseCommand):
     requires_system_checks = []  # its own checks run first, and refuse in one line
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--web-workers", type=int, default=1, help="Web server processes.")
+        parser.add_argument("--web-workers", type=processes(1), default=1, help="Web server processes.")
         parser.add_argument(
-            "--workers", type=int, default=WORKERS, help="Ingestion worker processes (%(default)s)."
+            "--workers", type=processes(0), default=WORKERS, help="Ingestion worker processes (%(default)s)."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

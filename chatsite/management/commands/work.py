@@ -1,7 +1,8 @@
 """`manage.py work`: ingestion workers alone, on a machine beside the one that serves the site."""
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -11,11 +12,22 @@ from chatsite.migrations_applied import unapplied_migrations
 from chatsite.supervision.children import Child, Children
 
 
+def processes(least: int) -> Callable[[str], int]:
+    """The type of an argument: a number of processes, `least` or more."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise ArgumentTypeError(f"must be a whole number from {least} on, not “{text}”.")
+        return int(text)
+
+    return number
+
+
 class Command(BaseCommand):
     help = "Start ingestion workers for a site that runs elsewhere, with its database and its files."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--workers", type=int, default=1, help="Ingestion worker processes.")
+        parser.add_argument("--workers", type=processes(1), default=1, help="Ingestion worker processes.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if unapplied_migrations():

@@ -6,7 +6,6 @@ read again, under the reader's rights, whenever the journal is.
 
 import dataclasses
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +16,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Subquery
 from django.utils import timezone
 
 from chat import events
@@ -131,15 +131,15 @@ def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[in
 
     Only the first `most` of them, where that is given.
     """
-    entries = JournalEntry.objects.filter(run_id=run_id, last__gt=after)
-    end = sys.maxsize if most is None else after + most
+    entries = JournalEntry.objects.filter(run_id=run_id, last__gt=after).order_by("first")
     if most is not None:
-        entries = entries.filter(first__lte=end)
+        # Counted from the next entry: numbers may be missing before the end of an answer whose process died.
+        entries = entries.filter(first__lt=Subquery(entries.values("first")[:1]) + most)
     found: list[tuple[int, Event]] = []
-    for entry in entries.order_by("first"):
+    for entry in entries:
         numbered = enumerate(entry.events, start=entry.first)
-        found += [(number, events.from_json(value)) for number, value in numbered if after < number <= end]
-    return found
+        found += [(number, events.from_json(value)) for number, value in numbered if number > after]
+    return found[:most]
 
 
 def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, ...]:

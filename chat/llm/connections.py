@@ -186,7 +186,7 @@ def told(error: Exception) -> str:
 
 def _of_request(error: openai.APIStatusError) -> ModelError:
     said = f"{error.code} {error.body}"
-    if error.param in OPTIONAL:
+    if isinstance(error.param, str) and error.param in OPTIONAL:
         return MemberRefused(error.param)
     return ModelError(code_of(said) or "upstream_misconfigured")
 

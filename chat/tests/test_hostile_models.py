@@ -5,9 +5,10 @@ import gzip
 import json
 import time
 
+from chat.llm import ModelError
 from chat.llm.remote import RemoteModel
-from chat.tests.upstream_case import QUICK, FakeServerTestCase
-from chat.tests.upstream_faults import chunk, event, raw, status
+from chat.tests.upstream_case import PROMPT, QUICK, FakeServerTestCase
+from chat.tests.upstream_faults import KEY, chunk, event, raw, status
 
 MUCH = 8_000_000  # bytes: more than is ever read, and than what the sockets in between hold
 GOOD = chunk("Yes.") + chunk(reason="stop") + event("[DONE]").replace(b'"', b"")
@@ -73,6 +74,25 @@ class HostileModelTests(FakeServerTestCase):
             self.assertEqual(asyncio.run(RemoteModel().title("How much?")), "How much")
             self.assertLess(time.monotonic() - before, 5)
         self.assertLess(self.sent(), MUCH)
+
+    def test_an_error_in_another_shape_is_a_refusal_like_any_other(self):
+        error = {"message": f"Incorrect API key: {KEY}", "param": ["x"], "code": {"a": 1}, "type": ["y"]}
+        self.assertEqual(self.ask(status(400, {"error": error})), ("", "upstream_misconfigured"))
+
+    def test_an_error_that_never_ends_leaves_no_connection_open(self):
+        async def stalls(exchange):
+            await exchange.head(500, "application/json", "Content-Length: 100")
+            await exchange.send(b"{")
+            await exchange.gone()
+
+        async def ask():
+            with self.assertRaises(ModelError) as caught:
+                async for _ in RemoteModel().answer(PROMPT):
+                    pass
+            return caught.exception.code, await asyncio.to_thread(self.fake.streams[0].closed.wait, 2)
+
+        self.fake.script(stalls)
+        self.assertEqual(asyncio.run(ask()), ("upstream_timeout", True))
 
     def test_a_byte_order_mark_before_the_stream_is_passed_over(self):
         self.assertEqual(self.ask(raw(b"\xef\xbb\xbf" + GOOD)), ("Yes.", None))

@@ -25,13 +25,21 @@ def parameters() -> dict[str, Any]:
     return environment.database_url("DATABASE_URL") or embedded.connection_parameters(settings.DATA_DIR)
 
 
+def connect(parameters: Mapping[str, Any]) -> psycopg.Connection[tuple[Any, ...]]:
+    """A session of its own, outside of the pool. Raises StartRefused, with the reason."""
+    try:
+        return psycopg.connect(**{"connect_timeout": CONNECT_SECONDS, **parameters}, autocommit=True)
+    except psycopg.Error as error:
+        raise StartRefused(f"The database cannot be reached: {first_line(error)}") from error
+
+
 @contextlib.contextmanager
 def alone(parameters: Mapping[str, Any]) -> Iterator[None]:
     """Check the server, then hold the site's advisory lock: other starts on this database wait.
 
     `parameters` are libpq's. Raises StartRefused.
     """
-    session = _connect(parameters)
+    session = connect(parameters)
     with session:
         _check(session)
         session.execute("SELECT pg_advisory_lock(%s)", [LOCK])
@@ -67,13 +75,6 @@ def complaint(server_version: int, vector_version: str | None) -> str | None:
 def first_line(error: BaseException) -> str:
     """The first line of a driver's message, which holds no password."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].strip()
-
-
-def _connect(parameters: Mapping[str, Any]) -> psycopg.Connection[tuple[Any, ...]]:
-    try:
-        return psycopg.connect(**{"connect_timeout": CONNECT_SECONDS, **parameters}, autocommit=True)
-    except psycopg.Error as error:
-        raise StartRefused(f"The database cannot be reached: {first_line(error)}") from error
 
 
 def _check(session: psycopg.Connection[tuple[Any, ...]]) -> None:

@@ -15,6 +15,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from chatsite.embedded import Cluster, connection_parameters
+from chatsite.supervision import schema
 from chatsite.tests.patience import patience
 from chatsite.tests.server import BASE, TOKEN, Site, alive, temporary_folder
 
@@ -278,3 +279,8 @@ class TestRefusals:
     def test_fewer_processes_than_it_takes(self, command, argument):
         with pytest.raises(CommandError, match=r"must be a whole number from \d on"):
             call_command(command, argument)
+
+    def test_workers_of_an_unreachable_database(self, monkeypatch):
+        monkeypatch.setattr(schema, "parameters", lambda: {"host": "127.0.0.1", "port": 1})
+        with pytest.raises(SystemExit, match="The database cannot be reached: connection failed"):
+            call_command("work")

@@ -9,7 +9,9 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from chatsite.migrations_applied import unapplied_migrations
+from chatsite.supervision import schema
 from chatsite.supervision.children import Child, Children
+from chatsite.supervision.refusal import StartRefused
 
 
 def processes(least: int) -> Callable[[str], int]:
@@ -30,6 +32,10 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=processes(1), default=1, help="Ingestion worker processes.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            schema.connect(schema.parameters()).close()
+        except StartRefused as error:
+            sys.exit(str(error))
         if unapplied_migrations():
             sys.exit("The database is not migrated to this version: start the site first.")
         connections.close_all()

@@ -263,7 +263,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await queue.put(None)
 
     async def _tell(self, message: Json) -> None:
-        with suppress(OSError):  # of a server whose page has gone: its `disconnect` comes next
+        # Of a server whose page has gone, or was closed for reading nothing: its `disconnect` comes next.
+        with suppress(OSError, RuntimeError):
             await self.send(text_data=json.dumps(message, ensure_ascii=False, separators=(",", ":")))
 
 

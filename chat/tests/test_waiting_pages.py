@@ -27,16 +27,17 @@ QUESTION = "Carry over leave until when?"
 
 
 class Leaving:
-    """The application behind a server whose page has gone: from `gone` on, sending is an OSError."""
+    """The application behind a server whose page has gone: from `gone` on, sending is an error."""
 
-    def __init__(self):
+    def __init__(self, error):
+        self.error = error
         self.gone, self.refused = False, asyncio.Event()
 
     async def __call__(self, scope, receive, send):
         async def attempt(message):
             if self.gone:
                 self.refused.set()
-                raise ConnectionError
+                raise self.error
             await send(message)
 
         await APPLICATION(scope, receive, attempt)
@@ -135,12 +136,19 @@ class WaitingTests(TransactionTestCase):
         self.assertLess(len(looks), 3)
 
     async def test_a_page_that_goes_in_mid_answer_is_no_failure_in_the_log(self):
-        leaving = Leaving()
-        with use_model(ScriptedModel(words=["day "] * 40, pause=0.02)), self.assertNoLogs("chat.consumers"):
-            socket = await self.opened(leaving)
-            await socket.send_json_to({"type": "ask", "text": QUESTION, "key": "k" * 32})
-            self.assertEqual((await socket.receive_json_from(10))["type"], "accepted")
-            await socket.receive_json_from(10)
-            leaving.gone = True
-            await asyncio.wait_for(leaving.refused.wait(), 10)
-            await socket.disconnect()
+        for error in (ConnectionError, RuntimeError):
+            leaving = Leaving(error)
+            self.conversation = await in_database(recording.open_conversation, self.principal)
+            with (
+                use_model(ScriptedModel(words=["day "] * 40, pause=0.02)),
+                self.assertNoLogs("chat.consumers"),
+            ):
+                socket = await self.opened(leaving)
+                await socket.send_json_to(
+                    {"type": "ask", "text": QUESTION, "key": f"key-of-{error.__name__}"}
+                )
+                self.assertEqual((await socket.receive_json_from(10))["type"], "accepted")
+                await socket.receive_json_from(10)
+                leaving.gone = True
+                await asyncio.wait_for(leaving.refused.wait(), 10)
+                await socket.disconnect()

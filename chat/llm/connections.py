@@ -145,7 +145,10 @@ class Bounded(httpx2.AsyncByteStream):
 
 async def _bound(response: httpx2.Response) -> None:
     """Errors and short texts are read whole by the client library, which knows no limit."""
-    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+    # Nothing is unpacked: a small body could become any size.
+    response.headers.pop("content-encoding", None)
+    kind = response.headers.get("content-type", "")
+    if not (response.is_success and kind.startswith("text/event-stream")):
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = Bounded(response.stream)
 

@@ -43,8 +43,6 @@ class WireTransport(httpx2.AsyncBaseTransport):
         except BaseException:
             wire.close()
             raise
-        # Nothing is unpacked: a small body could become any size.
-        headers = [(name, value) for name, value in headers if name.lower() != b"content-encoding"]
         body = Body(wire, seconds, lambda wire: self._release(origin, wire))
         return httpx2.Response(status, headers=headers, stream=body, extensions={BODY: body})
 

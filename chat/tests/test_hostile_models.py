@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import time
+from unittest.mock import patch
 
 from chat.llm import ModelError
 from chat.llm.remote import RemoteModel
@@ -51,6 +52,14 @@ class HostileModelTests(FakeServerTestCase):
             with self.subTest(code):
                 self.assertEqual(self.ask(flood(code, b"x" * 65536)), ("", told))
         self.assertLess(self.sent(), 2 * MUCH)
+
+    def test_nor_is_it_through_a_proxy(self):
+        endless = flood(400, b"x" * 65536)
+        with patch("chat.llm.connections.getproxies", return_value={"no": "127.0.0.1"}):
+            self.assertEqual(self.ask(endless), ("", "upstream_misconfigured"))
+            data, header = packed(GOOD)
+            self.assertEqual(self.ask(raw_with(header, data)), ("", "upstream_protocol"))
+        self.assertLess(self.sent(), MUCH)
 
     def test_headers_behind_the_body_without_an_end_are_not_kept(self):
         self.assertEqual(self.ask(trailers), ("Begun ", "interrupted"))

@@ -31,8 +31,8 @@ SOME = 20_000
 # about as many as these numbers say: of all that are fetched, and of those the readable that are scored; and
 # where rare words lead to hardly any, so many with common ones in each language.
 LARGE = 100_000
-MOST_FETCHED = 3_000
-MOST_SCORED = 1_000
+MOST_FETCHED = 2_000
+MOST_SCORED = 700
 MOST_COMMON = 1_000
 
 # How much there is is estimated from so many documents, if at least ENOUGH of them may be read, and how

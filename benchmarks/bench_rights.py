@@ -247,7 +247,7 @@ def leg_statement(plan: plans.Plan) -> str:
 def leg_parameters(somebody: Person, space: EmbeddingSpace, vector: str) -> dict[str, Any]:
     return EVERYTHING | {
         "user_id": somebody.principal.user_id,
-        "with_vectors": True,
+        "with_nearest": True,
         "vector": vector,
         "space_id": space.pk,
         "dimensions": space.dimensions,

@@ -33,7 +33,7 @@ SOME = 20_000
 LARGE = 100_000
 MOST_FETCHED = 2_000
 MOST_SCORED = 700
-MOST_COMMON = 1_000
+MOST_COMMON = 300
 
 # How much there is is estimated from so many documents, if at least ENOUGH of them may be read, and how
 # frequent words are from so many passages.
@@ -94,13 +94,16 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidat
     asked = {**search, "words": words, "asked": len(search["words"])}
     with transaction.atomic():
         prepare()
-        found = _run({**asked, "otherwise": alike, "worths": worths}, dimensions)
+        first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
+        found = _run({**asked, **first}, dimensions)
         unknown = found[0]["unknown"] if found else range(1, asked["asked"] + 1)
         for number in [number for number in unknown if number <= asked["asked"]][:MOST_REPLACED]:
             alike[number - 1] = " | ".join(stand_ins(words[number - 1]))
         if any(alike):
             worths = [WORTH if query else worth for query, worth in zip(alike, worths, strict=True)]
-            found = _run({**asked, "otherwise": alike, "worths": worths}, dimensions)
+            kept = [row["passage_id"] for row in found]  # the nearest are among them, and not sought again
+            second = {"otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
+            found = _run({**asked, **second}, dimensions)
     return [Candidate(**{name: row[name] for name in CANDIDATE}) for row in found]
 
 

@@ -1,4 +1,4 @@
--- What both legs put forward, each scored by all words and by its nearest piece. Whatever a leg did, nothing
+-- What both legs put forward, or did before, each scored by all words and by its nearest piece. Whatever a leg did, nothing
 -- leaves here that is not of a readable document.
 candidates AS MATERIALIZED (
     SELECT passage.passage_id, passage.search, readable.language
@@ -6,7 +6,13 @@ candidates AS MATERIALIZED (
     JOIN readable ON readable.id = passage.document_id
     WHERE
         passage.passage_id = ANY(
-            ARRAY(SELECT worded.passage_id FROM worded UNION SELECT nearest.passage_id FROM nearest)
+            ARRAY(
+                SELECT worded.passage_id FROM worded
+                UNION
+                SELECT nearest.passage_id FROM nearest
+                UNION
+                SELECT unnest(%(kept)s::bigint[])
+            )
         )
 ),
 

@@ -6,7 +6,7 @@ nearest AS MATERIALIZED (
         SELECT vector.passage_id, (vector.vector <#> %(vector)s::halfvec) + 0 AS distance
         FROM ingestion_vector AS vector
         WHERE
-            %(with_vectors)s
+            %(with_nearest)s
             AND vector.space_id = %(space_id)s
             AND vector.document_id = ANY(ARRAY(SELECT readable.id FROM readable))
         ORDER BY distance

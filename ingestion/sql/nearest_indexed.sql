@@ -9,7 +9,7 @@ nearest AS MATERIALIZED (
             vector.vector::halfvec(%(dimensions)s) <=> %(vector)s::halfvec(%(dimensions)s) AS distance
         FROM ingestion_vector AS vector
         WHERE
-            %(with_vectors)s
+            %(with_nearest)s
             AND vector.space_id = %(space_id)s
             AND (
                 SELECT true

@@ -15,7 +15,9 @@ from chatsite.supervision.address import BACKLOG
 from chatsite.supervision.lifeline import die_with
 
 WEBSOCKET_MESSAGE_BYTES = 1_000_000
-GARBAGE_THRESHOLD = 10_000  # new objects between two looks for garbage; Python's own is 700
+# New objects between two looks for garbage (Python's own: 700), and how many of these come before one among
+# older objects and one among all: with Python's 10 and 10, garbage of a million objects would wait.
+GARBAGE_THRESHOLDS = (10_000, 5, 2)
 FIRST_REQUEST_SECONDS = 0.5  # for a new connection, when the process is asked to end
 
 
@@ -75,7 +77,7 @@ def main() -> None:
     # What is loaded now stays: to look through it again and again takes a twentieth of the time of an answer.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE_THRESHOLD)
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
     os.read(options.gate, 1)
     # Not uvicorn's own `fd` option: it takes the descriptor for a Unix socket and so leaves Nagle's delay on.
     Server(config).run(sockets=[socket.socket(fileno=options.socket)])

@@ -1,11 +1,16 @@
-"""Ending an answer: the message takes the whole text, and nothing ends twice."""
+"""Ending an answer: the message takes the whole text, and nothing ends twice.
 
-from collections.abc import Sequence
+Leases go by the database's clock alone: those of the machines may differ.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from chat.citations import cited_labels
 from chat.events import Event, Failed, Finished, Spoken, Whole
@@ -20,7 +25,12 @@ from .journal import Batch, Ended
 # More than a process can tell its own readers before the journal has it: the end of an answer whose process
 # died has a number that none of them has seen.
 UNWRITTEN = 1_000_000
+# Between two looks at a lease that ran out, of which the second takes its process for dead: where PostgreSQL
+# or its clock stood still, all leases have run out at once, and whoever lives renews theirs within this time.
+SECOND_LOOK_SECONDS = 1.0
 LONG_UP = "SELECT pg_postmaster_start_time() < now() - make_interval(secs => %s)"
+
+_suspected: dict[tuple[UUID, datetime], float] = {}  # leases that this process saw run out, and when first
 
 
 def close(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
@@ -39,21 +49,37 @@ def close(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
 def close_expired(conversation: Conversation | None = None, run_id: UUID | None = None) -> int:
     """Mark as interrupted what a dead process has left, with the text that had reached the journal.
 
-    Of the whole site, of one conversation, or one run. Returns how many: none while PostgreSQL runs for less
-    than a lease, in which living processes renew theirs.
+    Of the whole site, of one conversation, or one run. Returns how many: none at the first look, and none
+    while PostgreSQL runs for less than a lease, in which living processes renew theirs.
     """
-    expired = Run.objects.unfinished().filter(lease_until__lt=timezone.now())
+    expired = Run.objects.unfinished().filter(lease_until__lt=Now())
     if conversation is not None:
         expired = expired.filter(conversation=conversation)
     if run_id is not None:
         expired = expired.filter(pk=run_id)
-    found = list(expired.values_list("pk", flat=True))
-    return _close_all(found) if found and _long_up() else 0
+    leases = list(expired.values_list("pk", "lease_until"))
+    if conversation is None and run_id is None:
+        for renewed in _suspected.keys() - set(leases):
+            _suspected.pop(renewed, None)
+    dead = _seen_before(leases)
+    return _close_all(dead) if dead and _long_up() else 0
+
+
+def look_again() -> bool:
+    """Whether a second look at some is due."""
+    return bool(_suspected)
+
+
+def _seen_before(leases: Iterable[tuple[UUID, datetime]]) -> list[UUID]:
+    """The runs of those leases that had run out a while ago already, and were not renewed since."""
+    now = time.monotonic()
+    first = [(lease[0], _suspected.setdefault(lease, now)) for lease in leases]
+    return [run_id for run_id, seen in first if seen < now and now - seen >= SECOND_LOOK_SECONDS]
 
 
 def expire_all() -> int:
     """Declare every unfinished run dead: for a start when no other process can be at work."""
-    Run.objects.unfinished().update(lease_until=timezone.now())
+    Run.objects.unfinished().update(lease_until=Now())
     return _close_all(list(Run.objects.unfinished().values_list("pk", flat=True)))
 
 
@@ -80,7 +106,7 @@ def _close_dead(run_id: UUID) -> int:
     # Skipping locked rows: whoever holds one is closing it, or is alive and renewing its lease.
     run = (
         Run.objects.unfinished()
-        .filter(pk=run_id, lease_until__lt=timezone.now())
+        .filter(pk=run_id, lease_until__lt=Now())
         .select_for_update(skip_locked=True, of=("self",))
         .select_related("answer")
         .first()

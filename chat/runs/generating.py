@@ -270,4 +270,4 @@ async def housekeeping() -> None:
             await in_database(recording.purge)
         except DatabaseError:
             logger.exception("Housekeeping failed")
-        await asyncio.sleep(HOUSEKEEPING_SECONDS)
+        await asyncio.sleep(endings.SECOND_LOOK_SECONDS if endings.look_again() else HOUSEKEEPING_SECONDS)

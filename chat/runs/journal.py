@@ -17,7 +17,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 from django.db.models import Subquery
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from chat import events
 from chat.events import ContextReady, Event
@@ -113,7 +113,6 @@ def end_run(rest: Batch) -> Ended | None:
     entry = _entry(rest)
     parameters: dict[str, Any] = {
         "run": rest.run_id,
-        "now": timezone.now(),
         "first": entry["first"],
         "last": entry["last"],
         "events": json.dumps(entry["events"]),
@@ -175,5 +174,5 @@ def count_readable_sources(answers: Sequence[tuple[Principal, UUID]]) -> dict[UU
 
 def purge() -> int:
     """Drop the journals of answers that ended a while ago: their messages hold the truth."""
-    old = Run.objects.filter(finished_at__lt=timezone.now() - KEPT)
+    old = Run.objects.filter(finished_at__lt=Now() - KEPT)
     return JournalEntry.objects.filter(run__in=old).delete()[0]

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict, dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -138,7 +137,6 @@ def answered_again(
 
 def store_run(accepted: Accepted, digest: str, key: str | None) -> None:
     """The run of an accepted question; its lease begins now, and it counts as a message of its owner's."""
-    now = timezone.now()
     parameters = {
         "id": accepted.id,
         "owner": accepted.principal.user_id,
@@ -148,8 +146,7 @@ def store_run(accepted: Accepted, digest: str, key: str | None) -> None:
         "options": json.dumps(asdict(accepted.request.options)),
         "key": key,
         "digest": digest,
-        "now": now,
-        "lease_until": now + timedelta(seconds=settings.LEASE_SECONDS),
+        "lease": settings.LEASE_SECONDS,
     }
     rows("store_run", parameters, SQL)
 

@@ -1,12 +1,18 @@
--- What one more question of somebody is measured by: their answers at work, when they asked of late, and how many
--- messages a day they may send.
+-- What one more question of somebody is measured by: their answers at work, in how many seconds each question of the
+-- last minute will be a minute old, and how many messages a day they may send.
 SELECT
-    count(*) FILTER (WHERE run.finished_at IS NULL AND run.lease_until >= %(now)s) AS running,
+    count(*) FILTER (WHERE run.finished_at IS NULL AND run.lease_until >= statement_timestamp()) AS running,
     coalesce(
-        array_agg(run.created_at ORDER BY run.created_at) FILTER (WHERE run.created_at > %(since)s), '{}'
-    ) AS moments,
+        array_agg(
+            extract(EPOCH FROM run.created_at + interval '1 minute' - statement_timestamp())::float
+            ORDER BY run.created_at
+        ) FILTER (WHERE run.created_at > statement_timestamp() - interval '1 minute'),
+        '{}'
+    ) AS waits,
     (
 -- include: message_limit
     ) AS message_limit
 FROM chat_run AS run
-WHERE run.owner_id = %(owner)s AND (run.finished_at IS NULL OR run.created_at > %(since)s)
+WHERE
+    run.owner_id = %(owner)s
+    AND (run.finished_at IS NULL OR run.created_at > statement_timestamp() - interval '1 minute')

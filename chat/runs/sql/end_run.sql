@@ -1,7 +1,7 @@
 -- The end of an answer: its last events, and whose messages are still to be closed. No row where it has ended already.
 WITH ended AS (
     UPDATE chat_run
-    SET finished_at = %(now)s, last_event = %(last)s
+    SET finished_at = statement_timestamp(), last_event = %(last)s
     WHERE id = %(run)s AND finished_at IS NULL
     RETURNING id, owner_id, answer_id
 ),

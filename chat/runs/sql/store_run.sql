@@ -1,4 +1,5 @@
--- One more answer to write, and one more message of its owner's.
+-- One more answer to write, and one more message of its owner's. All times are the database's: the machines' clocks
+-- may differ.
 WITH counted AS (
     UPDATE chat_usage SET messages = messages + 1 WHERE owner_id = %(owner)s
 )
@@ -9,5 +10,5 @@ INSERT INTO chat_run (
 )
 VALUES (
     %(id)s, %(owner)s, %(conversation)s, %(question)s, %(answer)s, %(options)s::jsonb, %(key)s, %(digest)s,
-    %(lease_until)s, false, %(now)s, 0
+    statement_timestamp() + make_interval(secs => %(lease)s), false, statement_timestamp(), 0
 )

@@ -14,13 +14,12 @@ import contextlib
 import json
 import shutil
 import subprocess
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
 from websockets.sync.client import connect
 
+from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.page import BrowserError, Page
 from chatsite.tests.patience import patience
 
@@ -45,7 +44,7 @@ class Browser:
     """One Chromium process. Its pages share nothing: each has cookies and storage of its own."""
 
     def __init__(self, program):
-        self.profile = Path(tempfile.mkdtemp(prefix="chatsite-browser-"))
+        self.profile = temporary_folder()
         self.process = subprocess.Popen(
             [program, *FLAGS, f"--user-data-dir={self.profile}", "about:blank"],
             stdin=subprocess.DEVNULL,

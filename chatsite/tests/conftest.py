@@ -8,12 +8,19 @@ import psycopg
 import pytest
 
 from chatsite.embedded import connection_parameters
+from chatsite.tests import leftovers
 from chatsite.tests.faults import FaultSite, Upstream, cluster
 from chatsite.tests.long_answer import add_long_answer
 from chatsite.tests.patience import patience
 from chatsite.tests.server import Site, reading_parameters, temporary_folder
 
 UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cleared():
+    """What runs that were killed have left is cleared away."""
+    leftovers.clear()
 
 
 def wait_for_documents(site, seconds=90):
@@ -47,7 +54,9 @@ def faulty():
 
     Files go to a disk of 2 MB where the tests may mount one (`small_disk`).
     """
-    folder, disk = temporary_folder(), temporary_folder()
+    folder, above = temporary_folder(), temporary_folder()
+    disk = above / "disk"
+    disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "chatsite-test", str(disk)]
     mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
     try:
@@ -61,4 +70,4 @@ def faulty():
         if mounted:
             subprocess.run(["umount", "-l", str(disk)], check=False)
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.rmtree(disk, ignore_errors=True)
+        shutil.rmtree(above, ignore_errors=True)

@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -25,6 +24,7 @@ import pytest
 
 from chatsite.embedded import connection_parameters
 from chatsite.tests.client import Session
+from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.patience import patience
 
 BASE = Path(__file__).resolve().parent.parent.parent
@@ -52,6 +52,8 @@ FORGOTTEN = {  # of the environment of the tests
 
 class Site:
     """`manage.py up` as a child process. `folder` is its data directory; it survives stop and start."""
+
+    code = BASE  # another checkout is another version
 
     def __init__(self, folder, demo=True, web_workers=1, workers=1, **environment):
         self.folder = Path(folder)
@@ -104,7 +106,7 @@ class Site:
                 *[*IN_BACKGROUND, sys.executable, "manage.py", "up"],
                 *[f"--web-workers={self.web_workers}", f"--workers={self.workers}"],
             ],
-            cwd=BASE,
+            cwd=self.code,
             env={name: value for name, value in environment.items() if value is not None},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -234,11 +236,6 @@ def alive(process):
 def reading_parameters(folder):
     """libpq's parameters of a site's database, for a session that sees all documents."""
     return connection_parameters(folder) | {"options": "-c chatsite.reader=everything"}
-
-
-def temporary_folder():
-    """A data directory with a short path that PostgreSQL's own account can pass through."""
-    return Path(tempfile.mkdtemp(prefix="chatsite-test-"))
 
 
 @pytest.fixture(scope="session")

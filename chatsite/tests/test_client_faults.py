@@ -6,6 +6,7 @@ import socket
 import struct
 import time
 from functools import partial
+from uuid import uuid4
 
 import pytest
 
@@ -212,6 +213,38 @@ def test_stopping_many_times_at_once_is_stopping_once(faulty):
     assert caller.request("POST", f"/chat/runs/{run}/stop").status == 204
     assert faulty.ended(token) == ended
     assert faulty.upstream.calls(token) == 1
+
+
+def test_a_stop_ends_its_own_answer_and_not_the_next_of_the_conversation(faulty):
+    caller, token = faulty.caller(), fresh()
+    ended = caller.begin(order(fresh(), 1, 0))
+    _, end = caller.end(ended)
+    [(conversation,)] = faulty.query("SELECT conversation_id::text FROM chat_run WHERE id = %s", ended)
+    caller.begin(order(token, 30, 20), conversation=conversation)
+    assert caller.request("POST", f"/chat/runs/{ended}/stop").status == 204
+    assert faulty.ended(token) == ("complete", "", told(order(token, 30)))
+    assert caller.end(ended)[1]["state"] == end["state"] == "complete"
+
+
+def test_somebody_elses_answer_is_none_while_it_is_written_and_afterwards(faulty):
+    caller, stranger, token = faulty.caller(), faulty.caller(), fresh()
+    run = caller.begin(order(token, 40, 20))
+
+    def refusals():
+        for one in (run, str(uuid4())):
+            for method, path in (("GET", f"/chat/runs/{one}/events"), ("POST", f"/chat/runs/{one}/stop")):
+                answer = stranger.request(method, path)
+                yield answer.status, answer.body
+
+    def check():
+        theirs, nobodys = (found := list(refusals()))[:2], found[2:]
+        assert theirs == nobodys
+        assert {status for status, _ in theirs} == {404}
+        assert token.encode() not in b"".join(body for _, body in theirs)
+
+    check()
+    assert faulty.ended(token) == ("complete", "", told(order(token, 40)))
+    check()
 
 
 def test_a_stop_that_races_the_last_word_ends_in_one_state_that_stays(faulty):

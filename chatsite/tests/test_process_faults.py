@@ -1,6 +1,10 @@
-"""Web processes and the ingestion worker asked to end, or killed, in the middle of their work."""
+"""Web processes and the ingestion worker asked to end, frozen or killed, in the middle of their work.
+
+With CHATSITE_TEST_ROUNDS of 20 or more one is frozen for 40 seconds.
+"""
 
 import json
+import os
 import signal
 import time
 from functools import partial
@@ -16,6 +20,7 @@ from chatsite.tests.server import alive
 pytestmark = pytest.mark.server
 
 GRACE = 2  # of the site under test, in seconds
+FROZEN_SECONDS = 40 if int(os.environ.get("CHATSITE_TEST_ROUNDS", "1")) >= 20 else 0
 MANY = 12  # streams, so that each process has some
 
 
@@ -147,6 +152,36 @@ def test_a_killed_web_process_costs_its_own_answers_their_end_and_nothing_else(f
         assert caller.whole(order(token, 100, 20), key=token)[0] == (200 if state == "complete" else 502)
         assert faulty.upstream.calls(token) == 1, "the same request again asks no model"
     wait_for_processes(faulty)
+
+
+def test_a_frozen_web_process_that_comes_back_changes_nothing_of_what_was_closed_meanwhile(faulty):
+    wait_for_processes(faulty)
+    caller, tokens = faulty.caller(), [fresh() for _ in range(MANY)]
+    streams = [caller.ask(order(token, 100, 20)) for token in tokens]
+    time.sleep(0.7)
+    process = faulty.web_processes()[0]
+    theirs = [has(process, connection.sock) for connection, _ in streams]
+    process.suspend()
+    try:
+        frozen = time.monotonic()
+        ends = [faulty.ended(token, 2 + 5 + 3 + 1) for token in tokens]  # lease, housekeeping, and some
+        time.sleep(max(0, frozen + FROZEN_SECONDS - time.monotonic()))
+    finally:
+        process.resume()
+    texts = at_once(*[partial(streamed, response) for _, response in streams])
+    for mine, token, end, (text, whole) in zip(theirs, tokens, ends, texts, strict=True):
+        assert end[:2] == (("interrupted", "interrupted") if mine else ("complete", ""))
+        assert whole, "its readers are told the end"
+        assert text.startswith(end[2])
+        assert faulty.ended(token) == end, "what was closed is written anew"
+        assert faulty.upstream.calls(token) == 1
+    assert set(theirs) == {True, False}
+    for connection, _ in streams:
+        connection.close()
+    later = [fresh() for _ in range(MANY)]
+    answers = at_once(*[partial(caller.whole, order(token, 5, 10)) for token in later])
+    assert [status for status, _ in answers] == [200] * MANY
+    assert process in faulty.web_processes()
 
 
 def test_an_ingestion_worker_that_is_asked_to_end_leaves_its_documents_to_the_next(faulty):

@@ -1,15 +1,22 @@
 """Pages that send nonsense over their socket, or are of another origin; two web processes, real sockets."""
 
 import json
+import socket
+import struct
+import time
+from contextlib import suppress
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
 
-from chatsite.tests.faults import PASSWORD, at_once, close_code, fresh, order
+from chatsite.tests.faults import PASSWORD, at_once, close_code, fresh, order, told
+from chatsite.tests.patience import patience
 
 pytestmark = pytest.mark.server
+
+RESET = struct.pack("ii", 1, 0)
 
 
 def raw_frames(*frames):
@@ -54,6 +61,54 @@ def test_nonsense_closes_the_socket_with_its_code_and_the_answer_goes_on(faulty)
     assert dict(zip(NONSENSE, codes, strict=True)) == {name: code for name, (_, code) in NONSENSE.items()}
     assert faulty.ended(token, 10)[0] == "complete"
     assert faulty.upstream.calls(token) == 1
+
+
+def test_a_page_that_goes_as_it_asks_has_asked_once_or_not_at_all(faulty):
+    name = fresh("u")
+    caller = faulty.caller(name)
+    session = faulty.sign_in(name, PASSWORD)
+    _, first = caller.whole(order(fresh(), 1, 0))
+    for _ in range(6):
+        token = fresh()
+        asked = json.dumps({"type": "ask", "text": order(token, 10, 5), "key": token})
+        with session.websocket(f"/ws/c/{first['session_state']}/") as websocket:
+            websocket.send(asked)
+            websocket.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            websocket.socket.close()
+        # The page comes back, and says again what it knows nothing of.
+        with session.websocket(f"/ws/c/{first['session_state']}/") as websocket:
+            websocket.send(asked)
+            assert json.loads(websocket.recv(timeout=10 * patience()))["type"] == "accepted"
+        assert faulty.ended(token) == ("complete", "", told(order(token, 10)))
+        assert faulty.upstream.calls(token) == 1
+
+
+def test_a_right_that_ends_is_felt_within_two_seconds_on_every_open_connection(faulty):
+    name, token = fresh("u"), fresh()
+    caller = faulty.caller(name)
+    session = faulty.sign_in(name, PASSWORD)
+    asking, asked = caller.ask(order(token, 1000, 20))
+    run = asked.headers["Chat-Run"]
+    reading, events = caller.events(run)
+    [(conversation,)] = faulty.query("SELECT conversation_id FROM chat_run WHERE id = %s", run)
+    with session.websocket(f"/ws/c/{conversation}/") as websocket:
+        websocket.send(json.dumps({"type": "follow", "run": run, "after": 0}))
+        websocket.recv(timeout=5 * patience())
+        faulty.query("UPDATE accounts_apikey SET revoked_at = now() WHERE prefix = %s", caller.secret[:12])
+        revoked = time.monotonic()
+        assert [len(end) > 0 for end in at_once(asked.read, events.read)] == [True, True]
+        assert time.monotonic() - revoked < 2 * patience()
+        assert caller.request("GET", f"/chat/runs/{run}/events").status == 401
+        assert faulty.stored(token)[0][1] == "streaming", "the answer is its owner's, not the key's"
+        faulty.query("UPDATE accounts_user SET is_active = false WHERE username = %s", name)
+        disabled = time.monotonic()
+        assert faulty.ended(token, 2)[0] == "stopped"
+        with suppress(ConnectionClosed):
+            websocket.send(json.dumps({"type": "ask", "text": order(fresh()), "key": fresh()}))
+        assert close_code(websocket) == 4404
+        assert time.monotonic() - disabled < 2 * patience()
+    asking.close()
+    reading.close()
 
 
 @pytest.mark.parametrize("origin", ["https://elsewhere.example", "http://127.0.0.1:1", "null", None])

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import stat
-import tempfile
 import time
 from pathlib import Path
 
@@ -13,11 +12,12 @@ import pytest
 
 from chatsite.embedded import Cluster, EmbeddedDatabaseError, connection_parameters, running, secret_key
 from chatsite.embedded.files import SOCKET_PATH_LIMIT, socket_directory, write_secret
+from chatsite.tests.leftovers import temporary_folder
 
 
 @pytest.fixture(scope="module")
 def data():
-    folder = Path(tempfile.mkdtemp(prefix="chatsite-test-"))
+    folder = temporary_folder()
     yield folder
     Cluster(folder).stop()
     shutil.rmtree(folder)
@@ -91,7 +91,7 @@ def test_a_user_that_died_counts_no_more(data):
 
 
 def test_a_half_made_cluster_is_made_anew():
-    folder = Path(tempfile.mkdtemp(prefix="chatsite-test-"))
+    folder = temporary_folder()
     (folder / "postgres" / "base").mkdir(parents=True)
     try:
         with running(folder):

@@ -1,0 +1,67 @@
+"""Folders of test runs, and what a run that was killed has left: sites, servers, mounts, files.
+
+A run holds a lock on each of its folders, which the kernel drops with it, however it ends.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+PREFIX = "chatsite-tests-"
+YOUNG_SECONDS = 10  # a folder may be a moment older than its lock
+_held = []  # until this process ends
+
+
+def temporary_folder():
+    """A data directory with a short path that PostgreSQL's own account can pass through."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    _held.append(os.open(folder, os.O_RDONLY))
+    fcntl.flock(_held[-1], fcntl.LOCK_EX)
+    return folder
+
+
+def clear():
+    """End and remove what belongs to runs that are dead; their folders."""
+    return [folder for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _cleared(folder)]
+
+
+def _cleared(folder):
+    with contextlib.suppress(OSError):  # its run lives, or somebody else has removed it
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if time.time() - folder.stat().st_mtime < YOUNG_SECONDS:
+                return False
+            _end(folder)
+            return True
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def _end(folder):
+    processes = [process for process in psutil.process_iter() if _belongs(process, str(folder))]
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(processes, 10)
+    for inside in folder.iterdir():
+        if inside.is_mount():
+            subprocess.run(["umount", "-l", str(inside)], check=False)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _belongs(process, folder):
+    """A site by its data directory, a server by its command."""
+    with contextlib.suppress(psutil.Error):
+        if any(folder in word for word in process.cmdline()):
+            return True
+        return process.environ().get("CHATSITE_DATA_DIR") == folder
+    return False

@@ -1,0 +1,124 @@
+"""More questions than are taken, at two web processes at once: limits are exact, refusals quick."""
+
+import shutil
+import time
+from functools import partial
+
+import pytest
+
+from chatsite.tests.faults import FaultSite, Upstream, at_once, fresh, order, told
+from chatsite.tests.patience import patience
+from chatsite.tests.server import temporary_folder
+
+pytestmark = pytest.mark.server
+
+AT_ONCE, A_MINUTE, OF_A_PROCESS = 6, 9, 10
+ALLOW = """
+    INSERT INTO chat_messageallowance (user_id, messages) SELECT id, 4 FROM accounts_user WHERE username = %s
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    folder = temporary_folder()
+    limits = {
+        "CHATSITE_USER_CONCURRENT_ANSWERS": str(AT_ONCE),
+        "CHATSITE_USER_QUESTIONS_PER_MINUTE": str(A_MINUTE),
+        "CHATSITE_PROCESS_ANSWERS": str(OF_A_PROCESS),
+    }
+    try:
+        with Upstream() as upstream, FaultSite(folder, upstream, web_workers=2, workers=0, **limits) as site:
+            yield site
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Asked:
+    """One question, and how it was taken."""
+
+    def __init__(self, caller, words=60, pause=20):
+        self.caller, self.token = caller, fresh()
+        self.question = order(self.token, words, pause)
+
+    def __call__(self):
+        begun = time.monotonic()
+        self.connection, self.response = self.caller.ask(self.question, path="/api/chat/batch")
+        self.seconds = time.monotonic() - begun
+        self.status, self.headers = self.response.status, self.response.headers
+        return self
+
+    def end(self, site):
+        """What came, and what is stored of it."""
+        body = self.response.read()
+        self.connection.close()
+        if self.status == 200:
+            assert told(self.question).strip().encode() in body
+            assert site.ended(self.token) == ("complete", "", told(self.question))
+            assert site.upstream.calls(self.token) == 1
+            return ""
+        assert int(self.headers["Retry-After"]) > 0
+        assert self.seconds < patience(), "a refusal that takes long"
+        assert (site.stored(self.token), site.upstream.calls(self.token)) == ([], 0)
+        return body.decode()
+
+
+def outcomes(site, asked):
+    """(how many were answered whole, the bodies of the refusals) of questions that are asked at once."""
+    done = at_once(*asked)
+    assert [one for one in done if isinstance(one, Exception)] == []
+    refusals = [body for one in done if (body := one.end(site))]
+    return len(done) - len(refusals), refusals
+
+
+def streams(caller, number):
+    """Questions whose answers come whole, after a second and more: none ends before the others are asked."""
+    return [Asked(caller) for _ in range(number)]
+
+
+def test_one_person_has_as_many_answers_at_once_as_are_allowed_in_both_processes_together(loaded):
+    caller, tokens = loaded.caller(), [fresh() for _ in range(30)]
+    begun = time.monotonic()
+    calls = [partial(caller.ask, order(token, 150, 20)) for token in tokens]
+    taken = at_once(*calls)
+    assert time.monotonic() - begun < 3 * patience()
+    statuses = {token: response.status for token, (_, response) in zip(tokens, taken, strict=True)}
+    assert sorted(statuses.values()) == [200] * AT_ONCE + [429] * (30 - AT_ONCE)
+    for token, (connection, response) in zip(tokens, taken, strict=True):
+        if response.status == 200:
+            assert loaded.ended(token) == ("complete", "", told(order(token, 150)))
+        else:
+            assert int(response.headers["Retry-After"]) > 0
+            assert loaded.stored(token) == []
+        assert loaded.upstream.calls(token) == (response.status == 200)
+        connection.close()
+
+
+def test_one_person_asks_as_often_in_a_minute_as_is_allowed(loaded):
+    caller = loaded.caller()
+    done, refusals = 0, []
+    for _ in range(4):
+        more, refused = outcomes(loaded, [Asked(caller, 1, 0) for _ in range(AT_ONCE)])
+        done, refusals = done + more, refusals + refused
+    assert (done, len(refusals)) == (A_MINUTE, 4 * AT_ONCE - A_MINUTE)
+    assert all(f"You have asked {A_MINUTE} questions within a minute." in body for body in refusals)
+
+
+def test_of_messages_at_once_exactly_the_days_allowance_is_taken_and_what_is_left_is_told(loaded):
+    name = fresh("u")
+    caller = loaded.caller(name)
+    loaded.query(ALLOW, name)
+    asked = [Asked(caller, 1, 0) for _ in range(AT_ONCE)]
+    done, refusals = outcomes(loaded, asked)
+    assert (done, len(refusals)) == (4, AT_ONCE - 4)
+    assert all("quota_exceeded" in body for body in refusals)
+    left = [one.headers["RateLimit"].partition(";t=")[0] for one in asked]
+    assert sorted(left) == ['"day";r=0'] * 3 + [f'"day";r={number}' for number in (1, 2, 3)]
+
+
+def test_processes_that_have_no_room_refuse_in_time_and_answer_properly_whom_they_took(loaded):
+    callers = [loaded.caller() for _ in range(8)]
+    done, refusals = outcomes(loaded, [one for caller in callers for one in streams(caller, AT_ONCE)])
+    assert OF_A_PROCESS <= done < 8 * AT_ONCE
+    assert all("busy" in body for body in refusals)
+    # And as soon as there is room again, they are taken.
+    assert outcomes(loaded, [Asked(callers[0], 1, 0)]) == (1, [])

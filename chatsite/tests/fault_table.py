@@ -5,7 +5,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from chat.tests.upstream_faults import answer, limited
+from chat.tests.upstream_faults import UPSTREAM_ERROR, answer, event, limited, raw
 
 # A tenth of the site's own; less of the total time, or the tests would wait too long, and more of the first,
 # which a busy machine needs.
@@ -146,6 +146,7 @@ FAULTS = [
     Fault("500 with a body that breaks off", (broken_error,), "failed", GONE),
     Fault("empty choices", ("empty_choices",), "failed", "empty_answer", door="socket"),
     Fault("an error object in the stream", ("error_in_stream",), CUT, GONE, HALF),
+    Fault("an error object in place of text", (raw(event(UPSTREAM_ERROR)),), "failed", GONE, door="socket"),
     Fault("401 with a key in its text", ("unauthorised",), "failed", WRONG, door="socket"),
     Fault("404 for the model", ("no_such_model",), "failed", WRONG, door="whole"),
     whole("400 for too long a context", ("context_overflow", GOOD), "Five days.", calls=2),

@@ -14,7 +14,7 @@ QUESTION = "When must carried days of leave be used?"
 JSON = {"Content-Type": "application/json"}
 ROW = """
     SELECT message.state, message.error_code, message.content, message.finish_reason,
-           message.conversation_id::text AS conversation,
+           message.request_id, message.conversation_id::text AS conversation,
            concat(
                to_jsonb(message), to_jsonb(run),
                (SELECT jsonb_agg(entry.events) FROM chat_journalentry AS entry WHERE entry.run_id = run.id)
@@ -41,6 +41,7 @@ class Outcome:
     state: str = ""  # as a socket tells it
     seconds: float = 0.0
     run: str = ""
+    request: str = ""  # its id, where the door tells one
     row: dict = field(default_factory=dict)  # as PostgreSQL has it
     history: list = field(default_factory=list)
     page: str = ""
@@ -68,7 +69,7 @@ def by_stream(session, mark):
         error=lines[-1].get("error", ""),
         status=response.status,
     )
-    told.run = response.headers["Chat-Run"]
+    told.run, told.request = response.headers["Chat-Run"], response.headers["X-Request-ID"]
     return told
 
 
@@ -80,7 +81,7 @@ def by_whole(session, mark):
     told = Outcome(
         f"{answer.headers}{answer.text}", value, text, error=value.get("error", ""), status=answer.status
     )
-    told.run = answer.headers["Chat-Run"]
+    told.run, told.request = answer.headers["Chat-Run"], answer.headers["X-Request-ID"]
     return told
 
 

@@ -159,6 +159,8 @@ def test_a_fault_has_its_state_its_words_and_what_had_arrived(world, name):
     row, message = told.row, told.history[-1]
     assert (row["state"], row["error_code"], row["finish_reason"]) == (fault.state, fault.code, fault.reason)
     assert fault.is_text(row["content"]), row["content"][:200]
+    assert told.request in (row["request_id"], "")
+    assert row["request_id"], "nobody could find it in the log"
     assert message["content"] == row["content"]
     assert message["status"] == ("completed" if fault.state == "complete" else "failed")
     assert message["error"] == ({"message": fault.words, "code": fault.code} if fault.code else None)

@@ -1,0 +1,160 @@
+"""The version before the newest migration and this one on one database, under steady questions.
+
+As a rolling upgrade goes: the database is migrated while the old version answers, the new one joins, each
+reads, stops and goes on with what the other writes, and the old one is asked to end. Takes half a minute and
+the project's history: it runs where CHATSITE_TEST_ROUNDS is 20 or more.
+"""
+
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from functools import partial
+
+import pytest
+
+from chatsite.embedded import connection_parameters
+from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, cluster, fresh, order, told
+from chatsite.tests.patience import patience
+from chatsite.tests.server import BASE, temporary_folder
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(int(os.environ.get("CHATSITE_TEST_ROUNDS", "1")) < 20, reason="A long test."),
+]
+
+CALLERS = 6
+NEWEST = ["log", "-1", "--format=%H~1", "--", "*/migrations/*"]
+
+
+def git(*arguments):
+    done = subprocess.run(["git", *arguments], cwd=BASE, capture_output=True, check=False)
+    if done.returncode or not done.stdout:
+        pytest.skip("The project's history is not here.")
+    return done.stdout
+
+
+class Asking:
+    """Somebody who asks without a break, at each of the sites in turn, until each question is answered."""
+
+    def __init__(self, caller, sites):
+        self.caller, self.sites, self.going = caller, sites, True
+        self.tokens, self.refused = [], []
+        self.thread = threading.Thread(target=self._ask, daemon=True)
+        self.thread.start()
+
+    def _ask(self):
+        number = 0
+        while self.going:
+            token = fresh("ask")
+            while True:
+                number += 1
+                site = self.sites[number % len(self.sites)]
+                try:
+                    answer = at(site, self.caller).whole(order(token, 10, 20), key=token)[0]
+                except Exception as error:  # whatever it is, it has to be none
+                    answer = error
+                if answer == 200:
+                    break
+                self.refused.append((site.code.name, answer))
+                time.sleep(0.1)
+            self.tokens.append(token)
+
+    def stop(self):
+        self.going = False
+        self.thread.join(30 * patience())
+        return self.tokens
+
+
+def at(site, caller):
+    """The same person at another site."""
+    return type(caller)(site, caller.username, caller.secret)
+
+
+@pytest.fixture
+def versions():
+    """(old, new): the old one runs, on a database of its own version."""
+    folders = [temporary_folder() for _ in range(4)]
+    commit = git(*NEWEST).decode().strip()
+    with tarfile.open(fileobj=io.BytesIO(git("archive", commit))) as files:
+        files.extractall(folders[0], filter="data")
+    shared = {"CHATSITE_SECRET_KEY": "s" * 64, "CHATSITE_MEDIA_ROOT": str(folders[1]), "web_workers": 2}
+    shared |= {"CHATSITE_GRACE_SECONDS": "10", "CHATSITE_LEASE_SECONDS": "10"}
+    try:
+        with Upstream() as upstream, cluster() as database:
+            parameters = connection_parameters(database.data)
+            old, new = (FaultSite(folder, upstream, parameters, **shared) for folder in folders[2:])
+            old.code = folders[0]
+            with old:
+                yield old, new
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_nothing_is_lost_doubled_or_refused_while_one_version_takes_the_place_of_another(versions):
+    old, new = versions
+    sites = [old]
+    asking = [Asking(old.caller(), sites) for _ in range(CALLERS)]
+    time.sleep(1)
+    environment = os.environ | {"DATABASE_URL": new.environment["DATABASE_URL"]}
+    environment |= {"CHATSITE_DATA_DIR": str(new.folder)}
+    subprocess.run([sys.executable, "manage.py", "prepare"], cwd=BASE, env=environment, check=True)
+    assert old.session().get("/readyz").status == 200
+    with new:
+        sites.append(new)
+        caller = old.caller()
+        for writer, reader in ((old, new), (new, old)):
+            each_reads_and_stops_what_the_other_writes(at(writer, caller), at(reader, caller))
+            a_page_of_one_follows_what_the_other_writes(writer, at(writer, caller), reader)
+        last = [fresh() for _ in range(4)]
+        for token in last:
+            at(old, caller).begin(order(token, 100, 30))
+        sites.remove(old)
+        time.sleep(0.3)  # who is about to ask there has asked
+        assert old.stop(signal.SIGTERM) == 0
+        time.sleep(1)
+        tokens = [*last, *(token for one in asking for token in one.stop())]
+        assert [one.refused for one in asking] == [[]] * CALLERS
+        assert len(tokens) > 50
+        for token in tokens:
+            assert new.ended(token)[0] == "complete", "lost, doubled or cut"
+            assert new.upstream.calls(token) == 1
+    assert "Traceback" not in old.output + new.output
+
+
+def each_reads_and_stops_what_the_other_writes(writing, reading):
+    token, stopped = fresh(), fresh()
+    assert reading.end(writing.begin(order(token, 40, 20)))[0] == told(order(token, 40))
+    run = writing.begin(order(stopped, 500, 20))
+    time.sleep(0.3)
+    assert reading.request("POST", f"/chat/runs/{run}/stop").status == 204
+    assert writing.end(run)[1]["state"] == "stopped"
+    token = fresh()
+    calls = [partial(caller.whole, order(token, 20, 20), key=token) for caller in (writing, reading)]
+    (status, first), (_, second) = at_once(*calls)
+    assert (status, first["message"]) == (200, second["message"])
+    assert writing.site.upstream.calls(token) == 1
+    assert reading.whole(order(fresh(), 1, 0), conversation=first["session_state"])[0] == 200
+
+
+def a_page_of_one_follows_what_the_other_writes(writer, writing, reader):
+    token = fresh()
+    session = writer.sign_in(writing.username, PASSWORD)
+    cookies, session = session.cookies, reader.session()
+    session.cookies = cookies
+    run = writing.begin(order(token, 40, 20))
+    [(conversation,)] = writer.query("SELECT conversation_id FROM chat_run WHERE id = %s", run)
+    with session.websocket(f"/ws/c/{conversation}/") as websocket:
+        websocket.send(json.dumps({"type": "follow", "run": run, "after": 0}))
+        kinds = []
+        while "done" not in kinds:
+            frame = json.loads(websocket.recv(timeout=10 * patience()))
+            kinds += [message["type"] for message in frame["messages"]]
+    assert told(order(token, 40)).strip() in session.get(f"/c/{conversation}/").text

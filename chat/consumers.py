@@ -123,6 +123,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 self._read_on(self._wait(_whole(message.get("first"))))
             case "stop":
                 await self._stop(_uuid(message.get("run")))
+            case str():
+                pass  # of a page of another version: while machines change theirs, both are there
             case _:
                 await self.close(CLOSED_INVALID)
 

@@ -237,7 +237,7 @@ class ConsumerTests(TransactionTestCase):
             ({"text": "{"}, 4400),
             ({"text": "[" * 100_000}, 4400),
             ({"text": "[]"}, 4400),
-            ({"text": '{"type": "other"}'}, 4400),
+            ({"text": '{"type": 1}'}, 4400),
             ({"text": '{"type": "ask", "text": 1, "key": "kkkkkkkkkk"}'}, 4400),
             ({"text": '{"type": "ask", "text": "a", "key": "\\u0000"}'}, 4400),
         ):
@@ -245,6 +245,14 @@ class ConsumerTests(TransactionTestCase):
             await socket.send_input({"type": "websocket.receive", **sent})
             self.assertEqual((await socket.receive_output(timeout=5))["code"], code, str(sent)[:60])
             await socket.disconnect()
+
+    async def test_what_a_page_of_another_version_says_is_passed_over(self):
+        socket = await self.opened()
+        await socket.send_json_to({"type": "later", "more": 1})
+        with use_model(ScriptedModel()):
+            self.assertEqual((await self.ask(socket))["type"], "accepted")
+            await self.until_done(socket)
+        await socket.disconnect()
 
     async def test_a_flood_closes_the_socket(self):
         socket = await self.opened()

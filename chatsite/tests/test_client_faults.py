@@ -103,9 +103,10 @@ def test_who_leaves_later_at_any_point_is_answered_to_the_end_and_once(faulty):
         assert faulty.upstream.calls(token) == 1
 
 
-def test_who_closes_only_their_sending_half_is_answered(faulty):
+@pytest.mark.parametrize("chunked", [False, True])
+def test_who_closes_only_their_sending_half_is_answered(faulty, chunked):
     caller, token = faulty.caller(), fresh()
-    raw = Raw(caller, order(token))
+    raw = Raw(caller, order(token), chunked)
     raw.send(raw.head + raw.body)
     stored(caller)(raw, token)
     raw.socket.shutdown(socket.SHUT_WR)
@@ -245,6 +246,19 @@ def test_somebody_elses_answer_is_none_while_it_is_written_and_afterwards(faulty
     check()
     assert faulty.ended(token) == ("complete", "", told(order(token, 40)))
     check()
+
+
+def test_after_the_end_the_whole_message_is_told_wherever_one_was_and_also_without_the_journal(faulty):
+    caller, token = faulty.caller(), fresh()
+    run = caller.begin(order(token, 10, 0))
+    text, end = caller.end(run)
+    for after in (0, 3, end["seq"], end["seq"] + 5):
+        connection, response = caller.events(run, after)
+        assert json.loads(response.read().splitlines()[-1]) == end
+        connection.close()
+    faulty.query("DELETE FROM chat_journalentry WHERE run_id = %s", run)
+    assert caller.end(run) == ("", end)
+    assert end["messages"][0]["content"] == text == told(order(token, 10))
 
 
 def test_a_stop_that_races_the_last_word_ends_in_one_state_that_stays(faulty):

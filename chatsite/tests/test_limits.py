@@ -175,6 +175,41 @@ def test_a_chunked_json_body_reaches_the_api(site):
     assert empty[2] != broken[2]
 
 
+DOORS = (
+    "/chat",
+    "/chat/stream",
+    "/ask",
+    "/api/chat",
+    "/api/minimal/chat",
+    "/v1/chat/completions",
+    "/chat-history",
+)
+NONSENSE = {
+    "broken": b'{"messages": [',
+    "deep": b"[" * 200_000,
+    "deep inside": b'{"messages": ' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"}",
+    "no text": b"\xff\xfe\x00",
+    "NaN": b'{"messages": NaN, "title": NaN}',
+    "a number without end": b'{"messages": ' + b"9" * 5_000 + b', "title": ' + b"9" * 5_000 + b"}",
+    "another type": b'{"messages": {"role": 1}, "title": {"a": []}}',
+    "NUL": b'{"messages": [{"role": "user", "content": "a\\u0000b"}], "title": "a\\u0000b"}',
+    "half a pair": b'{"messages": [{"role": "user", "content": "a\\ud800"}], "title": "a\\ud800"}',
+}
+
+
+@pytest.mark.parametrize("body", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_is_refused_in_json_within_a_second_at_every_door(site, body):
+    session = site.sign_in("employee")
+    for path in DOORS:
+        head = [f"POST {path} HTTP/1.1", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+        begun = time.monotonic()
+        status, headers, told = converse(site, head, body, session)
+        assert time.monotonic() - begun < patience()
+        assert status in (400, 413, 415, 422), (path, status, told)
+        assert json.loads(told)["error"]
+        assert headers["x-request-id"]
+
+
 @pytest.mark.parametrize("path", ["/nothing-here", "/chat-history/nothing/here"])
 def test_an_address_without_a_view_is_404_whatever_is_posted(site, path):
     body = bytes(LIMIT - 1)

@@ -2,33 +2,57 @@
 
 import time
 from collections.abc import Iterator
+from statistics import linear_regression
+from typing import NamedTuple
 
-from .processes import load, megabytes, open_files
+from .processes import load, megabytes, open_files, resident_kilobytes
 from .world import World
 
 AT_ONCE = 40
+DIFFERENT = 400  # questions: the vectors of words never met before are kept, up to 40 MB of them
+LEAST_ROUNDS = 4
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'chatsite'"
 
 
+class Look(NamedTuple):
+    """At the web process, between two rounds of questions. Memory in MB: what only it has, and with its part
+    of what it shares, which rises when another site on the machine ends."""
+
+    minutes: float
+    own: float
+    shared: float
+    files: int
+    sessions: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.minutes:5.1f} min: {self.own:.1f} MB of its own, {self.shared:.1f} MB with its share,"
+            f" {self.files} files, {self.sessions} sessions"
+        )
+
+
 def soaked(world: World, minutes: float) -> Iterator[str]:
-    """A line for each round, and one that compares the second with the last: the first warms up."""
-    end = time.monotonic() + minutes * 60
-    seen: list[tuple[float, float, int, int]] = []
+    """A line for each round, and how it went on in the second half: the first warms up."""
     begun = time.monotonic()
-    while time.monotonic() < end or len(seen) < 3:
-        outcomes = load(**world.questions(AT_ONCE), spread=2.0, abort=10)
+    looks: list[Look] = []
+    while time.monotonic() < begun + minutes * 60 or len(looks) < LEAST_ROUNDS:
+        outcomes = load(**world.questions(AT_ONCE, DIFFERENT), spread=2.0, abort=10)
         failed = sum(bool(outcome.error) for outcome in outcomes)
         aborted = sum(outcome.aborted for outcome in outcomes)
         world.read_pages()
-        row = (
-            time.monotonic() - begun,
-            megabytes([world.web]),
-            open_files(world.web),
-            world.rows(SESSIONS)[0][0],
-        )
-        seen.append(row)
-        told = f"{row[0]:6.0f} s: {row[1]:.1f} MB, {row[2]} files, {row[3]} sessions"
-        yield f"{told}; {aborted} aborted, {failed} failed"
-    first, last = seen[1], seen[-1]
-    slope = (last[1] - first[1]) / max(1.0, last[0] - first[0]) * 60
-    yield f"memory {first[1]:.1f} → {last[1]:.1f} MB ({slope:+.2f} a minute), files {first[2]} → {last[2]}"
+        looks.append(_look(world, (time.monotonic() - begun) / 60))
+        yield f"{looks[-1]}; {aborted} aborted, {failed} failed"
+    half = looks[len(looks) // 2 :]
+    slope = linear_regression([look.minutes for look in half], [look.own for look in half]).slope
+    yield f"first:  {looks[0]}\nmiddle: {half[0]}\nlast:   {half[-1]}"
+    yield f"memory of its own in the second half: {slope:+.2f} MB a minute"
+
+
+def _look(world: World, minutes: float) -> Look:
+    return Look(
+        minutes,
+        resident_kilobytes(world.web) / 1000,
+        megabytes([world.web]),
+        open_files(world.web),
+        world.rows(SESSIONS)[0][0],
+    )

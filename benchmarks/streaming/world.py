@@ -19,7 +19,7 @@ from .upstream import pieces
 
 QUESTION = "How many days of annual leave do I have? ({number})"
 FREE = {"CHATSITE_USER_CONCURRENT_ANSWERS": "10000", "CHATSITE_USER_QUESTIONS_PER_MINUTE": "100000"}
-FREE |= {"CHATSITE_PROCESS_ANSWERS": "10000"}
+FREE |= {"CHATSITE_PROCESS_ANSWERS": "10000", "CHATSITE_USER_CONNECTIONS": "10000"}
 FREE |= {"CHATSITE_LOOP_WATCHDOG_SECONDS": "0"}  # off, as it is unless somebody asks for it
 PEOPLE = """
     INSERT INTO accounts_user (username, password, first_name, last_name, email, is_superuser, is_staff,
@@ -37,7 +37,7 @@ ANSWERS = """
     FROM history_message AS message WHERE message.role = 'assistant'
 """
 
-
+MANY = 1_000_000
 OWN = """
     SELECT id FROM history_conversation
     WHERE owner_id = (SELECT id FROM accounts_user WHERE username = %s) LIMIT 1
@@ -72,9 +72,12 @@ class World:
     def rows(self, statement: str, *parameters: Any) -> list[Any]:
         return self._database.execute(statement, parameters).fetchall()
 
-    def questions(self, number: int) -> dict[str, Any]:
-        """The part of a plan that says what is asked: each by somebody else, as far as there are people."""
-        numbers = range(self._asked, self._asked + number)
+    def questions(self, number: int, different: int = MANY) -> dict[str, Any]:
+        """The part of a plan that says what is asked: each by somebody else, as far as there are people.
+
+        After so many `different` questions they are asked again from the first.
+        """
+        numbers = [each % different for each in range(self._asked, self._asked + number)]
         self._asked += number
         texts = [QUESTION.format(number=each) for each in numbers]
         return {

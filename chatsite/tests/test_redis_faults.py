@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from chat.runs.carriers import CHANNEL
 from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
 from chatsite.tests.patience import patience
 from chatsite.tests.server import temporary_folder
@@ -132,6 +133,9 @@ def test_whatever_becomes_of_redis_answers_arrive_everywhere_and_at_worst_a_seco
     time.sleep(1.5)  # in which the processes find it
     late["losing a fifth"] = lateness(site)
     late["stopped over it"] = stop_time(site)
+    gone = []
+    late["without its group"] = lateness(site, lambda: gone.append(redis.say(f"DEL asgi:group:{CHANNEL}")))
+    assert gone == [b":1\r\n"]
     late["flushed"] = lateness(site, lambda: redis.say("FLUSHALL"))
     late["killed"] = lateness(site, redis.kill)
     late["stopped after it"] = stop_time(site)

@@ -21,12 +21,13 @@ from uuid import UUID, uuid4
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import InterfaceError, OperationalError
 
+from chatsite.absence import has_no_room
 from chatsite.accounts.principals import Principal, principal_of, still_valid
 from chatsite.database import in_database, in_database_soon, reading_as
 from history.models import Conversation
 
 from . import runs
-from .errors import Refused, database_away
+from .errors import Refused, database_away, no_room
 from .events import TERMINAL, Event
 from .fragments import asked_after, new_exchange, place_of_run
 from .patience import patiently
@@ -99,14 +100,14 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         try:
             await self._act(message)
-        except (OperationalError, InterfaceError):
+        except (OperationalError, InterfaceError) as error:
             logger.warning("The database was away while a page asked for something", exc_info=True)
             # A question stays on the page; for anything else the page comes back and asks again.
             if message.get("type") != "ask":
                 await self.close(CLOSED_ERROR)
                 return
-            away = database_away()
-            told = {"code": away.code, "message": away.message}
+            refusal = no_room() if has_no_room(error) else database_away()
+            told = {"code": refusal.code, "message": refusal.message}
             await self._tell({"type": "refused", "key": message.get("key"), **told})
 
     async def _act(self, message: Json) -> None:

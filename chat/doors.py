@@ -10,12 +10,13 @@ from rest_framework import exceptions, status
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from chatsite.absence import has_no_room
 from chatsite.database import in_database_soon
 from chatsite.parsing import StrictJSONParser
 
 from .allowances import Allowance
 from .dialects import Dialect, RagChat
-from .errors import INTERNAL, Refused, database_away
+from .errors import INTERNAL, Refused, database_away, no_room
 from .requests import InvalidRequest
 
 T = TypeVar("T")
@@ -23,6 +24,11 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 10  # where nobody knows better
+COME_BACK = (
+    status.HTTP_429_TOO_MANY_REQUESTS,
+    status.HTTP_503_SERVICE_UNAVAILABLE,
+    status.HTTP_507_INSUFFICIENT_STORAGE,
+)
 
 
 class Door(APIView):
@@ -49,9 +55,9 @@ class Door(APIView):
         """What `act` gives for the authenticated request, or the refusal as a response."""
         try:
             return await in_database_soon(self._let_in, original, act)
-        except (OperationalError, InterfaceError):
+        except (OperationalError, InterfaceError) as error:
             logger.warning("The database did not let a request in", exc_info=True)
-            return refused(self.dialect, database_away())
+            return refused(self.dialect, no_room() if has_no_room(error) else database_away())
 
     def _let_in(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
         self.headers = self.default_response_headers
@@ -119,6 +125,6 @@ def limit_headers(allowance: Allowance) -> dict[str, str]:
 def refused_with(body: Any, code: int, retry_after: float | None = None) -> JsonResponse:
     """A response that is not streamed; one that says to come back says when."""
     response = JsonResponse(body, status=code, safe=False)
-    if code == status.HTTP_429_TOO_MANY_REQUESTS or retry_after is not None:
+    if code in COME_BACK or retry_after is not None:
         response.headers["Retry-After"] = str(int(retry_after or RETRY_AFTER_SECONDS))
     return response

@@ -40,12 +40,18 @@ ERRORS: dict[str, ErrorText] = {
     "content_filter": ErrorText(400, CONTENT_FILTER),
     "empty_answer": ErrorText(502, "The language model sent an empty answer."),
     "interrupted": ErrorText(502, "The answer was interrupted."),
+    "storage_full": ErrorText(507, "There is no room on the server. Tell whoever runs the site."),
     "internal": ErrorText(500, INTERNAL),
 }
 
 
 DATABASE_AWAY = "The site cannot reach its database at the moment. Try again in a few seconds."
 DATABASE_SECONDS = 2  # until it may be back
+NO_ROOM = (
+    "There is no room for the question on the server, and nothing of it is kept. "
+    "Tell whoever runs the site, and ask again later."
+)
+ROOM_SECONDS = 10  # until there may be some
 
 
 def words(code: str) -> str:
@@ -67,6 +73,11 @@ class Refused(Exception):
         self.retry_after = retry_after
 
 
+def no_room() -> Refused:
+    """Where the disk of PostgreSQL is full: nothing is stored, and nothing is lost."""
+    return Refused("storage_full", ROOM_SECONDS, NO_ROOM)
+
+
 def database_away() -> Refused:
-    """Where PostgreSQL is away, or has no connection to spare: nothing is stored, and nothing is lost."""
+    """Where PostgreSQL is away, or has no connection to spare: the same."""
     return Refused("busy", DATABASE_SECONDS, DATABASE_AWAY)

@@ -14,9 +14,9 @@ from uuid import UUID
 
 from PIL import Image
 
+from chat.patience import patiently
 from chat.sources import PageImage, SourceView
 from chatsite.accounts.principals import Principal
-from chatsite.database import in_database
 from ingestion import files
 from ingestion.models import Document
 from ingestion.parsing.formats import PAGED
@@ -51,7 +51,7 @@ async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[Page
     """Of the first few different pages that are pages of PDFs, which the reader may see. What cannot be
     drawn, or not in time, is left out."""
     images: list[PageImage] = []
-    documents = await in_database(_documents, principal, pages)
+    documents = await patiently(_documents, principal, pages)
     loop = asyncio.get_running_loop()
     by = loop.time() + SECONDS
     for page in different(pages, documents)[:MOST]:

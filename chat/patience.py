@@ -5,8 +5,10 @@ import time
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
+from chatsite.absence import has_no_room
 from chatsite.database import in_database
 
 P = ParamSpec("P")
@@ -20,13 +22,14 @@ async def patiently(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     """As in_database, tried again until the database answers; for what may be asked more than once.
 
     Nothing is told meanwhile, so nobody reads on whose right cannot be checked. Raises what the database
-    raises after half a minute.
+    raises after half a minute, or after the length of a lease where its disk is full.
     """
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    begun = time.monotonic()
     while True:
         try:
             return await in_database(function, *args, **kwargs)
-        except (OperationalError, InterfaceError):
-            if time.monotonic() > deadline:
+        except (OperationalError, InterfaceError) as error:
+            patience = settings.LEASE_SECONDS if has_no_room(error) else PATIENCE_SECONDS
+            if time.monotonic() > begun + patience:
                 raise
         await asyncio.sleep(PAUSE)

@@ -22,6 +22,8 @@ from typing import ParamSpec, TypeVar
 from django.conf import settings
 from django.db import OperationalError, connection
 
+from chatsite.absence import absence, sqlstate
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -29,14 +31,19 @@ NOBODY = ""
 EVERYTHING = "everything"
 WAIT_SECONDS = 3.0  # as long as for a connection of the pool
 UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
+MARGIN_SECONDS = 2.0  # in which the server's own end of a long statement arrives
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Whom statements are for. `request` is that of the request around, whose caller becomes known later."""
+    """Whom statements are for. `request` is that of the request around, whose caller becomes known later.
+
+    `hurried` is somebody who waits, and is better refused than kept waiting.
+    """
 
     name: str
     request: "_Reader | None" = None
+    hurried: bool = False
 
 
 _default = _Reader(NOBODY)  # where nothing says otherwise, in every thread of this process
@@ -58,6 +65,20 @@ def reader_name() -> str:
     return (_reader.get() or _default).name
 
 
+def statement_seconds() -> float | None:
+    """How long a statement may take now before its session is given up, as the server may hang.
+
+    None is as long as it takes: for commands and workers, whose statements only the server bounds. For others
+    it is a little longer than that, and for those who wait what the settings say.
+    """
+    if _default.name:
+        return None
+    reader = _reader.get()
+    if reader is not None and reader.hurried:
+        return float(settings.DATABASE_SECONDS)
+    return settings.STATEMENT_SECONDS + MARGIN_SECONDS
+
+
 @contextmanager
 def reading_as(user_id: int | None) -> Iterator[None]:
     """Read what this person may read; None is nobody. Threads of in_database and new tasks inherit it."""
@@ -75,7 +96,7 @@ def reading_everything() -> Iterator[None]:
 @contextmanager
 def reading_for_request() -> Iterator[None]:
     """Read nothing until :func:`request_reads_as` says who calls, wherever in the request it learns that."""
-    request = _Reader(NOBODY)
+    request = _Reader(NOBODY, hurried=True)
     request.request = request
     token = _reader.set(request)
     try:
@@ -90,8 +111,8 @@ def request_reads_as(user_id: int | None) -> None:
 
 
 def request_reads_everything() -> None:
-    """The rest of the request is for a page of the back office."""
-    _set_request(EVERYTHING)
+    """The rest of the request is for a page of the back office, which may take its time."""
+    _set_request(EVERYTHING, hurried=False)
 
 
 def request_reader() -> str:
@@ -103,17 +124,26 @@ def request_reader() -> str:
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
     current = _reader.get()
-    token = _reader.set(_Reader(name, current.request if current else None))
+    reader = _Reader(name, current.request, current.hurried) if current else _Reader(name)
+    token = _reader.set(reader)
     try:
         yield
     finally:
         _reader.reset(token)
 
 
-def _set_request(name: str) -> None:
+def _set_request(name: str, *, hurried: bool = True) -> None:
     current = _reader.get()
     if current and current.request:
-        current.request.name = name
+        current.request.name, current.request.hurried = name, hurried
+
+
+def _in_a_hurry() -> _Reader:
+    """The reader around, as somebody who waits. A request's is that already, and is not copied."""
+    current = _reader.get()
+    if current is not None and current.hurried:
+        return current
+    return _Reader(reader_name(), current.request if current else None, hurried=True)
 
 
 @functools.cache
@@ -131,7 +161,14 @@ def release_connection() -> None:
 def _call(reader: _Reader | None, function: Callable[[], T]) -> T:
     token = _reader.set(reader)
     try:
-        return function()
+        result = function()
+    except OperationalError as error:
+        absence.failed(error)
+        raise
+    else:
+        if connection.connection is not None:
+            absence.met()
+        return result
     finally:
         _reader.reset(token)
         release_connection()
@@ -148,8 +185,7 @@ def tried_twice(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except OperationalError as error:
-            undone = getattr(error.__cause__, "sqlstate", None) in UNDONE
-            if connection.in_atomic_block or not undone:
+            if connection.in_atomic_block or sqlstate(error) not in UNDONE:
                 raise
         return function(*args, **kwargs)
 
@@ -161,15 +197,18 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 
     Cancelling the caller does not undo the work: the thread finishes its statement.
     """
-    return await asyncio.wrap_future(_begun(function, *args, **kwargs))
+    return await asyncio.wrap_future(_begun(_reader.get(), function, *args, **kwargs))
 
 
 async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """As :func:`in_database`, for a caller who is better refused than kept waiting.
 
-    Raises OperationalError where no thread was free for three seconds: nothing has happened then.
+    Raises OperationalError where no thread was free for three seconds, and at once while the database is
+    missing: nothing has happened then.
     """
-    begun = _begun(function, *args, **kwargs)
+    if absence.hopeless or (absence.missing and _threads()._work_queue.qsize()):
+        raise OperationalError("The database does not answer at the moment.")
+    begun = _begun(_in_a_hurry(), function, *args, **kwargs)
     result = asyncio.wrap_future(begun)
     await asyncio.wait({result}, timeout=WAIT_SECONDS)
     if not result.done() and begun.cancel():
@@ -177,6 +216,7 @@ async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.
     return await result
 
 
-def _begun(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-    call = functools.partial(_call, _reader.get(), functools.partial(function, *args, **kwargs))
-    return _threads().submit(call)
+def _begun(
+    reader: _Reader | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> "Future[T]":
+    return _threads().submit(_call, reader, functools.partial(function, *args, **kwargs))

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 
 from chat.dialects import ChatUi, Dialect, OpenAI, RagChat
+from chatsite.absence import has_no_room
 
 # Whose form of errors holds for the paths that begin so; the plain one elsewhere.
 FORMS: dict[str, Dialect] = {"/api": ChatUi(), "/chat-history": ChatUi(), "/v1": OpenAI()}
@@ -40,12 +41,13 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """A database that is away, or has too much to do, is no fault of the site: the caller may try again."""
     error = sys.exc_info()[1]
-    if isinstance(error, OSError) and error.errno in NO_ROOM:
-        return _response(request, 507)
-    if not isinstance(error, OperationalError | InterfaceError):
+    full = isinstance(error, OSError) and error.errno in NO_ROOM
+    if isinstance(error, OperationalError | InterfaceError):
+        full = has_no_room(error)
+    elif not full:
         return _response(request, 500)
-    response = _response(request, 503)
-    response.headers["Retry-After"] = "2"
+    response = _response(request, 507 if full else 503)
+    response.headers["Retry-After"] = "10" if full else "2"
     return response
 
 

@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-from chatsite.database import in_database
+from chatsite.database import in_database_soon
 from chatsite.migrations_applied import unapplied_migrations
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     try:
         migrated = await asyncio.wait_for(asyncio.shield(_look()), DATABASE_SECONDS)
     except (DatabaseError, TimeoutError):
-        logger.warning("Not ready: the database does not answer.")
+        logger.warning("Not ready: the database does not answer.", extra={"status_code": 503})
         return _unavailable("The database does not answer.")
     if not migrated:
         return _unavailable("The database is not migrated.")
@@ -48,7 +48,7 @@ def _look() -> "asyncio.Task[bool]":
     loop = asyncio.get_running_loop()
     look = _looks.get(loop)
     if look is None or look.done():
-        look = _looks[loop] = loop.create_task(in_database(_migrated))
+        look = _looks[loop] = loop.create_task(in_database_soon(_migrated))
         look.add_done_callback(_looked)
     return look
 

@@ -210,6 +210,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words
         (b"content-security-policy", PORTAL_POLICY.encode()),
         (b"x-content-type-options", b"nosniff"),
         (b"connection", b"close"),
+        *([(b"retry-after", b"2")] if status == 503 else []),
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})

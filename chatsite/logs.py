@@ -2,10 +2,18 @@
 
 import json
 import logging
+import threading
+import time
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from http import HTTPStatus
+
+from chatsite.absence import sqlstate, why_absent
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+SELDOM_SECONDS = 10.0
+REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
 class RequestIdFilter(logging.Filter):
@@ -14,6 +22,44 @@ class RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if not hasattr(record, "request_id"):
             record.request_id = request_id.get()
+        return True
+
+
+class AbsenceFilter(logging.Filter):
+    """Says that the database is away or full once, then every ten seconds, each time with how often since.
+
+    While it is, every request, answer and reader would say so, each with a traceback that tells nothing more.
+    For each reason (PostgreSQL's code, or none) there is a line of its own, and one for refused requests.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._said: dict[str, float] = {}  # when, by reason
+        self._unsaid: dict[str, int] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and (reason := why_absent(error)):
+            key = sqlstate(error)
+            record.msg, record.args = "%s: %s", (record.getMessage(), reason)
+            record.exc_info = record.exc_text = None
+        elif error is None and getattr(record, "status_code", None) in REFUSALS:
+            key = "refused"
+        else:
+            return True
+        return self._is_due(key, record)
+
+    def _is_due(self, key: str, record: logging.LogRecord) -> bool:
+        now = time.monotonic()
+        with self._lock:
+            if now < self._said.get(key, float("-inf")) + SELDOM_SECONDS:
+                self._unsaid[key] = self._unsaid.get(key, 0) + 1
+                return False
+            self._said[key] = now
+            unsaid = self._unsaid.pop(key, 0)
+        if unsaid:
+            record.msg, record.args = "%s (and %d more like this before)", (record.getMessage(), unsaid)
         return True
 
 

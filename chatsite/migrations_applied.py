@@ -6,7 +6,8 @@ Names are compared, without importing the migrations: `/readyz` and every start 
 import pkgutil
 
 from django.apps import apps
-from django.db import connection
+from django.core.management.base import CommandError
+from django.db import OperationalError, connection
 
 
 def known_migrations() -> frozenset[tuple[str, str]]:
@@ -27,3 +28,13 @@ def unapplied_migrations() -> frozenset[tuple[str, str]]:
             return known_migrations()
         cursor.execute("SELECT app, name FROM django_migrations")
         return known_migrations() - frozenset(cursor.fetchall())
+
+
+def demand_migrations() -> None:
+    """For a command that works with what the site keeps. Raises CommandError where there is none of it."""
+    try:
+        missing = unapplied_migrations()
+    except OperationalError as error:
+        raise CommandError(f"The database cannot be reached: {str(error).partition(chr(10))[0]}") from error
+    if missing:
+        raise CommandError("The database is not migrated to this version: start the site first.")

@@ -78,9 +78,19 @@ TEMPLATES: list[dict[str, Any]] = [
 
 EMBEDDED_DATABASE = not environment.text("DATABASE_URL")
 DATABASE_THREADS = environment.whole("CHATSITE_DATABASE_THREADS", 8, least=1)
+# For one statement: after these the server ends it; for who waits at a page or a door, the site gives it up.
+STATEMENT_SECONDS = 20
+DATABASE_SECONDS = environment.number("CHATSITE_DATABASE_SECONDS", 6, least=1)
+# Over TCP: a machine that vanishes without a word is noticed in half a minute, unless DATABASE_URL differs.
+KEEP_ALIVE = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
 DATABASES = {
     "default": environment.django_database(
-        environment.database_url("DATABASE_URL") or embedded.connection_parameters(DATA_DIR)
+        KEEP_ALIVE | (environment.database_url("DATABASE_URL") or embedded.connection_parameters(DATA_DIR))
     )
     | {
         "CONN_HEALTH_CHECKS": True,  # without it the first requests after a restart of PostgreSQL fail
@@ -93,8 +103,8 @@ DATABASES["default"]["OPTIONS"] |= {
     "pool": {"min_size": 1, "max_size": DATABASE_THREADS + 12, "timeout": 3, "reconnect_timeout": 1},
     "application_name": "chatsite",
     "connect_timeout": 5,
-    "options": "-c statement_timeout=20s -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s"
-    " -c jit=off",
+    "options": f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout=5s"
+    " -c idle_in_transaction_session_timeout=30s -c jit=off",
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -262,10 +272,17 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"request_id": {"()": "chatsite.logs.RequestIdFilter"}},
+    "filters": {
+        "request_id": {"()": "chatsite.logs.RequestIdFilter"},
+        "absence": {"()": "chatsite.logs.AbsenceFilter"},
+    },
     "formatters": {"json": {"()": "chatsite.logs.JsonFormatter"}},
     "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "filters": ["request_id"], "formatter": "json"},
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "filters": ["request_id", "absence"],
+            "formatter": "json",
+        },
     },
     "root": {"handlers": ["stderr"], "level": environment.one_of("CHATSITE_LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {

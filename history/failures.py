@@ -12,6 +12,7 @@ WORDS = {
     "content_filter": "Your message contains content that was flagged by the OpenAI content filter.",
     "empty_answer": "The language model sent an empty answer.",
     "interrupted": "The answer was interrupted.",
+    "storage_full": "There is no room on the server. Tell whoever runs the site.",
 }
 OTHERWISE = "The answer could not be written."
 BY_STATE = {

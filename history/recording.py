@@ -94,9 +94,12 @@ def append(conversation: Conversation, role: str, content: str = "", **values: A
 
 
 def append_answer(conversation_id: UUID, exchange: UUID, agent_name: str, *, request_id: str = "") -> Message:
-    """The next message of a team's exchange."""
+    """The next message of a team's exchange, whose others have ended. Asked again, it gives the same."""
     with transaction.atomic():
         conversation = Conversation.objects.select_for_update().get(pk=conversation_id)
+        queued = conversation.messages.filter(exchange=exchange, state=Message.State.QUEUED)
+        if there := queued.filter(agent_name=agent_name).last():
+            return there
         return append(
             conversation,
             Message.Role.ASSISTANT,

@@ -18,7 +18,6 @@ from chat.events import (
 from chat.llm import ChatModel, Prompt, Said, configured_model
 from chat.patience import patiently
 from chat.quotations import quotes
-from chatsite.database import in_database
 from history import recording
 from history.models import Message
 from history.recording import Closing
@@ -90,7 +89,7 @@ async def _team(
         agent_model = configured_model(speaker.model)
         if speaker.may_search and said and (more := await agent_model.further_query(question, said)):
             found = await search(exchange, agent_model, more)
-        message = await in_database(_open_message, exchange, speaker, told, first=not said)
+        message = await patiently(_open_message, exchange, speaker, told, first=not said)
         yield MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at))
         found, context = await keep_context(exchange, message.pk, agent_model, found, readable)
         yield context

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from django.conf import settings
 
+from chat.patience import patiently
 from chat.quotations import quotes
 from chat.requests import Turn
 from chat.sources import SourceView
-from chatsite.database import in_database
 from ingestion.sentences import Sentence, best_sentences
 
 from . import side_texts
@@ -39,7 +39,7 @@ class QuotingModel:
         earlier = " ".join(leaned_on(prompt.question, prompt.earlier))
         count = SENTENCES * (1 + len(prompt.said))
         told = [replace(source, content=source.told) for source in prompt.sources]
-        found = await in_database(best_sentences, prompt.question, told, count, earlier)
+        found = await patiently(best_sentences, prompt.question, told, count, earlier)
         sentences = [item for item in found if not _quoted(item, prompt.said)][:SENTENCES]
         if not sentences:
             text = NOTHING_MORE if prompt.said else NOTHING_FITS

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from django.conf import settings
 
 from chat.allowances import SQL, Allowance, with_one_more
-from chat.errors import Refused
+from chat.errors import Refused, no_room
+from chatsite.absence import absence
 from chatsite.accounts.principals import Principal
 from ingestion.statements import rows
 
@@ -26,6 +27,8 @@ def admit(principal: Principal, used: int) -> Allowance | None:
     """
     if room.full:
         raise Refused("busy", BUSY_SECONDS)
+    if absence.full:  # the question might find room, and its answer none
+        raise no_room()
     (asked,) = rows("asked", {"owner": principal.user_id}, SQL)
     _check_running(asked["running"])
     _check_pace(asked["waits"])

@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from chat.citations import cited_labels
 from chat.events import Event, Failed, Finished, Spoken, Whole
 from chat.models import Run
+from chatsite.absence import absence
 from history import recording
 from history.models import Conversation, Message, Source
 from history.recording import Closing
@@ -44,6 +45,25 @@ def close(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
         if ended:
             _close(ended, fold(every))
         return ended is not None
+
+
+def settled(run_id: UUID, rest: Batch, every: Sequence[Event]) -> Finished | Failed:
+    """As :func:`close`; gives the end that stands.
+
+    That may be another process's, which took us for dead, or ours, of which PostgreSQL's word was lost.
+    """
+    end = every[-1]
+    assert isinstance(end, Finished | Failed)
+    return end if close(run_id, rest, every) else _standing(run_id)
+
+
+def _standing(run_id: UUID) -> Finished | Failed:
+    last = Message.objects.filter(exchange=run_id).order_by("position").last()
+    if last is None:  # its conversation is gone
+        return Failed(Message.State.INTERRUPTED, "interrupted")
+    if last.error_code:
+        return Failed(last.state, last.error_code, last.request_id)
+    return Finished(last.state)
 
 
 def close_expired(conversation: Conversation | None = None, run_id: UUID | None = None) -> int:
@@ -88,7 +108,9 @@ def _close_all(dead: Sequence[UUID]) -> int:
 
 
 def _long_up() -> bool:
-    """Whether PostgreSQL has been there for a whole lease: before, nobody could renew one."""
+    """Whether PostgreSQL was there for a whole lease, and not missed here: else nobody could renew one."""
+    if absence.within(settings.LEASE_SECONDS):
+        return False
     with connection.cursor() as cursor:
         cursor.execute(LONG_UP, [settings.LEASE_SECONDS])
         return bool(cursor.fetchone()[0])

@@ -8,17 +8,19 @@ import contextvars
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
 
 from chat import engine
-from chat.events import TERMINAL, Event, Failed, Finished, Started
+from chat.events import Event, Failed, Finished, Started
 from chat.llm import ModelError, configured_model
 from chat.patience import patiently
+from chatsite.absence import has_no_room
 from chatsite.accounts.principals import Principal
 from chatsite.database import in_database, reading_as
 from history import recording
@@ -35,7 +37,8 @@ logger = logging.getLogger(__name__)
 
 HOUSEKEEPING_SECONDS = 5
 RIGHTS_SECONDS = 1.0  # between two looks whether answers are still written from what their owners may read
-CLOSING_TRIES = 60
+CLOSING_SECONDS = 120.0  # for which the end of an answer is tried to be stored
+LONGEST_PAUSE = 2.0  # between two tries
 TICK_SECONDS = 1.0
 
 
@@ -103,6 +106,8 @@ class Generations:
         live.task = asyncio.current_task()
         with reading_as(live.accepted.principal.user_id):
             end = await self._run_engine(live)
+        if isinstance(end, Failed) and end.code == "storage_full" and not live.has_text():
+            live.publish(end)  # there is nothing that could be lost, and the disk may stay full for long
         # From here on a stop or a shutdown has nothing left to cancel.
         closing = asyncio.ensure_future(self._close(live, end))
         while not closing.done():
@@ -152,28 +157,33 @@ class Generations:
             if error.code == "content_filter":
                 state = Message.State.BLOCKED
             return Failed(state, error.code, request_id)
-        except Exception:
+        except Exception as error:
             logger.exception("An answer failed", extra={"request_id": request_id})
             state = Message.State.INTERRUPTED if live.has_text() else Message.State.FAILED
-            return Failed(state, "internal", request_id)
+            return Failed(state, _code_of(error), request_id)
         return Finished(Message.State.COMPLETE)
 
     async def _close(self, live: Live, end: Finished | Failed) -> None:
         """Store the end, however long the database needs, and only then tell the readers."""
-        for attempt in range(CLOSING_TRIES):
+        events = live.events if live.has_ended() else [*live.events, end]
+        deadline, pause = time.monotonic() + CLOSING_SECONDS, 0.1
+        while True:
             try:
                 async with self._writing:
-                    rest = _batch(live, [*live.events[live.written :], end], last=True)
-                    ours = await in_database(endings.close, live.accepted.id, rest, [*live.events, end])
+                    rest = _batch(live, events[live.written :], last=True)
+                    end = await in_database(endings.settled, live.accepted.id, rest, events)
                 break
-            except DatabaseError:
+            except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
-                await asyncio.sleep(min(0.1 * 2**attempt, 2))
-        else:
-            ours = False
-        if not ours:
-            end = Failed(Message.State.INTERRUPTED, "interrupted", live.accepted.request_id)
-        live.publish(end)
+                if time.monotonic() > deadline:
+                    # Whoever finds the run dead ends it as it stands in the journal.
+                    code = "storage_full" if has_no_room(error) else "interrupted"
+                    end = Failed(Message.State.INTERRUPTED, code, live.accepted.request_id)
+                    break
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+        if not live.has_ended():
+            live.publish(end)
         await carriers.publish(carriers.messages("news", [live.accepted.id, live.accepted.conversation_id]))
 
     async def _write(self) -> None:
@@ -183,19 +193,27 @@ class Generations:
                 async with self._writing:
                     await self._flush()
                 await self._check_rights()
-            except DatabaseError:
+            except DatabaseError as error:
                 # Kept in memory and written with the next flush; the lease says how long we may try.
                 logger.exception("The journal could not be written")
+                if has_no_room(error):
+                    await self._renew_leases()
 
-    async def _flush(self) -> None:
-        lives = [live for live in self.live.values() if not isinstance(live.events[-1], TERMINAL)]
+    async def _renew_leases(self) -> None:
+        """Where nothing can be added, what is there may still be changed."""
+        with suppress(DatabaseError):
+            async with self._writing:
+                await self._flush(room=False)
+
+    async def _flush(self, *, room: bool = True) -> None:
+        lives = [live for live in self.live.values() if not live.has_ended()]
         if not lives:
             return
-        ends = {live.accepted.id: len(live.events) for live in lives}
+        ends = {live.accepted.id: len(live.events) if room else live.written for live in lives}
         batches = [
             _batch(live, live.events[live.written : ends[live.accepted.id]])
             for live in lives
-            if len(live.events) > live.written
+            if ends[live.accepted.id] > live.written
         ]
         stops = await in_database(journal.flush, list(ends), batches)
         for live in lives:
@@ -223,6 +241,13 @@ def _batch(live: Live, events: Sequence[Event], *, last: bool = False) -> Batch:
     """What the journal does not have yet; the conversation hears of the first and the last."""
     told = live.accepted.conversation_id if last or not live.written else None
     return Batch(live.accepted.id, live.written + 1, events, told)
+
+
+def _code_of(error: Exception) -> str:
+    """Of an answer that could not be written."""
+    if has_no_room(error):
+        return "storage_full"
+    return "interrupted" if isinstance(error, OperationalError | InterfaceError) else "internal"
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Generations] = WeakKeyDictionary()

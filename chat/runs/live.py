@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from chat.events import ContextReady, Event, MessageDone, TextDelta
+from chat.events import TERMINAL, ContextReady, Event, MessageDone, TextDelta
 from chatsite.accounts.principals import Principal
 
 from .storing import Accepted
@@ -81,6 +81,9 @@ class Live:
         if not (self.stopping or self.withdrawn) and self.task:
             self.withdrawn = True
             self.task.cancel()
+
+    def has_ended(self) -> bool:
+        return isinstance(self.events[-1], TERMINAL)
 
     def has_text(self) -> bool:
         return any(isinstance(event, TextDelta) for event in self.events)

@@ -1,4 +1,5 @@
 """The database wrapper: before a statement, PostgreSQL learns who reads, where it does not know it yet.
+A pool's sessions are those of chatsite.postgresql.sessions, which do not wait for ever.
 
 What a session was told is remembered with the session itself, which a pool passes from one thread to the
 next. `set_config` is part of the transaction: whatever may have undone it makes the memory void, and the next
@@ -11,10 +12,14 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.db.backends.postgresql import base
+from psycopg import OperationalError
 from psycopg.pq import TransactionStatus
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
+from chatsite.absence import absence
 from chatsite.database import default_reader, reader_name
+
+from .sessions import Session
 
 SETTING = "chatsite.reader"
 TELL = f"SELECT set_config('{SETTING}', %s, false)"
@@ -24,9 +29,10 @@ _used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when they were giv
 MOMENT = 1.0  # seconds
 
 
-def _check(session: Any) -> None:
+def _check(session: Session) -> None:
     if time.monotonic() - _used.get(session, float("-inf")) > MOMENT:
-        ConnectionPool.check_connection(session)
+        with session.waiting(MOMENT):
+            ConnectionPool.check_connection(session)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -48,9 +54,24 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Sessions are tried out before they are given out, unless they were used a moment ago: trying one
         out takes as long as most of what is done with it. One that died within that moment fails its user."""
         pool = super().pool
-        if pool is not None and pool._check is not None:
-            pool._check = _check
+        if pool is not None:
+            pool.connection_class = Session
+            pool._check = pool._check and _check
         return pool
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Not at once for everybody while the server hangs, where the process answers requests."""
+        if default_reader() or self.pool is None:
+            return super().get_new_connection(conn_params)
+        if not absence.lets_ask():
+            raise OperationalError("The database does not answer at the moment.")
+        try:
+            session = super().get_new_connection(conn_params)
+        except PoolTimeout:
+            absence.missed()
+            raise
+        absence.met()
+        return session
 
     def create_cursor(self, name: str | None = None) -> Any:
         """What a cursor does besides executing, COPY for instance, is for whoever reads when it is made."""

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 from typing import NoReturn
 
 import django
@@ -12,9 +13,12 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
 django.setup(set_prefix=False)
 
+from django.db import DatabaseError  # noqa: E402
 from procrastinate.contrib.django import app  # noqa: E402
 from procrastinate.contrib.django.django_connector import DjangoConnector  # noqa: E402
+from procrastinate.exceptions import ConnectorException  # noqa: E402
 
+from chatsite.absence import why_absent  # noqa: E402
 from chatsite.database import read_everything_by_default, release_connection  # noqa: E402
 from chatsite.supervision.lifeline import die_with  # noqa: E402
 from ingestion.tasks import hand_back, recover_stalled_jobs  # noqa: E402
@@ -27,9 +31,14 @@ def main() -> None:
     parser.add_argument("--parent", type=int, required=True)
     die_with(parser.parse_args().parent)
     read_everything_by_default()
-    recover_stalled_jobs()  # what a killed worker left
-    release_connection()
-    asyncio.run(work())
+    try:
+        recover_stalled_jobs()  # what a killed worker left
+        release_connection()
+        asyncio.run(work())
+    except (ConnectorException, DatabaseError) as error:
+        if reason := why_absent(error):
+            sys.exit(f"The ingestion worker cannot reach its database: {reason}")
+        raise
 
 
 async def work() -> None:

@@ -2,9 +2,13 @@
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
+import psycopg
+from django.core.management.base import CommandError
 from django.db import connection, transaction
+from psycopg import sql
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
@@ -15,6 +19,17 @@ from ingestion.parsing.language import language_of
 from ingestion.replacing import prepare, write_passages
 
 BATCH = 200  # documents of one transaction
+PREFIX = "evaluation_"
+LOCKS = 7_236_115  # any number, the same in every version: the first half of the key of an advisory lock
+DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})  # parameters of its own connections
+CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
+# Nobody is connected, and the role may drop it.
+LEFT = """
+    SELECT datname FROM pg_database
+    WHERE starts_with(datname, %s) AND pg_has_role(datdba, 'USAGE')
+      AND NOT EXISTS (SELECT FROM pg_stat_activity AS session WHERE session.datid = pg_database.oid)
+"""
+Session = psycopg.Connection[tuple[Any, ...]]
 
 
 @contextmanager
@@ -22,18 +37,51 @@ def empty_database() -> Iterator[Principal]:
     """A fresh database beside the site's, dropped at the end; and someone who may read what is put there.
 
     The role of the site's database must be allowed to make databases. Nothing of the site is read or written.
+    What runs that were killed have left is dropped first. Raises CommandError.
     """
     own = connection.settings_dict["NAME"]
     names = connection.settings_dict["TEST"]
-    before, names["NAME"] = names["NAME"], f"evaluation_{uuid.uuid4().hex[:12]}"
+    before, names["NAME"] = names["NAME"], f"{PREFIX}{uuid.uuid4().hex[:12]}"
     try:
-        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
-        try:
-            yield Principal(User.objects.create(username="reader").pk, "command")
-        finally:
-            connection.creation.destroy_test_db(own, verbosity=0)
+        with _beside() as session:
+            drop_left(session)
+            session.execute(CLAIM, [LOCKS, names["NAME"]])
+            connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+            try:
+                yield Principal(User.objects.create(username="reader").pk, "command")
+            finally:
+                connection.creation.destroy_test_db(own, verbosity=0)
     finally:
         names["NAME"] = before
+
+
+def drop_left(session: Session) -> list[str]:
+    """Drop the databases of evaluations that have ended without doing so; gives their names.
+
+    Each run holds a lock with the name of its own for as long as it lives.
+    """
+    dropped = []
+    for (name,) in session.execute(LEFT, [PREFIX]).fetchall():
+        if session.execute(CLAIM, [LOCKS, name]).fetchone() != (True,):
+            continue
+        with suppress(psycopg.errors.ObjectInUse, psycopg.errors.InvalidCatalogName):
+            session.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)))
+            dropped.append(name)
+        session.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", [LOCKS, name])
+    return dropped
+
+
+def _beside() -> Session:
+    """A session of its own in the site's database, without the limits of a request."""
+    parameters = {
+        name: value for name, value in connection.get_connection_params().items() if name not in DJANGOS
+    }
+    try:
+        session: Session = psycopg.connect(**parameters, autocommit=True)
+    except psycopg.OperationalError as error:
+        raise CommandError(f"The database cannot be reached: {str(error).partition(chr(10))[0]}") from error
+    session.execute("SET statement_timeout = 0; SET lock_timeout = 0")
+    return session
 
 
 def fill(

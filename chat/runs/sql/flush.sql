@@ -12,8 +12,10 @@ WITH leased AS (
     SELECT entry.run_id, entry.first, entry.last, entry.events
     FROM jsonb_to_recordset(%(entries)s::jsonb) AS entry (run_id uuid, first int, last int, events jsonb)
     JOIN leased ON leased.id = entry.run_id
-    -- A flush whose answer was lost on the way is repeated, perhaps with more events behind it.
+    -- A flush whose answer was lost on the way is repeated, perhaps with more events behind it; a server that hung
+    -- may take up the first one after that.
     ON CONFLICT (run_id, first) DO UPDATE SET last = EXCLUDED.last, events = EXCLUDED.events
+    WHERE EXCLUDED.last > chat_journalentry.last
 )
 SELECT id, stop, (SELECT count(pg_notify(%(channel)s, message)) FROM unnest(%(news)s::text[]) AS message)
 FROM leased

@@ -14,6 +14,7 @@ from chatsite.accounts.auditing import record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principals import Principal
 from chatsite.database import reading_as
+from chatsite.migrations_applied import demand_migrations
 from ingestion.evaluation.judging import (
     Judged,
     Resolver,
@@ -71,6 +72,7 @@ class Command(BaseCommand):
 def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal, str, Resolver]]:
     """Where to search, as whom (with a name for people), and what truths mean there."""
     if questions.corpus is None:
+        demand_migrations()
         user = _reader(reader)
         principal = Principal(user.pk, "command")
         subject = f"{len(questions.asked):,} questions of a file, to evaluate search"

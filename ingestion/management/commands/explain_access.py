@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from chatsite.accounts.auditing import record_before
 from chatsite.accounts.models import AuditEntry, User
+from chatsite.migrations_applied import demand_migrations
 from ingestion.explaining import documents_named, explain
 
 
@@ -18,6 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("document", metavar="DOCUMENT", help="Its file name, number, public id or label.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        demand_migrations()
         user = User.objects.filter(username=options["user"].replace("\0", "")).first()
         if user is None:
             raise CommandError(f"There is no account named “{options['user']}”.")

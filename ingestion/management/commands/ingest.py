@@ -11,6 +11,7 @@ from typing import Any
 from django.core.files import File
 from django.core.management.base import BaseCommand, CommandError
 
+from chatsite.migrations_applied import demand_migrations
 from ingestion import acl, pipeline
 from ingestion.management import readers
 from ingestion.management.progress import Bar, counted, read_now, shown
@@ -39,6 +40,7 @@ class Command(BaseCommand):
         readers.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        demand_migrations()
         wanted = readers.given(options)
         if not (wanted.audience or wanted.owner):
             raise CommandError(

@@ -8,6 +8,7 @@ from typing import Any, TextIO
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, InterfaceError
 
+from chatsite.migrations_applied import demand_migrations
 from ingestion.embedding import EmbeddingError
 from ingestion.models import EmbeddingSpace, Passage
 from ingestion.reembedding import AlreadyRunning, Progress, missing, reembed, wanted_space
@@ -26,6 +27,7 @@ class Command(BaseCommand):
     requires_system_checks = ["chatsite"]  # whether the settings are whole
 
     def handle(self, *args: Any, **options: Any) -> None:
+        demand_migrations()
         former = EmbeddingSpace.objects.filter(active=True).first()
         space = wanted_space()
         if former in (None, space) and not missing(space) and EmbeddingSpace.objects.count() == 1:

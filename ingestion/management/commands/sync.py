@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+from chatsite.migrations_applied import demand_migrations
 from ingestion.management import readers
 from ingestion.management.progress import Bar, counted, read_now, shown
 from ingestion.models import Document
@@ -43,6 +44,7 @@ class Command(BaseCommand):
         )  # fmt: skip
 
     def handle(self, *args: Any, **options: Any) -> None:
+        demand_migrations()
         source = _source(options)
         with _alone(source.name):
             differences = mirror.compare(source)

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from chatsite.accounts.auditing import record
 from chatsite.accounts.models import ApiKey, AuditEntry, User
+from chatsite.migrations_applied import demand_migrations
 
 
 class Command(BaseCommand):
@@ -18,6 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="", help="What the key is for.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        demand_migrations()
         user = User.objects.filter(username=options["username"]).first()
         if user is None:
             raise CommandError(f"There is no account named “{options['username']}”.")

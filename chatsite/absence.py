@@ -1,0 +1,94 @@
+"""Whether the database is to be had: what its errors say of that, and what this process knows of it now.
+
+A server that hangs is noticed by waiting, which costs seconds. Who has waited in vain tells the others: until
+the database has answered somebody, one of them a second finds out whether it does, and the rest are refused
+at once. A server whose disk is full refuses at once by itself, but may take a question before it refuses its
+answer: so new questions are not taken for a moment after each such refusal.
+"""
+
+import time
+
+import psycopg
+from django.db import InterfaceError, OperationalError
+
+NO_ROOM = "53100"  # SQLSTATE: the server's disk is full
+AWAY = ("08", "57P", "53300")  # how those begin that say: no connection, shut down, no connection to spare
+PROBE_SECONDS = 1.0
+FULL_SECONDS = 1.5
+OPERATIONAL = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
+
+
+def sqlstate(error: BaseException) -> str:
+    """PostgreSQL’s code, also of a wrapped error; nothing where the client found the fault."""
+    wrapped: BaseException | None = error
+    while wrapped is not None:
+        if state := getattr(wrapped, "sqlstate", None):
+            return str(state)
+        wrapped = wrapped.__cause__
+    return ""
+
+
+def has_no_room(error: BaseException) -> bool:
+    return sqlstate(error) == NO_ROOM
+
+
+def why_absent(error: BaseException) -> str:
+    """In one line why the database was not to be had, or had no room; nothing where it is another error.
+
+    What remains is the fault of a statement, and worth a traceback.
+    """
+    state = sqlstate(error)
+    wrapped: BaseException | None = error
+    while wrapped is not None and not isinstance(wrapped, OPERATIONAL):
+        wrapped = wrapped.__cause__
+    if wrapped is None or (state and state != NO_ROOM and not state.startswith(AWAY)):
+        return ""
+    return (str(wrapped).strip() or type(wrapped).__name__).splitlines()[0]
+
+
+class Absence:
+    """What this process knows. Told and asked from any thread."""
+
+    def __init__(self) -> None:
+        self.missing = False
+        self._missed = self._probed = self._full = float("-inf")
+
+    def missed(self) -> None:
+        """Somebody has waited for the database in vain."""
+        self.missing, self._missed = True, time.monotonic()
+
+    def met(self) -> None:
+        """It has answered."""
+        self.missing = False
+
+    def failed(self, error: BaseException) -> None:
+        """It has answered with an error."""
+        if has_no_room(error):
+            self._full = time.monotonic()
+
+    def lets_ask(self) -> bool:
+        """Whether it is worth trying; while the database is missing, once in a second."""
+        if not self.missing:
+            return True
+        now = time.monotonic()
+        if now < self._probed + PROBE_SECONDS:
+            return False
+        self._probed = now
+        return True
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it is missing, and somebody is finding out just now whether it is back."""
+        return self.missing and time.monotonic() < self._probed + PROBE_SECONDS
+
+    def within(self, seconds: float) -> bool:
+        """Whether the database was missed in that time."""
+        return time.monotonic() - self._missed < seconds
+
+    @property
+    def full(self) -> bool:
+        """Whether it had no room a moment ago."""
+        return time.monotonic() - self._full < FULL_SECONDS
+
+
+absence = Absence()

@@ -1,0 +1,149 @@
+"""The database away: who waits, for how long, and how often it is said."""
+
+import logging
+import time
+from unittest import mock
+
+import psycopg
+from django.db import OperationalError, ProgrammingError, connection
+from django.test import SimpleTestCase, TestCase, override_settings
+
+from chatsite import absence, database
+from chatsite.absence import Absence, has_no_room, why_absent
+from chatsite.database import reading_as, reading_for_request, statement_seconds
+from chatsite.logs import AbsenceFilter
+
+
+def failed(message, state=None, kind=OperationalError):
+    """An error as Django wraps PostgreSQL's."""
+    error = kind(message)
+    error.__cause__ = psycopg.Error()
+    error.__cause__.sqlstate = state
+    return error
+
+
+class Errors(SimpleTestCase):
+    def test_what_no_statement_can_help_is_an_absence(self):
+        for state in (None, "08006", "57P01", "57P03", "53300", "53100"):
+            self.assertEqual(why_absent(failed("away\nHINT: none", state)), "away", state)
+        for state in ("40001", "57014", "55P03"):
+            self.assertEqual(why_absent(failed("slow", state)), "", state)
+        self.assertEqual(why_absent(failed("wrong", "42P01", ProgrammingError)), "")
+
+    def test_a_library_may_have_wrapped_it(self):
+        error = ValueError("a library's")
+        error.__cause__ = failed("away", "57P01")
+        self.assertEqual(why_absent(error), "away")
+        self.assertEqual(why_absent(ValueError("a fault")), "")
+
+    def test_a_full_disk_is_told_from_the_rest(self):
+        self.assertTrue(has_no_room(failed("full", "53100")))
+        self.assertFalse(has_no_room(failed("away", "57P01")))
+
+
+class Knowledge(SimpleTestCase):
+    def setUp(self):
+        self.clock = self.enterContext(mock.patch.object(absence.time, "monotonic", return_value=100.0))
+        self.absence = Absence()
+
+    def test_while_the_database_is_missing_one_a_second_finds_out_whether_it_is_back(self):
+        self.assertEqual([self.absence.lets_ask() for _ in range(2)], [True, True])
+        self.absence.missed()
+        self.assertEqual([self.absence.lets_ask() for _ in range(3)], [True, False, False])
+        self.clock.return_value += 1.1
+        self.assertEqual([self.absence.lets_ask() for _ in range(2)], [True, False])
+        self.absence.met()
+        self.assertEqual([self.absence.lets_ask() for _ in range(2)], [True, True])
+
+    def test_a_full_disk_is_remembered_for_a_moment(self):
+        self.absence.failed(failed("away", "57P01"))
+        self.assertFalse(self.absence.full)
+        self.absence.failed(failed("full", "53100"))
+        self.assertTrue(self.absence.full)
+        self.clock.return_value += 2
+        self.assertFalse(self.absence.full)
+
+
+class LogLines(SimpleTestCase):
+    def setUp(self):
+        self.filter = AbsenceFilter()
+
+    def say(self, error=None, **values):
+        """The line, or None; whether it has a traceback."""
+        told = (type(error), error, None) if error else None
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "It failed", None, told)
+        record.__dict__.update(values)
+        return (record.getMessage(), bool(record.exc_info)) if self.filter.filter(record) else None
+
+    def test_an_absent_database_is_said_once_with_its_reason_and_then_seldom_with_a_number(self):
+        away = failed("server closed the connection\n\tThis probably means …")
+        self.assertEqual(self.say(away), ("It failed: server closed the connection", False))
+        self.assertEqual([self.say(away) for _ in range(40)], [None] * 40)
+        with mock.patch("time.monotonic", return_value=time.monotonic() + 11):
+            told = "It failed: server closed the connection (and 40 more like this before)"
+            self.assertEqual(self.say(away), (told, False))
+
+    def test_another_reason_is_said_at_once(self):
+        self.say(failed("away", "57P01"))
+        self.assertEqual(self.say(failed("no space left", "53100")), ("It failed: no space left", False))
+
+    def test_refused_requests_are_said_seldom_too(self):
+        self.assertEqual(self.say(status_code=503), ("It failed", False))
+        self.assertIsNone(self.say(status_code=507))
+        self.assertIsNotNone(self.say(status_code=500))
+
+    def test_every_other_failure_is_said_each_time_with_its_traceback(self):
+        for error in (ValueError("x"), failed("slow", "57014"), failed("wrong", "42P01", ProgrammingError)):
+            self.assertEqual([self.say(error) for _ in range(2)], [("It failed", True)] * 2)
+
+
+@override_settings(DATABASE_SECONDS=3)
+class Bounds(SimpleTestCase):
+    def setUp(self):
+        self.enterContext(mock.patch.object(database._default, "name", ""))
+
+    def test_a_request_waits_for_a_statement_as_the_settings_say(self):
+        with reading_for_request():
+            self.assertEqual(statement_seconds(), 3)
+            with reading_as(7):
+                self.assertEqual(statement_seconds(), 3)
+
+    def test_answers_readers_and_the_back_office_wait_longer_than_the_server(self):
+        self.assertEqual(statement_seconds(), 22)
+        with reading_as(7):
+            self.assertEqual(statement_seconds(), 22)
+        with reading_for_request():
+            database.request_reads_everything()
+            self.assertEqual(statement_seconds(), 22)
+
+    def test_commands_and_workers_wait_as_long_as_it_takes(self):
+        with mock.patch.object(database._default, "name", database.EVERYTHING), reading_for_request():
+            self.assertIsNone(statement_seconds())
+
+    async def test_who_is_better_refused_waits_as_a_request_does(self):
+        self.assertEqual(await database.in_database_soon(statement_seconds), 3)
+        with reading_as(7):
+            self.assertEqual(await database.in_database_soon(statement_seconds), 3)
+            self.assertEqual(await database.in_database(statement_seconds), 22)
+
+
+class Sessions(TestCase):
+    """Not in the transaction of the test: its session is lost."""
+
+    def ask(self):
+        seconds = mock.patch("chatsite.postgresql.sessions.statement_seconds", return_value=0.2)
+        with seconds, connection.pool.connection() as session:
+            session.execute("SELECT pg_sleep(3)")
+
+    def test_a_session_gives_itself_up_and_the_pool_makes_another(self):
+        known = absence.absence
+        begun = time.monotonic()
+        try:
+            with self.assertRaisesMessage(psycopg.OperationalError, "did not answer within 0.2 s"):
+                self.ask()
+            self.assertLess(time.monotonic() - begun, 2)
+            self.assertFalse(known.lets_ask() and known.lets_ask())
+        finally:
+            known.met()
+        with connection.pool.connection() as session:
+            self.assertEqual(session.execute("SELECT 1").fetchone(), (1,))

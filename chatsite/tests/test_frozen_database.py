@@ -1,0 +1,102 @@
+"""Every process of PostgreSQL stands still, as on a frozen machine: nobody waits as long as that lasts."""
+
+import signal
+import threading
+import time
+from contextlib import contextmanager, suppress
+from functools import partial
+
+import psutil
+import psycopg
+import pytest
+
+from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told
+from chatsite.tests.patience import patience
+from chatsite.tests.test_store_faults import Asking, check
+
+pytestmark = pytest.mark.server
+
+FROZEN_SECONDS = 8
+STATEMENT_SECONDS = 2  # CHATSITE_DATABASE_SECONDS of the site under test
+POOL_SECONDS = 3 + 1  # to get a connection, and to find out that it is dead
+BACK_SECONDS = 2  # after which nothing fails any more
+
+
+@contextmanager
+def frozen(site):
+    """For the length of the block; also processes that the server begins meanwhile: it begins none."""
+    first = psutil.Process(site.cluster._process_id())
+    stopped = []
+    for process in (first, *first.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGSTOP)
+            stopped.append(process)
+    try:
+        yield
+    finally:
+        for process in stopped:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGCONT)
+
+
+def timed(call):
+    begun = time.monotonic()
+    result = call()
+    return time.monotonic() - begun, result
+
+
+def test_while_postgresql_stands_still_requests_are_refused_in_time_and_afterwards_all_goes_on(faulty):
+    name = fresh("u")
+    caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)
+    asking, streams = Asking(caller), [fresh() for _ in range(6)]
+    runs = [caller.begin(order(token, 500, 20)) for token in streams]  # 10 s
+    late = [fresh() for _ in range(24)]
+    time.sleep(0.5)
+    with frozen(faulty):
+        stopped = time.monotonic()
+        asked = [partial(timed, partial(caller.whole, order(token, 5, 0), key=token)) for token in late]
+        pages = [partial(timed, partial(session.get, path)) for path in ("/", "/documents/")]
+        answers = at_once(*asked, *pages)
+        ready = [timed(partial(session.get, "/readyz")) for _ in range(3)]
+        time.sleep(max(0, stopped + FROZEN_SECONDS - time.monotonic()))
+    back = time.monotonic()
+    most = (3 + POOL_SECONDS + STATEMENT_SECONDS) * patience()
+    assert max(seconds for seconds, _ in answers) < most
+    assert {status for _, (status, _) in answers[: len(late)]} == {503}
+    assert {response.status for _, response in answers[len(late) :]} == {503}
+    assert {response.headers["Retry-After"] for _, response in answers[len(late) :]} == {"2"}
+    assert {response.status for _, response in ready} == {503}
+    assert max(seconds for seconds, _ in ready) < 1 * patience()
+    time.sleep(BACK_SECONDS)
+    again = at_once(*[partial(caller.whole, order(token, 5, 0), key=token) for token in late])
+    assert [status for status, _ in again] == [200] * len(late)
+    tokens = asking.stop()
+    assert [refusal for moment, refusal in asking.refusals if moment > back + BACK_SECONDS] == []
+    assert {refusal for _, refusal in asking.refusals} <= {503}
+    check(faulty, [*streams, *late, *tokens])
+    for token, run in zip(streams, runs, strict=True):
+        text, end = caller.end(run)
+        assert (end["state"], text) == ("complete", told(order(token, 500)))
+
+
+def test_a_question_that_holds_a_connection_already_is_given_up_in_time(faulty):
+    """It waits for a lock of ours when the server is frozen, so that it is in the middle of a statement."""
+    caller, token = faulty.caller(), fresh()
+    result = {}
+
+    def ask():
+        result["answer"] = timed(partial(caller.whole, order(token, 5, 0), key=token))
+
+    with psycopg.connect(**faulty.parameters) as session:
+        session.execute("LOCK TABLE chat_usage IN ACCESS EXCLUSIVE MODE")
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        time.sleep(0.5)
+        with frozen(faulty):
+            thread.join(20 * patience())
+    seconds, (status, _) = result["answer"]
+    assert status == 503
+    assert seconds < (STATEMENT_SECONDS + 1) * patience()
+    time.sleep(BACK_SECONDS)
+    assert caller.whole(order(token, 5, 0), key=token)[0] == 200
+    check(faulty, [token])

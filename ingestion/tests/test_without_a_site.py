@@ -1,0 +1,97 @@
+"""Commands where no site was ever started, and databases of evaluations that were killed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+import psycopg
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import SimpleTestCase, TestCase
+
+from ingestion.evaluation import throwaway
+
+PARAMETERS = ("dbname", "user", "password", "host", "port", "passfile")
+
+
+def parameters():
+    """libpq's, of the database of the tests."""
+    return {name: value for name, value in connection.get_connection_params().items() if name in PARAMETERS}
+
+
+class Unmigrated(SimpleTestCase):
+    def test_each_command_says_in_one_line_that_the_site_is_to_be_started_first(self):
+        commands = (
+            ("ingest", str(Path(__file__)), "--everyone"),
+            ("sync", str(Path(__file__).parent), "--everyone"),
+            ("reembed",),
+            ("explain_access", "ann", "a.pdf"),
+            ("create_api_key", "ann"),
+        )
+        for command in commands:
+            with (
+                patch("chatsite.migrations_applied.unapplied_migrations", return_value={("chat", "0001")}),
+                self.assertRaisesMessage(CommandError, "start the site first"),
+            ):
+                call_command(*command)
+
+
+class Empty(TestCase):
+    def test_evaluate_in_an_empty_database_ends_with_one_line(self):
+        name = "chatsite_never_started"
+        with psycopg.connect(**parameters(), autocommit=True) as session:
+            session.execute(f"DROP DATABASE IF EXISTS {name}")
+            session.execute(f"CREATE DATABASE {name}")
+            try:
+                told = self.run_evaluate(name)
+            finally:
+                session.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        self.assertEqual(told.stderr.count("\n"), 1, told.stderr)
+        self.assertIn("The database is not migrated to this version: start the site first.", told.stderr)
+        self.assertEqual(told.returncode, 1)
+
+    def run_evaluate(self, name):
+        words = parameters() | {"dbname": name}
+        url = " ".join(f"{key}={value}" for key, value in words.items())
+        questions = Path(self.enterContext(TemporaryDirectory())) / "questions.jsonl"
+        questions.write_text('{"question": "A?", "truth": "[a.pdf]"}\n', encoding="utf-8")
+        command = [sys.executable, "manage.py", "evaluate", str(questions), "--as", "ann"]
+        return subprocess.run(
+            command,
+            cwd=settings.BASE_DIR,
+            env=os.environ | {"DATABASE_URL": url},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+
+class Leftovers(TestCase):
+    def setUp(self):
+        self.session = self.enterContext(throwaway._beside())
+        self.name = f"{throwaway.PREFIX}of_a_test"
+        self.session.execute(f"CREATE DATABASE {self.name}")
+        self.addCleanup(self.drop)
+
+    def drop(self):
+        with psycopg.connect(**parameters(), autocommit=True) as session:
+            session.execute(f"DROP DATABASE IF EXISTS {self.name}")
+
+    def test_the_database_of_a_run_that_was_killed_is_dropped_by_the_next(self):
+        self.assertIn(self.name, throwaway.drop_left(self.session))
+        self.assertNotIn(self.name, throwaway.drop_left(self.session))
+
+    def test_that_of_a_run_that_lives_is_left_alone(self):
+        with psycopg.connect(**parameters(), autocommit=True) as run:
+            run.execute(throwaway.CLAIM, [throwaway.LOCKS, self.name])
+            self.assertNotIn(self.name, throwaway.drop_left(self.session))
+        self.assertIn(self.name, throwaway.drop_left(self.session))
+
+    def test_one_that_somebody_uses_is_left_alone(self):
+        with psycopg.connect(**parameters() | {"dbname": self.name}, autocommit=True):
+            self.assertNotIn(self.name, throwaway.drop_left(self.session))

@@ -30,10 +30,10 @@ SEVERAL = {"CHATSITE_USER_QUESTIONS_PER_MINUTE": "100000", "CHATSITE_READER_SECO
 
 @pytest.fixture(scope="module")
 def two_workers():
-    """A site of two web processes, whose answers take a second or two."""
+    """A site of two web processes and two workers, whose answers take a second or two."""
     folder = temporary_folder()
     try:
-        with Site(folder, web_workers=2, **SEVERAL) as site:
+        with Site(folder, web_workers=2, workers=2, **SEVERAL) as site:
             wait_for_documents(site)
             yield site
     finally:
@@ -238,6 +238,7 @@ def test_an_answer_of_one_worker_is_followed_and_stopped_on_the_other(two_worker
 
 def test_both_workers_are_ready_and_one_that_dies_is_replaced_while_the_other_answers(two_workers):
     session = two_workers.sign_in("employee")
+    assert len(two_workers.children("chatsite.supervision.worker")) == 2
     first, second = sorted(two_workers.children("chatsite.supervision.web"), key=lambda each: each.pid)
     for other in (first, second):
         connection = elsewhere(two_workers, session, other)

@@ -17,6 +17,7 @@ from .errors import Refused
 from .parsing import AttachmentParser
 from .requests import InvalidRequest
 from .runs import Accepted
+from .seats import seats
 from .streams import ClosingStream, exchange_stream
 
 KEY_LENGTH = 200
@@ -54,7 +55,8 @@ class ExchangeView(Door):
             stream = exchange_stream(accepted.principal, accepted.id, self.dialect)
             return ClosingStream(stream, self.dialect.stream_type)
         try:
-            whole = await runs.whole(accepted.principal, accepted.id)
+            with seats.taken(accepted.principal.user_id):
+                whole = await runs.whole(accepted.principal, accepted.id)
         except Refused as refusal:
             return refused(self.dialect, refusal)
         code, body = self.dialect.whole(whole)
@@ -67,6 +69,7 @@ class ExchangeView(Door):
 
     def _accept(self, request: Request) -> Accepted:
         principal = cast(Principal, request.auth)
+        seats.check(principal.user_id)
         key = request.headers.get("Idempotency-Key") or None
         if key is not None and len(key) > KEY_LENGTH:
             raise InvalidRequest(f"The Idempotency-Key is longer than {KEY_LENGTH} characters.")

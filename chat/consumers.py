@@ -28,10 +28,10 @@ from history.models import Conversation
 
 from . import runs
 from .errors import Refused, database_away, no_room
-from .events import TERMINAL, Event
 from .fragments import asked_after, new_exchange, place_of_run
 from .patience import patiently
 from .requests import ChatRequest
+from .seats import seats
 from .sending import key_of
 from .telling import Teller
 
@@ -40,15 +40,15 @@ logger = logging.getLogger(__name__)
 Json = dict[str, Any]
 
 CLOSED_UNKNOWN = 4404  # not signed in, no such conversation, another person's: nothing tells them apart
-CLOSED_FLOOD = 4429
+CLOSED_FLOOD = 4429  # too many messages, or too many pages of one person
 CLOSED_INVALID = 4400
 CLOSED_BINARY = 1003
 CLOSED_TOO_LARGE = 1009
 CLOSED_ERROR = 1011
+CLOSED_RESTART = 1012  # this process ends: another is to be asked
 MOST_CHARACTERS = 250_000  # of a message: the longest question, each character escaped
 MOST_MESSAGES = 30  # in
 PERIOD = 10.0  # seconds
-MOST_WAITING = 500  # events, for a page that reads slowly
 SILENT_LOOKS = 3  # of a second or so each, after which the page is told that there is no news
 
 
@@ -58,6 +58,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     principal: Principal
     conversation_id: UUID
     reader: asyncio.Task[None] | None = None
+    following: UUID | None = None
     ending: asyncio.Task[None] | None = None
     closed = False
 
@@ -74,11 +75,32 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(CLOSED_UNKNOWN)
             return
         self.principal = principal_of(user, session.session_key)
+        if not await self._let_in():
+            return
         if not await in_database(_may_enter, self.principal, self.conversation_id):
             await self.close(CLOSED_UNKNOWN)
             return
         self.held.enter_context(runs.idle_guards().guarding(self.principal, self._signed_out))
         await self.accept()
+
+    async def _let_in(self) -> bool:
+        """Whether one more page of that person may be open, in this process, now."""
+        if seats.left:
+            await self.close(CLOSED_RESTART)
+            return False
+        try:
+            seats.check(self.principal.user_id)
+        except Refused:
+            await self.accept()  # or else the page would not learn the reason
+            await self.close(CLOSED_FLOOD)
+            return False
+        self.held.enter_context(seats.taken(self.principal.user_id, self._leave))
+        return True
+
+    def _leave(self) -> None:
+        """The page comes back and reaches another process; an answer of this one is told to its end first."""
+        if self.following is None or not runs.is_written_here(self.following):
+            self.ending = asyncio.create_task(self.close(CLOSED_RESTART))
 
     def _signed_out(self, end: Exception) -> None:
         """Noticed also where nothing is asked. Where only the database is away, nothing is told either."""
@@ -97,6 +119,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         message = None if self.closed else await self._read(text_data)
         if message is None:
+            return
+        if seats.left and message.get("type") != "stop":
+            await self.close(CLOSED_RESTART)
             return
         try:
             await self._act(message)
@@ -186,7 +211,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if run_id is not None:
             place = await in_database(place_of_run, self.principal, self.conversation_id, run_id)
         if run_id is None or place is None:
-            await self._tell({"type": "refused", "code": "not_found", "message": "There is no such answer."})
+            unknown = Refused("answer_not_found")
+            await self._tell({"type": "refused", "code": unknown.code, "message": unknown.message})
             return
         self._read_on(self._read_run(run_id, place, after))
 
@@ -194,12 +220,17 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.reader = asyncio.create_task(self._or_close(reading))
 
     async def _or_close(self, reading: Coroutine[Any, Any, None]) -> None:
-        """A page whose reader fails comes back and asks again."""
+        """A page whose reader fails comes back and asks again; one whose right has ended does not."""
         try:
             await reading
+        except Refused:
+            await self.close(CLOSED_UNKNOWN)
         except Exception:
             logger.exception("What a page follows could not be read")
             await self.close(CLOSED_ERROR)
+        self.following = None
+        if seats.left:
+            await self.close(CLOSED_RESTART)
 
     async def _wait(self, first: int) -> None:
         """Until another page has asked something: tell what stands from that position on, and follow it."""
@@ -220,70 +251,33 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         return asked_after(self.principal, self.conversation_id, first)
 
     async def _leave_run(self) -> None:
-        reader, self.reader = self.reader, None
+        reader, self.reader, self.following = self.reader, None, None
         if reader is not None:
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
 
     async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
-        """Tell the page about a run: what it does not have yet in one frame, then what comes."""
-        queue: asyncio.Queue[tuple[int, Event] | None] = asyncio.Queue(MOST_WAITING)
-        events = asyncio.create_task(self._collect(run_id, queue))
-        teller = Teller(self.principal, self.conversation_id, place, after)
-        try:
-            while (batch := await _available(queue)) is not None:
-                for told in await teller.frames(batch):
-                    await self._tell(told)
-                if isinstance(batch[-1][1], TERMINAL):
-                    for told in await teller.end():
-                        await self._tell(told)
-                    return
-            await asyncio.wait({events})
-            await self.close(CLOSED_ERROR if events.exception() else CLOSED_UNKNOWN)
-        finally:
-            events.cancel()
-            await asyncio.gather(events, return_exceptions=True)
+        """Tell the page about a run: what it does not have yet in one frame, then what comes.
 
-    async def _collect(self, run_id: UUID, queue: "asyncio.Queue[tuple[int, Event] | None]") -> None:
-        """Put a run's events into the queue; None at the end, also where the reader's right has ended.
-
-        A page that reads slowly keeps this waiting, and the answer not.
+        A page that reads slowly keeps this waiting, and the answer not. Raises Refused.
         """
-        silent = 0
-        try:
-            async with aclosing(runs.watch(self.principal, run_id)) as news:
-                async for numbered in news:
-                    silent = 0 if numbered else silent + 1
-                    for item in numbered:
-                        await queue.put(item)
-                    if silent and silent % SILENT_LOOKS == 0:
-                        await self._tell({"messages": []})
-        except Refused:
-            pass
-        except Exception:
-            await queue.put(None)
-            raise
-        await queue.put(None)
+        teller = Teller(self.principal, self.conversation_id, place, after)
+        self.following, silent = run_id, 0
+        async with aclosing(runs.watch(self.principal, run_id, apart=after)) as news:
+            async for part in news:
+                silent = 0 if part else silent + 1
+                if part:
+                    for told in await teller.frames(part):
+                        await self._tell(told)
+                elif silent % SILENT_LOOKS == 0:
+                    await self._tell({"messages": []})
+        for told in await teller.end():
+            await self._tell(told)
 
     async def _tell(self, message: Json) -> None:
         # Of a server whose page has gone, or was closed for reading nothing: its `disconnect` comes next.
         with suppress(OSError, RuntimeError):
             await self.send(text_data=json.dumps(message, ensure_ascii=False, separators=(",", ":")))
-
-
-async def _available(queue: "asyncio.Queue[tuple[int, Event] | None]") -> list[tuple[int, Event]] | None:
-    """All that has come by now, at least one event; None when there is no more."""
-    first = await queue.get()
-    if first is None:
-        return None
-    batch = [first]
-    while not queue.empty():
-        item = queue.get_nowait()
-        if item is None:
-            queue.put_nowait(None)
-            break
-        batch.append(item)
-    return batch
 
 
 def _may_enter(principal: Principal, conversation_id: UUID) -> bool:

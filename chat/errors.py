@@ -22,6 +22,7 @@ CONTENT_FILTER = "Your message contains content that was flagged by the OpenAI c
 
 ERRORS: dict[str, ErrorText] = {
     "not_found": ErrorText(404, "There is no such conversation."),
+    "answer_not_found": ErrorText(404, "There is no such answer."),
     "message_empty": ErrorText(400, "The message is empty."),
     "message_too_long": ErrorText(400, "The message is longer than 32,000 characters."),
     "message_not_text": ErrorText(400, "The message holds characters that are not text."),

@@ -24,6 +24,7 @@ from .blocks import BlockSplitter, split
 
 LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, on the event loop
+LATEST_BLOCKS = 256  # that are kept
 LAST_WORD = re.compile(r"(\S{1,30})([ \t\n]*)$")
 CLOSING = re.compile(r"^[.,;:!?)\]’”»…]+")
 BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
@@ -88,12 +89,11 @@ class Citations:
 def _cite(state: StateInline, silent: bool) -> bool:
     """Inline rule: `[label]` of a source of this answer."""
     match = BRACKETS.match(state.src, state.pos, state.posMax)
-    citations: Citations = state.env["citations"]
-    number = citations.number(match[1]) if match else None
-    if match is None or number is None:
+    chip = state.env["chips"].get(match[1]) if match else None
+    if match is None or chip is None:
         return False
     if not silent:
-        state.push("cite", "", 0).meta = {"html": citations.chip(number)}
+        state.push("cite", "", 0).meta = {"html": chip}
     state.pos = match.end()
     return True
 
@@ -234,7 +234,15 @@ def render_block(text: str, citations: Citations) -> str:
     citations.read(text)
     if len(text) > LONGEST_BLOCK:
         return f"<p>{html.escape(text.strip())}</p>"
-    return _cleaner().clean(_parser().render(text, {"citations": citations})).strip()
+    numbers = {label: citations.number(label) for label in BRACKETS.findall(text)}
+    chips = ((label, citations.chip(number)) for label, number in numbers.items() if number)
+    return _rendered(text, tuple(chips))
+
+
+@functools.lru_cache(LATEST_BLOCKS)
+def _rendered(text: str, chips: tuple[tuple[str, str], ...]) -> str:
+    """Those of one answer are wanted by all of its readers, at about the same time."""
+    return _cleaner().clean(_parser().render(text, {"chips": dict(chips)})).strip()
 
 
 def render(text: str, citations: Citations) -> str:
@@ -266,7 +274,12 @@ class BlockRenderer:
 
 
 def plain(text: str, citations: Citations) -> str:
-    """Unfinished markdown as it may be shown: citations by number, a half-written one not at all."""
+    """Unfinished markdown as it may be shown: citations by number, a half-written one not at all.
+
+    What has become too long for a block is shown as it is, now as later.
+    """
+    if len(text) > LONGEST_BLOCK:
+        return text
     preview = Citations(citations.position, citations.chips, list(citations.order))
     preview.read(text)
 

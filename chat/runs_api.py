@@ -13,6 +13,7 @@ from .doors import Door, check_accepted, refused
 from .errors import Refused
 from .framing import EVENT_STREAM, JSON_LINES
 from .requests import InvalidRequest
+from .seats import seats
 from .streams import ClosingStream, resumed_stream
 
 FORMATS = {"json-lines": JSON_LINES, "sse": EVENT_STREAM}
@@ -42,6 +43,7 @@ class RunEventsView(Door):
 
     def _asked(self, request: Request) -> Asked | HttpResponseBase:
         principal = cast(Principal, request.auth)
+        seats.check(principal.user_id)
         media_type = _media_type(request)
         seen = _number(request.headers.get("Last-Event-ID", ""), "Last-Event-ID")
         after = max(seen, _number(request.GET.get("after", ""), "after"))

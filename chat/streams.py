@@ -16,6 +16,7 @@ from . import errors, runs
 from .dialects import Dialect, run_events
 from .events import TERMINAL, Event, Failed, Json
 from .framing import COMMENT, EVENT_STREAM, FRAMINGS
+from .seats import seats
 
 logger = logging.getLogger(__name__)
 
@@ -63,26 +64,28 @@ async def exchange_stream(
     """One exchange in a dialect's chunks, framed: all that are there at a time, or with the dialect's gap
     between them.
 
-    Losing the right to read, or the database, ends it with an error chunk.
+    Losing the right to read, the database, or the process that tells an answer of another, ends it with an
+    error chunk.
     """
     frame = FRAMINGS[dialect.stream_type]
     told = float("-inf")
     silence = Silence()
-    async with aclosing(_chunks(principal, run_id, dialect)) as news:
-        async for chunks in news:
-            if chunks is None:
-                # Only server-sent events have something to say that means nothing.
-                if dialect.stream_type == EVENT_STREAM and silence.too_long():
-                    yield COMMENT
-                continue
-            if not dialect.gap:
-                yield b"".join(map(frame, chunks))
-            else:
-                for chunk in chunks:
-                    await asyncio.sleep(max(0.0, told + dialect.gap - time.monotonic()))
-                    told = time.monotonic()
-                    yield frame(chunk)
-            silence.broken()
+    with seats.taken(principal.user_id):
+        async with aclosing(_chunks(principal, run_id, dialect)) as news:
+            async for chunks in news:
+                if chunks is None:
+                    # Only server-sent events have something to say that means nothing.
+                    if dialect.stream_type == EVENT_STREAM and silence.too_long():
+                        yield COMMENT
+                    continue
+                if not dialect.gap:
+                    yield b"".join(map(frame, chunks))
+                else:
+                    for chunk in chunks:
+                        await asyncio.sleep(max(0.0, told + dialect.gap - time.monotonic()))
+                        told = time.monotonic()
+                        yield frame(chunk)
+                silence.broken()
 
 
 async def _chunks(
@@ -93,10 +96,10 @@ async def _chunks(
     failed = Failed("failed", "internal")
     try:
         async with aclosing(runs.watch(principal, run_id)) as news:
-            async for numbered in news:
-                if not numbered:
+            async for part in news:
+                if not part:
                     yield None
-                elif chunks := [chunk for _, event in numbered for chunk in encoder.encode(event)]:
+                elif chunks := [chunk for _, event in part for chunk in encoder.encode(event)]:
                     yield chunks
         return
     except errors.Refused as refusal:
@@ -114,24 +117,26 @@ async def resumed_stream(
 ) -> AsyncGenerator[bytes, None]:
     """The events of a run with a number above `after`, each with its number, and its end with the messages.
 
-    Losing the right to read, or the database, breaks it off without an end: it can be resumed.
+    Losing the right to read, the database, or the process that tells an answer of another, breaks it off
+    without an end: it can be resumed.
     """
     frame = FRAMINGS[media_type]
     silence = Silence()
     number = after
-    try:
-        async with aclosing(runs.watch(principal, run_id, after, retell=False)) as news:
-            async for numbered in news:
-                if numbered:
-                    number = numbered[-1][0]
-                    yield b"".join([frame(await _resumed(principal, run_id, item)) for item in numbered])
-                    silence.broken()
-                elif silence.too_long():
-                    yield COMMENT if media_type == EVENT_STREAM else frame(run_events.waiting(number))
-    except errors.Refused:
-        return
-    except Exception:
-        logger.exception("An answer could not be followed to its end")
+    with seats.taken(principal.user_id):
+        try:
+            async with aclosing(runs.watch(principal, run_id, after, retell=False)) as news:
+                async for part in news:
+                    if part:
+                        number = part[-1][0]
+                        yield b"".join([frame(await _resumed(principal, run_id, item)) for item in part])
+                        silence.broken()
+                    elif silence.too_long():
+                        yield COMMENT if media_type == EVENT_STREAM else frame(run_events.waiting(number))
+        except errors.Refused:
+            return
+        except Exception:
+            logger.exception("An answer could not be followed to its end")
 
 
 async def _resumed(principal: Principal, run_id: UUID, item: tuple[int, Event]) -> Json:

@@ -1,13 +1,13 @@
 """What the web process does besides answering: housekeeping while it lives, and an orderly end."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from django.conf import settings
 
 from chat import runs
+from chat.seats import seats
 from chatsite.accounts import guests
 from chatsite.watchdog import watched
 
@@ -19,8 +19,8 @@ async def lifespan(
 ) -> None:
     """The ASGI lifespan protocol.
 
-    At the end its state has `ends_by` (of the monotonic clock), until which answers may still be written;
-    those that are not whole then are kept as interrupted.
+    Its state has `end`, for a server that tells before it closes connections: answers may still be written
+    for so many seconds; those that are not whole then are kept as interrupted, which their readers are told.
     """
     with watched(settings.LOOP_WATCHDOG_SECONDS):
         await _live(scope, receive, send)
@@ -30,6 +30,7 @@ async def _live(
     scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
 ) -> None:
     housekeeping: list[asyncio.Task[None]] = []
+    scope.get("state", {})["end"] = _end
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
@@ -40,9 +41,13 @@ async def _live(
             ]
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
-            ends_by = scope.get("state", {}).get("ends_by", 0.0)
-            await runs.shutdown(ends_by - time.monotonic())
+            await runs.shutdown()
             for task in housekeeping:
                 task.cancel()
             await send({"type": "lifespan.shutdown.complete"})
             return
+
+
+async def _end(seconds: float) -> None:
+    seats.leave()
+    await runs.shutdown(seconds)

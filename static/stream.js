@@ -1,10 +1,10 @@
 // An answer as it arrives: finished blocks as safe HTML of the server, the unfinished tail as plain text.
-const NEAR = 80, TRIES_BEFORE_POLLING = 3, LONG = 1200, POLL = 2000, UNKNOWN = 4404;
+const NEAR = 80, TRIES_BEFORE_POLLING = 3, LONG = 1200, POLL = 2000, LATER = 30_000, UNKNOWN = 4404, FULL = 4429;
 const SILENCE = 7000;  // the site says something every 3 s while an answer runs: a socket that is silent for longer is dead
 
 export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, state, speak }) {
   const thread = $('#thread'), jump = $('#jump'), title = document.title.replace(/^Answering… – /, '');
-  let socket, tries = 0, waiting, late, seq = 0, name = title, ended = false, polling, asking = null, stopping = null, chars = 0, heard = Date.now();
+  let socket, tries = 0, waiting, late, seq = 0, name = title, ended = false, polling, asking = null, stopping = null, chars = 0, heard = Date.now(), full = false;
   let answer, prose, tail, text;
   const frames = [];
   let drawing = false;
@@ -203,14 +203,15 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     socket.onopen = () => {
       tries = 0; heard = Date.now();
       clearTimeout(late); late = null;
-      if (navigator.onLine) tell();
+      if (navigator.onLine && !full) tell();
+      if (full) setTimeout(() => { if (open()) { full = false; tell(); } }, 2000);
       clearInterval(polling); polling = null;
       if (run) send({ type: 'follow', run, after: seq });
       if (run && stopping === run) send({ type: 'stop', run });  // what a dead socket was told is not known
       if (asking) send({ type: 'ask', ...asking }); else wait();
     };
     socket.onmessage = receive;
-    socket.onclose = ({ code }) => { if (code === UNKNOWN) signedOut(); else lost(); };
+    socket.onclose = ({ code }) => { if (code === UNKNOWN) signedOut(); else if (code === FULL) crowded(); else lost(); };
   }
   function lost() {
     tries++;
@@ -219,6 +220,14 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     if (!run && !asking && tries > 8) { tell(); return; }
     late ??= setTimeout(() => { if (run || asking) away(); }, 2000);
     waiting = setTimeout(connect, Math.min(8000, 500 * 2 ** Math.min(tries - 1, 5)) * (0.75 + Math.random() / 2));
+  }
+  // More pages of this person are open than the site serves at once.
+  function crowded() {
+    full = true; socket = null;
+    if (asking) { asking = null; state.busy(false); state.lost(); }
+    if (run) polling ??= setInterval(poll, LATER / 2);
+    waiting = setTimeout(connect, LATER * (0.75 + Math.random() / 2));
+    tell('Too many pages of this site are open. Close some of them; this one tries again in half a minute.');
   }
   function away() {
     if (navigator.onLine) tell('The connection was lost. Trying to connect again …');
@@ -246,7 +255,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       if (!page.ok) throw new Error(page.status);
       if (!run || open()) return;
       const fresh = new DOMParser().parseFromString(await page.text(), 'text/html'), now = answer && fresh.getElementById(answer.id);
-      tell();
+      if (!full) tell();
       if (!now) return;
       answer.replaceWith(document.adoptNode(now));
       take(now);

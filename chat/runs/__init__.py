@@ -7,13 +7,14 @@ A generation needs no connection; readers attach and detach. Only :func:`stop` e
 from .beginning import again, begin, request_stop
 from .endings import close_expired, expire_all
 from .following import follow, last_event, told, watch, whole
-from .generating import housekeeping, listening, shutdown, start, stop
+from .generating import is_written_here, start, stop
 from .guarding import idle_guards
 from .storing import Accepted
+from .tending import housekeeping, listening, shutdown
 from .wakeups import hub
 
 __all__ = [
     "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "housekeeping", "hub",
-    "idle_guards", "last_event", "listening", "request_stop", "shutdown", "start", "stop",
+    "idle_guards", "is_written_here", "last_event", "listening", "request_stop", "shutdown", "start", "stop",
     "told", "watch", "whole",
 ]  # fmt: skip

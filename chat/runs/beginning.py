@@ -73,7 +73,7 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
         )
         earlier = Run.objects.filter(pk__in=exchanges).select_related("question").first()
         if earlier is None:
-            raise Refused("not_found")
+            raise Refused("answer_not_found")
         question = earlier.question
         conversation = free(principal, earlier.conversation_id)
         newest = conversation.messages.filter(role=Message.Role.USER).latest("position")
@@ -93,7 +93,7 @@ def request_stop(principal: Principal, run_id: UUID) -> None:
     """Ask for the end of one answer, heard at once, and with the next flush at the latest. Raises Refused."""
     with transaction.atomic():
         if not Run.objects.owned_by(principal).filter(pk=run_id).exists():
-            raise Refused("not_found")
+            raise Refused("answer_not_found")
         if Run.objects.unfinished().filter(pk=run_id).update(stop_requested=True):
             carriers.notify(carriers.messages("stop", [run_id]))
 

@@ -1,27 +1,14 @@
 """Reading an answer, while it is written or afterwards, from whichever process has it."""
 
+import asyncio
 import dataclasses
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing, nullcontext
+from itertools import islice
 from uuid import UUID
 
 from chat.errors import Refused
-from chat.events import (
-    TERMINAL,
-    ContextReady,
-    Event,
-    Failed,
-    Finished,
-    FollowUps,
-    MessageDone,
-    MessageStarted,
-    Started,
-    TextDelta,
-    Thought,
-    Usage,
-    Whole,
-)
-from chat.llm import configured_model
+from chat.events import TERMINAL, ContextReady, Event, Whole
 from chat.models import Run
 from chat.page_images import of_sources
 from chat.patience import patiently
@@ -29,57 +16,58 @@ from chat.sources import SourceView
 from chat.thought_rights import may_see_thoughts
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.database import in_database, reading_as
-from history import recording
-from history.models import Message
 
 from . import endings, journal, wakeups
 from .generating import generations
 from .guarding import guards
 from .live import Live
+from .parts import MOST_AT_ONCE, Numbered, in_parts, joined, turn
+from .retelling import retold
 
-Numbered = tuple[int, Event]
+Part = Sequence[Numbered]
 
-MOST_AT_ONCE = 50  # events
-MOST_HELD = 500  # events of the journal, of one reader, however long it takes over them
+MOST_READ = 2_000  # events of the journal at a time
 
 
 async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGenerator[Numbered, None]:
     """The events with a number above `after`, then what comes, up to Finished or Failed.
 
-    After the end, when the journal is gone, the exchange is told again from its messages and begins with
-    number 1, whatever `after` was. Raises Refused("not_found") for a run that is not the caller's, and as
-    soon as the caller's account, session or key is no longer valid. Iterate under `aclosing`.
+    A reader who is behind is told texts that follow each other as one. After the end, when the journal is
+    gone, the exchange is told again from its messages and begins with number 1, whatever `after` was. Raises
+    Refused("answer_not_found") for a run that is not the caller's, and as soon as the caller's account,
+    session or key is no longer valid; Refused("interrupted") where this process ends before the answer of
+    another does. Iterate under `aclosing`.
     """
     async with aclosing(watch(principal, run_id, after)) as news:
-        async for numbered in news:
-            for item in numbered:
+        async for part in news:
+            for item in part:
                 yield item
 
 
 async def watch(
-    principal: Principal, run_id: UUID, after: int = 0, *, retell: bool = True
-) -> AsyncGenerator[list[Numbered], None]:
-    """As :func:`follow`, all that is there at a time; nothing for each second or so without news.
+    principal: Principal, run_id: UUID, after: int = 0, *, apart: int = 0, retell: bool = True
+) -> AsyncGenerator[Part, None]:
+    """As :func:`follow`, some of what is there at a time; nothing for each second or so without news.
 
-    Without `retell`, a run whose journal is gone is only told its end, with the number that it had. The end
-    is told in any case, also to whoever says that they have it.
+    No text that was joined reaches over the number `apart`. Without `retell`, a run whose journal is gone is
+    only told its end, with the number that it had. The end is told in any case, also to whoever says that
+    they have it.
     """
     if live := generations().live.get(run_id):
         if not live.just_begun_by(principal):
             await in_database(_check, principal, run_id)
-        source = _from_memory(live, after)
+        source = _from_memory(live, after, apart)
     else:
         run = await in_database(_run, principal, run_id)
-        source = _from_journal(principal, run, after, retell=retell)
+        source = _from_journal(principal, run, after, apart, retell=retell)
     async with aclosing(source) as news:
         with guards().guarding(principal) as guard:
-            async for numbered in news:
-                # In parts: a reader may take long over each event, and its right may end meanwhile.
-                for start in range(0, len(numbered) or 1, MOST_AT_ONCE):
-                    await guard.check()
-                    part = numbered[start : start + MOST_AT_ONCE]
-                    if any(isinstance(event, ContextReady) for _, event in part):
-                        part = [(number, await _for_reader(principal, event)) for number, event in part]
+            async for part in news:
+                # A reader may take long over each part, and its right may end meanwhile.
+                await guard.check()
+                if any(isinstance(event, ContextReady) for _, event in part):
+                    yield [(number, await _for_reader(principal, event)) for number, event in part]
+                else:
                     yield part
 
 
@@ -92,71 +80,100 @@ async def whole(principal: Principal, run_id: UUID) -> Whole:
     return result
 
 
-async def _from_memory(live: Live, after: int) -> AsyncGenerator[list[Numbered], None]:
-    """An empty list stands for a second or so without news, so that the guard gets its turn."""
+async def _from_memory(live: Live, after: int, apart: int) -> AsyncGenerator[Part, None]:
+    """An empty part stands for a second or so without news, so that the guard gets its turn."""
     position = after
     while True:
-        if numbered := _numbered(live, position):
-            position = numbered[-1][0]
-            yield numbered
-            if isinstance(numbered[-1][1], TERMINAL):
+        behind = len(live.events) - position > MOST_AT_ONCE
+        for part in _fresh(live, position, apart, behind=behind):
+            if behind:
+                await _own_turn()
+            position, last = part[-1]
+            yield part
+            if isinstance(last, TERMINAL):
                 return
-        elif isinstance(live.events[-1], TERMINAL):
+        if position < len(live.events):
+            continue
+        if isinstance(live.events[-1], TERMINAL):
             yield [(len(live.events), live.events[-1])]
             return
-        else:
-            await live.news()
-            if position >= len(live.events):
-                yield []
+        await live.news()
+        if position >= len(live.events):
+            yield []
 
 
-def _numbered(live: Live, after: int) -> list[Numbered]:
-    return list(enumerate(live.events[after : after + MOST_AT_ONCE], start=after + 1))
+def _fresh(live: Live, after: int, apart: int, *, behind: bool) -> Iterable[Part]:
+    """Taken only as they are told: whoever is behind, and slow, holds one part."""
+    if behind:
+        return joined(enumerate(islice(live.events, after, None), start=after + 1), apart)
+    return in_parts(list(enumerate(live.events[after:], start=after + 1)), apart)
+
+
+async def _own_turn() -> None:
+    async with turn():
+        await asyncio.sleep(0)
 
 
 async def _from_journal(
-    principal: Principal, run: Run, after: int, *, retell: bool
-) -> AsyncGenerator[list[Numbered], None]:
-    position = after
-    with wakeups.hub().waiting(run.pk) as news:
+    principal: Principal, run: Run, after: int, apart: int, *, retell: bool
+) -> AsyncGenerator[Part, None]:
+    position, behind, hub = after, False, wakeups.hub()
+    with hub.waiting(run.pk) as news:
         while True:
-            numbered, ended = await patiently(_look, run.pk, position)
-            if numbered:
-                position = numbered[-1][0]
-                yield numbered
-                if isinstance(numbered[-1][1], TERMINAL):
+            async with turn() if behind else nullcontext():
+                parts, ended = await patiently(_look, run.pk, position, apart)
+            behind = bool(parts) and parts[-1][-1][0] - position > MOST_AT_ONCE
+            for part in parts:
+                if len(parts) > 1:
+                    await _own_turn()
+                position, last = part[-1]
+                yield part
+                if isinstance(last, TERMINAL):
                     return
+            if parts:
                 continue
             if ended:
                 break
+            if hub.left:
+                raise Refused("interrupted")
             yield []
             await news.wait()
-    events = await patiently(_retell, run)
+    async with aclosing(_from_messages(principal, run, position, retell=retell)) as parts_told:
+        async for part in parts_told:
+            yield part
+
+
+async def _from_messages(
+    principal: Principal, run: Run, after: int, *, retell: bool
+) -> AsyncGenerator[Part, None]:
+    events = await patiently(retold, run)
     if not retell:
         last = await patiently(last_event, principal, run.pk)
         yield [(last or after, events[-1])]
         return
-    yield list(enumerate(events, start=1))
+    for part in joined(enumerate(events, start=1), apart=0):
+        await _own_turn()
+        yield part
 
 
 async def told(principal: Principal, run_id: UUID) -> Whole:
     """An exchange that has ended, from its messages, with the sources that the caller may open now."""
     run = await patiently(_run, principal, run_id)
-    events = await patiently(_retell, run)
+    events = await patiently(retold, run)
     return endings.fold([await _for_reader(principal, event) for event in events])
 
 
 def _run(principal: Principal, run_id: UUID) -> Run:
     run = Run.objects.owned_by(principal).filter(pk=run_id).select_related("answer").first()
     if run is None or not still_valid(principal):
-        raise Refused("not_found")
+        raise Refused("answer_not_found")
     return run
 
 
 def _check(principal: Principal, run_id: UUID) -> None:
     """As :func:`_run`, where nothing of the row is wanted."""
     if not Run.objects.owned_by(principal).filter(pk=run_id).exists() or not still_valid(principal):
-        raise Refused("not_found")
+        raise Refused("answer_not_found")
 
 
 def last_event(principal: Principal, run_id: UUID) -> int | None:
@@ -165,14 +182,14 @@ def last_event(principal: Principal, run_id: UUID) -> int | None:
     return run.last_event if run.finished_at else None
 
 
-def _look(run_id: UUID, after: int) -> tuple[list[Numbered], bool]:
+def _look(run_id: UUID, after: int, apart: int) -> tuple[list[Part], bool]:
     """New events, and whether the run has ended; one whose process died is closed on the way."""
     # Asked first: an end that is stored in between shows its events in the read that follows.
     ended = not Run.objects.unfinished().filter(pk=run_id).exists()
-    numbered = journal.read(run_id, after, MOST_HELD)
+    numbered = journal.read(run_id, after, MOST_READ)
     if not ended and not numbered:
         endings.close_expired(run_id=run_id)
-    return numbered, ended
+    return list(in_parts(numbered, apart)), ended
 
 
 async def _for_reader(principal: Principal, event: Event) -> Event:
@@ -191,44 +208,3 @@ async def _with_sources(principal: Principal, event: ContextReady) -> ContextRea
 def _visible(principal: Principal, message_id: UUID) -> tuple[tuple[SourceView, ...], bool]:
     """The sources that the reader may open now, and whether they may see the steps."""
     return journal.visible_sources(principal, message_id), may_see_thoughts(principal)
-
-
-def _retell(run: Run) -> list[Event]:
-    """The exchange as its messages tell it."""
-    messages = list(Message.objects.filter(exchange=run.pk).order_by("position"))
-    first, last = messages[0], messages[-1]
-    told: list[Event] = [
-        Started(
-            run_id=str(run.pk),
-            conversation_id=str(run.conversation_id),
-            question_id=str(run.question_id),
-            answer_id=str(first.pk),
-            created_at=recording.timestamp(first.created_at),
-            model=configured_model().name,
-        )
-    ]
-    for message in messages:
-        told += _retold(message)
-    if last.followups:
-        told.append(FollowUps(tuple(last.followups)))
-    if last.usage:
-        told.append(Usage(last.usage["prompt"], last.usage["completion"]))
-    if last.error_code:
-        told.append(Failed(last.state, last.error_code, last.request_id))
-    else:
-        told.append(Finished(last.state))
-    return told
-
-
-def _retold(message: Message) -> list[Event]:
-    told: list[Event] = []
-    if message.agent_name:
-        created = recording.timestamp(message.created_at)
-        told.append(MessageStarted(str(message.pk), message.agent_name, created))
-    thoughts = tuple(Thought(**thought) for thought in message.thoughts)
-    told.append(ContextReady((), thoughts, str(message.pk)))
-    if message.content:
-        told.append(TextDelta(message.content))
-    if message.finish_reason:
-        told.append(MessageDone(message.finish_reason, tuple(message.citations)))
-    return told

@@ -23,10 +23,9 @@ from chat.patience import patiently
 from chatsite.absence import has_no_room
 from chatsite.accounts.principals import Principal
 from chatsite.database import in_database, reading_as
-from history import recording
 from history.models import Message
 
-from . import beginning, carriers, endings, journal, wakeups
+from . import beginning, carriers, endings, journal
 from .journal import Batch
 from .live import Live
 from .room import room
@@ -35,7 +34,6 @@ from .teams import team
 
 logger = logging.getLogger(__name__)
 
-HOUSEKEEPING_SECONDS = 5
 RIGHTS_SECONDS = 1.0  # between two looks whether answers are still written from what their owners may read
 CLOSING_SECONDS = 120.0  # for which the end of an answer is tried to be stored
 LONGEST_PAUSE = 2.0  # between two tries
@@ -51,6 +49,7 @@ class Generations:
         self._writing = asyncio.Lock()
         self._looked = 0.0
         self._ticking: asyncio.TimerHandle | None = None
+        self._over = False
 
     def start(self, accepted: Accepted) -> None:
         if not accepted.new or accepted.id in self.live:
@@ -91,19 +90,29 @@ class Generations:
             live.stop()
 
     async def shutdown(self, seconds: float = 0) -> None:
-        """Wait so long for what is being written; end the rest as interrupted, with the text so far."""
+        """Wait so long for what is being written; end the rest as interrupted, with the text so far.
+
+        What is begun afterwards ends at once.
+        """
+        deadline = time.monotonic() + seconds
         await asyncio.sleep(0)  # the first turn of what has just been begun
-        tasks = [live.task for live in self.live.values() if live.task]
-        if tasks and seconds > 0:
-            await asyncio.wait(tasks, timeout=seconds)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while (tasks := self._tasks()) and (left := deadline - time.monotonic()) > 0:
+            await asyncio.wait(tasks, timeout=left)
+        self._over = True
+        while tasks := self._tasks():
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [live.task for live in self.live.values() if live.task]
 
     async def _generate(self, live: Live) -> None:
         # Known only now: a task that is cancelled before its first turn would not even end its answer.
         # A stop that comes earlier is heard with the next flush.
         live.task = asyncio.current_task()
+        if self._over and live.task:
+            live.task.cancel()
         with reading_as(live.accepted.principal.user_id):
             end = await self._run_engine(live)
         if isinstance(end, Failed) and end.code == "storage_full" and not live.has_text():
@@ -276,23 +285,5 @@ async def stop(principal: Principal, run_id: UUID) -> None:
     await carriers.publish(carriers.messages("stop", [run_id]))
 
 
-async def listening() -> None:
-    """Hear what other processes say about runs, until cancelled."""
-    await wakeups.hub().listen(generations().stop)
-
-
-async def shutdown(seconds: float = 0) -> None:
-    """Let this process's answers be written for so long; what is left then ends as interrupted."""
-    await generations().shutdown(seconds)
-
-
-async def housekeeping() -> None:
-    """Close what dead processes left and drop old journals, every few seconds, until cancelled."""
-    while True:
-        try:
-            await in_database(endings.close_expired)
-            await in_database(journal.purge)
-            await in_database(recording.purge)
-        except DatabaseError:
-            logger.exception("Housekeeping failed")
-        await asyncio.sleep(endings.SECOND_LOOK_SECONDS if endings.look_again() else HOUSEKEEPING_SECONDS)
+def is_written_here(run_id: UUID) -> bool:
+    return run_id in generations().live

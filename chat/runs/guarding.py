@@ -87,7 +87,7 @@ class Guards:
                     guard.learn(moment, error)
                 continue
             for guard in asked:
-                guard.learn(moment, None if guard.principal in valid else Refused("not_found"))
+                guard.learn(moment, None if guard.principal in valid else Refused("answer_not_found"))
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Guards] = WeakKeyDictionary()

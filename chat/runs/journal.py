@@ -128,7 +128,7 @@ def end_run(rest: Batch) -> Ended | None:
 def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[int, Event]]:
     """The events with a number above `after`, in order, without the passages of ContextReady.
 
-    Only the first `most` of them, where that is given.
+    Where `most` is given, only so many of them, and those that were written together with the last.
     """
     entries = JournalEntry.objects.filter(run_id=run_id, last__gt=after).order_by("first")
     if most is not None:
@@ -138,7 +138,7 @@ def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[in
     for entry in entries:
         numbered = enumerate(entry.events, start=entry.first)
         found += [(number, events.from_json(value)) for number, value in numbered if number > after]
-    return found[:most]
+    return found
 
 
 def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, ...]:

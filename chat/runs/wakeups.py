@@ -49,6 +49,7 @@ class Hub:
 
     def __init__(self) -> None:
         self.listening = False
+        self.left = False  # this process ends: nobody is to wait for other processes any more
         self._waiting: dict[UUID, set[Wakeup]] = {}
 
     @contextmanager
@@ -62,6 +63,11 @@ class Hub:
             self._waiting[awaited].discard(wakeup)
             if not self._waiting[awaited]:
                 del self._waiting[awaited]
+
+    def leave(self) -> None:
+        """Nobody waits any longer."""
+        self.left = True
+        self._wake(list(self._waiting))
 
     async def listen(self, stop: Callable[[UUID], None]) -> None:
         """Until cancelled; `stop` is called with each run that is to end."""

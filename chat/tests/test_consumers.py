@@ -33,7 +33,7 @@ QUESTION = "Carry over leave until when?"
 
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
-class ConsumerTests(TransactionTestCase):
+class ConsumerCase(TransactionTestCase):
     def setUp(self):
         self.user = make_user("asker")
         self.principal = command_principal(self.user)
@@ -57,6 +57,8 @@ class ConsumerTests(TransactionTestCase):
         self.assertEqual((await socket.connect())[0], True)
         return socket
 
+
+class ConsumerTests(ConsumerCase):
     async def until_done(self, socket, message=None):
         """Everything up to the end of the answer: the reader's state, and the message `done`.
 
@@ -197,6 +199,7 @@ class ConsumerTests(TransactionTestCase):
                     await socket.send_json_to({"type": kind, "run": str(run)})
                     answers.append(await socket.receive_json_from(10))
             self.assertEqual(answers[:2], answers[2:])
+            self.assertEqual({answer["message"] for answer in answers}, {"There is no such answer."})
             run = await in_database(Run.objects.get, pk=accepted.id)
             self.assertFalse(run.stop_requested)
             await socket.disconnect()

@@ -8,7 +8,7 @@ from uuid import uuid4
 from django.db import OperationalError
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
-from chat import consumers, runs, streams
+from chat import runs, streams
 from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
@@ -135,6 +135,7 @@ class ResumeTests(RunEventsCase):
         unknown = await self.get(uuid4(), secret=secret)
         self.assertEqual((theirs.status_code, unknown.status_code), (404, 404))
         self.assertEqual(theirs.content, unknown.content)
+        self.assertEqual(theirs.json(), {"error": "There is no such answer."})
 
     async def test_wrong_numbers_and_formats_are_refused_by_name(self):
         _, run = await self.ask(ScriptedModel())
@@ -198,24 +199,6 @@ class ServerSentTests(RunEventsCase):
         self.assertIn(b": waiting\n\n", bodies[2])
 
 
-class SlowReaderTests(RunEventsCase):
-    async def test_a_page_that_reads_nothing_keeps_few_events_waiting_and_the_answer_completes(self):
-        queue = asyncio.Queue(3)
-        page = consumers.ConversationConsumer()
-        principal = page.principal = command_principal(self.user)
-        with use_model(ScriptedModel(words=WORDS)):
-            accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
-            runs.start(accepted)
-            collecting = asyncio.create_task(page._collect(accepted.id, queue))
-            told = await self.events(accepted.id)
-        self.assertEqual(told[-1]["state"], "complete")
-        self.assertEqual((queue.qsize(), collecting.done()), (3, False))
-        rest = [await queue.get() for _ in range(len(told) + 1)]
-        self.assertEqual(
-            ([number for number, _ in rest[:-1]], rest[-1]), (list(range(1, len(told) + 1)), None)
-        )
-
-
 class AbsentDatabaseTests(RunEventsCase):
     async def test_a_stream_waits_for_a_database_that_is_away_and_goes_on(self):
         failures = []
@@ -265,6 +248,7 @@ class StopTests(RunEventsCase):
             theirs, unknown = await self.stop(run, secret), await self.stop(uuid4(), secret)
             told = await self.events(run)
         self.assertEqual((theirs.status_code, theirs.content), (404, unknown.content))
+        self.assertEqual(theirs.json(), {"error": "There is no such answer."})
         self.assertEqual(told[-1]["state"], "complete")
 
     async def test_a_caller_who_leaves_while_asking_is_answered_all_the_same(self):

@@ -115,7 +115,7 @@ class RunTests(TransactionTestCase):
         accepted, numbered = await self.answered(ScriptedModel(words=WORDS, pause=0.03))
         await runs.shutdown(5)
         with (
-            patch("chat.runs.following.MOST_HELD", 7),
+            patch("chat.runs.following.MOST_READ", 7),
             patch.object(journal, "read", wraps=journal.read) as read,
         ):
             told = await collect(self.principal, accepted.id)
@@ -297,13 +297,13 @@ class BeginTests(TransactionTestCase):
         theirs = ask(command_principal(make_user("other")))
         self.refused("not_found", ask, self.principal, "Hello?", theirs.conversation_id)
         self.refused("not_found", ask, self.principal, "Hello?", uuid4())
-        self.refused("not_found", runs.request_stop, self.principal, theirs.id)
-        self.refused("not_found", runs.again, self.principal, theirs.answer_id)
+        self.refused("answer_not_found", runs.request_stop, self.principal, theirs.id)
+        self.refused("answer_not_found", runs.again, self.principal, theirs.answer_id)
 
     def test_another_persons_run_is_not_followed(self):
         theirs = ask(command_principal(make_user("other")))
-        self.refused("not_found", lambda: asyncio.run(collect(self.principal, theirs.id)))
-        self.refused("not_found", lambda: asyncio.run(collect(self.principal, uuid4())))
+        self.refused("answer_not_found", lambda: asyncio.run(collect(self.principal, theirs.id)))
+        self.refused("answer_not_found", lambda: asyncio.run(collect(self.principal, uuid4())))
 
     def test_a_conversation_without_a_title_has_one_as_soon_as_it_is_asked(self):
         opened = recording.open_conversation(self.principal)

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import gc
-import math
 import os
 import socket
 import time
@@ -19,17 +18,34 @@ WEBSOCKET_MESSAGE_BYTES = 1_000_000
 # older objects and one among all: with Python's 10 and 10, garbage of a million objects would wait.
 GARBAGE_THRESHOLDS = (10_000, 5, 2)
 FIRST_REQUEST_SECONDS = 0.5  # for a new connection, when the process is asked to end
+READERS_SECONDS = 2.0  # to hear of the end of an answer that the end of the process cuts short
+CUT_SECONDS = 1  # beyond that, for those who take nothing
 
 
 class Server(uvicorn.Server):
-    """Says when the end has come: readers and answers have the same time from then on."""
+    """Ends in two steps: first the answers, so that everybody who reads one is told, then the connections."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self.lifespan.state["ends_by"] = time.monotonic() + settings.GRACE_SECONDS
+        ends_by = time.monotonic() + settings.GRACE_SECONDS
         for listener in self.servers:
             listener.close()
         await self._first_requests()
+        for connection in list(self.server_state.connections):
+            if _is_http(connection):
+                connection.shutdown()  # as soon as what it asked for is answered
+        ending = asyncio.create_task(self.lifespan.state["end"](max(0.0, ends_by - time.monotonic())))
+        while not ending.done() or self._at_work():
+            if self.force_exit or time.monotonic() > ends_by + READERS_SECONDS:
+                break
+            await asyncio.sleep(0.05)
         await super().shutdown(sockets)
+
+    def _at_work(self) -> bool:
+        """A socket that was told to close is not waited for: its page may be asleep."""
+        connections = self.server_state.connections
+        return bool(self.server_state.tasks) or not all(
+            getattr(connection, "close_sent", False) for connection in connections
+        )
 
     async def _first_requests(self) -> None:
         """Who was let in has asked, or had time to: uvicorn would reset a connection that asks just now."""
@@ -40,9 +56,12 @@ class Server(uvicorn.Server):
             await asyncio.sleep(0.01)
 
 
+def _is_http(connection: object) -> bool:
+    return hasattr(connection, "cycle")
+
+
 def _never_asked(connection: object) -> bool:
-    """Of HTTP; a WebSocket has no cycle."""
-    return getattr(connection, "cycle", connection) is None
+    return _is_http(connection) and getattr(connection, "cycle", None) is None
 
 
 def main() -> None:
@@ -70,7 +89,7 @@ def main() -> None:
         backlog=BACKLOG,
         proxy_headers=bool(settings.TRUSTED_PROXIES),
         forwarded_allow_ips=settings.TRUSTED_PROXIES,
-        timeout_graceful_shutdown=math.ceil(settings.GRACE_SECONDS),
+        timeout_graceful_shutdown=CUT_SECONDS,
     )
     # Loaded while the parent still starts the database, which halves the time to the first answer.
     config.load()

@@ -1,0 +1,42 @@
+"""What a web process does for answers as long as it lives, and at its end."""
+
+import asyncio
+import logging
+
+from django.db import DatabaseError
+
+from chatsite.database import in_database
+from history import recording
+
+from . import endings, journal, wakeups
+from .generating import generations
+
+logger = logging.getLogger(__name__)
+
+HOUSEKEEPING_SECONDS = 5
+
+
+async def listening() -> None:
+    """Hear what other processes say about runs, until cancelled."""
+    await wakeups.hub().listen(generations().stop)
+
+
+async def shutdown(seconds: float = 0) -> None:
+    """Let this process's answers be written for so long; what is left then ends as interrupted.
+
+    Who reads answers of other processes here is not told more after the same time.
+    """
+    asyncio.get_running_loop().call_later(seconds, wakeups.hub().leave)
+    await generations().shutdown(seconds)
+
+
+async def housekeeping() -> None:
+    """Close what dead processes left and drop old journals, every few seconds, until cancelled."""
+    while True:
+        try:
+            await in_database(endings.close_expired)
+            await in_database(journal.purge)
+            await in_database(recording.purge)
+        except DatabaseError:
+            logger.exception("Housekeeping failed")
+        await asyncio.sleep(endings.SECOND_LOOK_SECONDS if endings.look_again() else HOUSEKEEPING_SECONDS)

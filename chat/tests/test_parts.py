@@ -1,0 +1,47 @@
+"""How much of an answer a reader is told at a time."""
+
+from itertools import pairwise
+
+from django.test import SimpleTestCase
+
+from chat.events import MessageDone, Searching, TextDelta
+from chat.runs.parts import LONGEST, MOST_AT_ONCE, in_parts, joined
+
+
+def numbered(*texts, first=1):
+    return [(number, TextDelta(text)) for number, text in enumerate(texts, start=first)]
+
+
+def text_of(parts):
+    return "".join(event.text for part in parts for _, event in part if isinstance(event, TextDelta))
+
+
+class PartsTests(SimpleTestCase):
+    def test_a_few_events_are_told_as_they_are(self):
+        few = numbered(*["a"] * MOST_AT_ONCE)
+        self.assertEqual(list(in_parts(few, 0)), [few])
+        self.assertEqual(list(in_parts([], 0)), [])
+
+    def test_of_many_the_texts_that_follow_each_other_are_one_with_the_number_of_the_last(self):
+        many = [(1, Searching(2)), *numbered(*["a"] * 100, first=2), (102, MessageDone("stop", ()))]
+        self.assertEqual(
+            list(in_parts(many, 0)),
+            [[(1, Searching(2)), (101, TextDelta("a" * 100)), (102, MessageDone("stop", ()))]],
+        )
+
+    def test_a_part_has_some_thousand_characters_and_no_text_is_lost(self):
+        many = numbered(*[f"{number} " for number in range(20_000)])
+        parts = list(joined(many, 0))
+        self.assertEqual(text_of(parts), text_of([many]))
+        self.assertTrue(all(LONGEST <= len(text_of([part])) < LONGEST + 10 for part in parts[:-1]))
+        ends = [part[-1][0] for part in parts]
+        self.assertTrue(all(one < other for one, other in pairwise(ends)))
+        self.assertEqual(ends[-1], 20_000)
+
+    def test_what_a_reader_has_and_what_it_has_not_stay_apart(self):
+        told = list(joined(numbered("a", "b", "c", "d"), 2))
+        self.assertEqual(told, [[(2, TextDelta("ab"))], [(4, TextDelta("cd"))]])
+
+    def test_events_that_are_no_text_are_told_fifty_at_a_time(self):
+        many = [(number, Searching(number)) for number in range(1, 121)]
+        self.assertEqual([len(part) for part in joined(many, 0)], [50, 50, 20])

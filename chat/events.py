@@ -141,21 +141,30 @@ def to_json(event: Event) -> list[Any]:
     return [type(event).__name__, asdict(event)]
 
 
-def from_json(value: list[Any]) -> Event:
-    """The inverse of :func:`to_json`. Raises KeyError or TypeError for what it did not write."""
+def from_json(value: list[Any]) -> Event | None:
+    """The inverse of :func:`to_json`. What only a later version writes is passed over: None, or its members.
+
+    Raises KeyError or TypeError for what no version wrote.
+    """
     kind, members = value
+    if kind not in _KINDS:
+        return None
     if kind == "TextDelta":
         return TextDelta(members)
     if kind == "ContextReady":
         return ContextReady(
             tuple(source_from_json(source) for source in members["sources"]),
-            tuple(Thought(**thought) for thought in members["thoughts"]),
+            tuple(thought_from_json(thought) for thought in members["thoughts"]),
             members["message_id"],
         )
     cls = _KINDS[kind]
     values = {name: tuple(item) if isinstance(item, list) else item for name, item in members.items()}
     event: Event = cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
     return event
+
+
+def thought_from_json(members: Mapping[str, Any]) -> Thought:
+    return Thought(members["title"], members["description"], members.get("props"))
 
 
 @dataclass(slots=True)

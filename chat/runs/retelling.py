@@ -10,8 +10,8 @@ from chat.events import (
     MessageStarted,
     Started,
     TextDelta,
-    Thought,
     Usage,
+    thought_from_json,
 )
 from chat.llm import configured_model
 from chat.models import Run
@@ -53,7 +53,7 @@ def _message(message: Message) -> list[Event]:
     if message.agent_name:
         created = recording.timestamp(message.created_at)
         told.append(MessageStarted(str(message.pk), message.agent_name, created))
-    thoughts = tuple(Thought(**thought) for thought in message.thoughts)
+    thoughts = tuple(thought_from_json(thought) for thought in message.thoughts)
     told.append(ContextReady((), thoughts, str(message.pk)))
     text = message.content
     told += [TextDelta(text[start : start + LONGEST]) for start in range(0, len(text), LONGEST)]

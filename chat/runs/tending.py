@@ -3,8 +3,6 @@
 import asyncio
 import logging
 
-from django.db import DatabaseError
-
 from chatsite.database import in_database
 from history import recording
 
@@ -37,6 +35,6 @@ async def housekeeping() -> None:
             await in_database(endings.close_expired)
             await in_database(journal.purge)
             await in_database(recording.purge)
-        except DatabaseError:
+        except Exception:  # whatever it is, the next round is to come
             logger.exception("Housekeeping failed")
         await asyncio.sleep(endings.SECOND_LOOK_SECONDS if endings.look_again() else HOUSEKEEPING_SECONDS)

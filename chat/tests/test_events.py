@@ -40,6 +40,13 @@ class EventTests(SimpleTestCase):
         for event in EVERY:
             self.assertEqual(from_json(json.loads(json.dumps(to_json(event)))), event)
 
+    def test_what_a_later_version_writes_is_passed_over(self):
+        self.assertIsNone(from_json(["Later", {"more": 1}]))
+        self.assertEqual(from_json(["Usage", {"prompt": 3, "completion": 4, "later": 5}]), Usage(3, 4))
+        thought = {"title": "Step", "description": "text", "props": None, "later": 5}
+        context = ["ContextReady", {"sources": [], "thoughts": [thought], "message_id": "m", "later": 5}]
+        self.assertEqual(from_json(context), ContextReady((), (Thought("Step", "text"),), "m"))
+
     def test_an_exchange_folds_into_its_whole(self):
         whole = Whole()
         for event in EVERY[:-1]:

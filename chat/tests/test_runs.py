@@ -371,6 +371,15 @@ class BeginTests(TransactionTestCase):
         numbered = asyncio.run(collect(self.principal, first.id))
         self.assertEqual((text_of(numbered), numbered[-1][1].state), ("Half an answer", "interrupted"))
 
+    def test_what_a_later_version_wrote_hides_nothing_of_a_dead_answer(self):
+        first = ask(self.principal)
+        words = [["TextDelta", "Half an "], ["Later", {"more": 1}], ["TextDelta", "answer"], ["Later", {}]]
+        JournalEntry.objects.create(run_id=first.id, first=1, last=4, events=words)
+        runs.expire_all()
+        self.assertEqual(Message.objects.get(pk=first.answer_id).content, "Half an answer")
+        numbered = asyncio.run(collect(self.principal, first.id))
+        self.assertEqual((text_of(numbered), numbered[-1][1].state), ("Half an answer", "interrupted"))
+
     def test_answering_again_keeps_the_earlier_answer(self):
         first = ask(self.principal)
         runs.expire_all()

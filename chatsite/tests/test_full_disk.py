@@ -10,15 +10,16 @@ import shutil
 import subprocess
 import time
 from functools import partial
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from chatsite.embedded import connection_parameters
-from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told
+from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told, upload
 from chatsite.tests.patience import patience
 from chatsite.tests.server import temporary_folder
-from chatsite.tests.test_store_faults import FAIL, MEND, check
+from chatsite.tests.test_store_faults import FAIL, MEND, check, files
 
 pytestmark = pytest.mark.server
 
@@ -207,3 +208,18 @@ def test_an_answer_for_which_there_is_never_room_says_so_and_new_questions_are_r
     assert "no room" in last["error"]
     assert faulty.ended(token)[:2] == ("failed", "storage_full")
     assert faulty.upstream.calls(token) == 0
+
+
+def test_an_upload_for_which_the_database_has_no_room_is_refused_and_leaves_no_file(faulty, contrary):
+    """The error is raised by a trigger."""
+    name = fresh("u")
+    faulty.caller(name)
+    session = faulty.sign_in(name, PASSWORD)
+    folder = Path(faulty.environment["CHATSITE_MEDIA_ROOT"])
+    before = files(folder)
+    contrary("INSERT ON ingestion_document", times=1)
+    status, reply = upload(session, "first.txt", b"a few words")
+    assert status == 507, reply
+    assert "no room" in json.dumps(reply)
+    assert files(folder) == before
+    assert upload(session, "first.txt", b"a few words")[0] == 201

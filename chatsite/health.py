@@ -4,7 +4,7 @@ import asyncio
 import logging
 from weakref import WeakKeyDictionary
 
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt

@@ -17,7 +17,7 @@ from django.contrib.auth import login
 from django.contrib.auth.backends import BaseBackend
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.models import Session
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 

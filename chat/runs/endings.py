@@ -79,7 +79,7 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
         expired = expired.filter(pk=run_id)
     leases = list(expired.values_list("pk", "lease_until"))
     if conversation is None and run_id is None:
-        for renewed in _suspected.keys() - set(leases):
+        for renewed in set(_suspected).difference(leases):  # a copy: other threads add to it
             _suspected.pop(renewed, None)
     dead = _seen_before(leases)
     return _close_all(dead) if dead and _long_up() else 0

@@ -27,7 +27,6 @@ class Transcript:
         self.place = place
         self.seq = 0
         self.blocks: list[str] = []
-        self.text = ""
         self.labels: Sequence[str] = ()  # of all the answer's sources, also of those that are gone
         self._renderer = BlockRenderer(Citations(place))
         self._shown = ""  # the tail as the reader has it
@@ -46,7 +45,6 @@ class Transcript:
                 self._name(sources)
                 return self._tell("streaming", reading(len(sources), len({s.document_id for s in sources})))
             case TextDelta(text):
-                self.text += text
                 return self._written(self._renderer.feed(text))
             case MessageDone():
                 return self._written(self._renderer.finish())

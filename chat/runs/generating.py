@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 RIGHTS_SECONDS = 1.0  # between two looks whether answers are still written from what their owners may read
 CLOSING_SECONDS = 120.0  # for which the end of an answer is tried to be stored
+ENDING_SECONDS = 0.015  # for each answer, of those that end at once: they are stored one after the other
 LONGEST_PAUSE = 2.0  # between two tries
 TICK_SECONDS = 1.0
 
@@ -90,13 +91,16 @@ class Generations:
             live.stop()
 
     async def shutdown(self, seconds: float = 0) -> None:
-        """Wait so long for what is being written; end the rest as interrupted, with the text so far.
+        """Wait for what is being written; end the rest as interrupted, with the text so far.
 
-        What is begun afterwards ends at once.
+        All of it has ended after so many seconds, more or less. What is begun afterwards ends at once.
         """
         deadline = time.monotonic() + seconds
         await asyncio.sleep(0)  # the first turn of what has just been begun
-        while (tasks := self._tasks()) and (left := deadline - time.monotonic()) > 0:
+        while tasks := self._tasks():
+            left = deadline - time.monotonic() - ENDING_SECONDS * len(tasks)
+            if left <= 0:
+                break
             await asyncio.wait(tasks, timeout=left)
         self._over = True
         while tasks := self._tasks():

@@ -1,0 +1,67 @@
+"""The end of a process that writes answers, on the real database and one event loop."""
+
+import asyncio
+import time
+from contextlib import aclosing
+from unittest.mock import patch
+
+from django.test import TransactionTestCase, override_settings
+
+from chat import runs
+from chat.errors import Refused
+from chat.events import Failed
+from chat.llm import use_model
+from chat.llm.scripted import ScriptedModel
+from chat.requests import ChatRequest
+from chat.runs.generating import generations
+from chatsite.database import in_database
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+
+@override_settings(JOURNAL_FLUSH_SECONDS=0.02)
+class ShutdownTests(TransactionTestCase):
+    def setUp(self):
+        self.principal = command_principal(make_user("asker"))
+        make_document(everyone=True)
+
+    async def begun(self):
+        accepted = await in_database(runs.begin, self.principal, ChatRequest("Leave?"))
+        runs.start(accepted)
+        return accepted.id
+
+    async def end(self, run):
+        async with asyncio.timeout(10), aclosing(runs.follow(self.principal, run)) as numbered:
+            return [event async for _, event in numbered][-1]
+
+    async def test_many_answers_begin_to_end_so_early_that_all_have_ended_in_time(self):
+        with (
+            use_model(ScriptedModel(words=["word "] * 400, pause=0.05)),
+            patch("chat.runs.generating.ENDING_SECONDS", 2),
+        ):
+            ids = [await self.begun() for _ in range(3)]
+            began = time.monotonic()
+            await runs.shutdown(8)
+            took = time.monotonic() - began
+            ends = [await self.end(run) for run in ids]
+        self.assertTrue(1.9 < took < 7, took)
+        self.assertEqual({(end.state, end.code) for end in ends}, {("interrupted", "interrupted")})
+
+    async def test_an_answer_that_is_begun_at_the_very_end_ends_at_once(self):
+        with use_model(ScriptedModel(words=["word "] * 400, pause=0.05)):
+            await runs.shutdown()
+            end = await self.end(await self.begun())
+        self.assertIsInstance(end, Failed)
+        self.assertEqual(end.code, "interrupted")
+
+    async def test_who_follows_an_answer_of_another_process_is_told_to_ask_again(self):
+        with use_model(ScriptedModel(words=["word "] * 400, pause=0.05)):
+            run = await self.begun()
+            live = generations().live.pop(run)  # hides it from the reader, not from its own task
+            following = asyncio.create_task(self.end(run))
+            await asyncio.sleep(0.2)
+            runs.hub().leave()
+            with self.assertRaises(Refused) as refused:
+                await following
+            generations().live[run] = live
+            await runs.shutdown()
+        self.assertEqual(refused.exception.code, "interrupted")

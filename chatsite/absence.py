@@ -15,6 +15,7 @@ NO_ROOM = "53100"  # SQLSTATE: the server's disk is full
 AWAY = ("08", "57P", "53300")  # how those begin that say: no connection, shut down, no connection to spare
 PROBE_SECONDS = 1.0
 FULL_SECONDS = 1.5
+EPISODE_SECONDS = 10.0  # without an error, after which the next one is a new beginning
 OPERATIONAL = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 
 
@@ -52,6 +53,7 @@ class Absence:
     def __init__(self) -> None:
         self.missing = False
         self._missed = self._probed = self._full = float("-inf")
+        self.full_since = float("inf")  # of the monotonic clock: when the disk was first found full, of late
 
     def missed(self) -> None:
         """Somebody has waited for the database in vain."""
@@ -64,7 +66,10 @@ class Absence:
     def failed(self, error: BaseException) -> None:
         """It has answered with an error."""
         if has_no_room(error):
-            self._full = time.monotonic()
+            now = time.monotonic()
+            if now - self._full > EPISODE_SECONDS:
+                self.full_since = now
+            self._full = now
 
     def lets_ask(self) -> bool:
         """Whether it is worth trying; while the database is missing, once in a second."""

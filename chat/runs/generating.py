@@ -20,7 +20,7 @@ from chat import engine
 from chat.events import Event, Failed, Finished, Started
 from chat.llm import ModelError, configured_model
 from chat.patience import patiently
-from chatsite.absence import has_no_room
+from chatsite.absence import absence, has_no_room
 from chatsite.accounts.principals import Principal
 from chatsite.database import in_database, reading_as
 from history.models import Message
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 RIGHTS_SECONDS = 1.0  # between two looks whether answers are still written from what their owners may read
 CLOSING_SECONDS = 120.0  # for which the end of an answer is tried to be stored
 ENDING_SECONDS = 0.015  # for each answer, of those that end at once: they are stored one after the other
-LONGEST_PAUSE = 2.0  # between two tries
+LONGEST_PAUSE = 1.0  # between two tries
 TICK_SECONDS = 1.0
 
 
@@ -179,7 +179,7 @@ class Generations:
     async def _close(self, live: Live, end: Finished | Failed) -> None:
         """Store the end, however long the database needs, and only then tell the readers."""
         events = live.events if live.has_ended() else [*live.events, end]
-        deadline, pause = time.monotonic() + CLOSING_SECONDS, 0.1
+        begun, pause = time.monotonic(), 0.1
         while True:
             try:
                 async with self._writing:
@@ -188,7 +188,7 @@ class Generations:
                 break
             except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
-                if time.monotonic() > deadline:
+                if time.monotonic() > begun + _patience(live, error):
                     # Whoever finds the run dead ends it as it stands in the journal.
                     code = "storage_full" if has_no_room(error) else "interrupted"
                     end = Failed(Message.State.INTERRUPTED, code, live.accepted.request_id)
@@ -254,6 +254,12 @@ def _batch(live: Live, events: Sequence[Event], *, last: bool = False) -> Batch:
     """What the journal does not have yet; the conversation hears of the first and the last."""
     told = live.accepted.conversation_id if last or not live.written else None
     return Batch(live.accepted.id, live.written + 1, events, told)
+
+
+def _patience(live: Live, error: Exception) -> float:
+    """Seconds to try to store an end: fewer of what was asked while the disk was full already."""
+    late = has_no_room(error) and live.begun > absence.full_since
+    return float(settings.LEASE_SECONDS) if late else CLOSING_SECONDS
 
 
 def _code_of(error: Exception) -> str:

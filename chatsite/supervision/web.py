@@ -6,6 +6,9 @@ import gc
 import os
 import socket
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
 
 import uvicorn
 from django.conf import settings
@@ -17,7 +20,7 @@ WEBSOCKET_MESSAGE_BYTES = 1_000_000
 # New objects between two looks for garbage (Python's own: 700), and how many of these come before one among
 # older objects and one among all: with Python's 10 and 10, garbage of a million objects would wait.
 GARBAGE_THRESHOLDS = (10_000, 5, 2)
-FIRST_REQUEST_SECONDS = 0.5  # for a new connection, when the process is asked to end
+LAST_REQUEST_SECONDS = 0.5  # for connections on which nothing is asked, when the process is asked to end
 READERS_SECONDS = 2.0  # to hear of the end of an answer that the end of the process cuts short
 CUT_SECONDS = 1  # beyond that, for those who take nothing
 
@@ -27,9 +30,8 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         ends_by = time.monotonic() + settings.GRACE_SECONDS
-        for listener in self.servers:
-            listener.close()
-        await self._first_requests()
+        await self._close_the_door(sockets or [])
+        await self._last_requests()
         for connection in list(self.server_state.connections):
             if _is_http(connection):
                 connection.shutdown()  # as soon as what it asked for is answered
@@ -47,21 +49,58 @@ class Server(uvicorn.Server):
             getattr(connection, "close_sent", False) for connection in connections
         )
 
-    async def _first_requests(self) -> None:
-        """Who was let in has asked, or had time to: uvicorn would reset a connection that asks just now."""
-        deadline = time.monotonic() + FIRST_REQUEST_SECONDS
-        while any(map(_never_asked, self.server_state.connections)):
-            if time.monotonic() > deadline:
-                return
+    async def _close_the_door(self, sockets: Sequence[socket.socket]) -> None:
+        """Who waits before it is let in first: the kernel would reset them."""
+        loop = asyncio.get_running_loop()
+        waiting = [caller for listener in sockets for caller in _waiting(listener)]
+        for listener in self.servers:
+            listener.close()
+        for caller in waiting:
+            with suppress(OSError):  # gone meanwhile
+                await loop.connect_accepted_socket(self._connection, caller)
+
+    def _connection(self) -> asyncio.Protocol:
+        protocol: Any = self.config.http_protocol_class
+        connection: asyncio.Protocol = protocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return connection
+
+    async def _last_requests(self) -> None:
+        """Who was let in, or keeps a connection, may be asking just now: closing it would lose the request.
+
+        So all stay open for a moment. What is asked then is answered with the word that the connection ends:
+        of one whose answer has begun, a proxy is told nothing, and might ask once more while it closes.
+        """
+        deadline = time.monotonic() + LAST_REQUEST_SECONDS
+        while any(map(_is_idle, self.server_state.connections)) and time.monotonic() < deadline:
+            for connection in list(self.server_state.connections):
+                if _is_asking(connection):
+                    connection.shutdown()
             await asyncio.sleep(0.01)
+
+
+def _waiting(listener: socket.socket) -> Iterator[socket.socket]:
+    """Those whom the kernel has connected already."""
+    with suppress(OSError):
+        while True:
+            yield listener.accept()[0]
 
 
 def _is_http(connection: object) -> bool:
     return hasattr(connection, "cycle")
 
 
-def _never_asked(connection: object) -> bool:
-    return _is_http(connection) and getattr(connection, "cycle", None) is None
+def _is_idle(connection: object) -> bool:
+    """Of HTTP: nothing was asked on it yet, or all of it is answered."""
+    cycle = getattr(connection, "cycle", None)
+    return _is_http(connection) and (cycle is None or cycle.response_complete)
+
+
+def _is_asking(connection: object) -> bool:
+    """Of HTTP: it waits for the beginning of an answer."""
+    cycle = getattr(connection, "cycle", None)
+    return cycle is not None and not cycle.response_started
 
 
 def main() -> None:

@@ -154,7 +154,7 @@ def test_a_killed_web_process_costs_its_own_answers_their_end_and_nothing_else(f
 def test_a_frozen_web_process_that_comes_back_changes_nothing_of_what_was_closed_meanwhile(faulty):
     wait_for_processes(faulty)
     caller, tokens = faulty.caller(), [fresh() for _ in range(MANY)]
-    streams = [caller.ask(order(token, 100, 20)) for token in tokens]
+    streams = [caller.ask(order(token, 250, 20)) for token in tokens]
     time.sleep(0.7)
     process = next(one for one in faulty.web_processes() if has(one, streams[0][0].sock))
     theirs = [has(process, connection.sock) for connection, _ in streams]

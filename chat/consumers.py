@@ -77,7 +77,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.principal = principal_of(user, session.session_key)
         if not await self._let_in():
             return
-        if not await in_database(_may_enter, self.principal, self.conversation_id):
+        if not await in_database_soon(_may_enter, self.principal, self.conversation_id):
             await self.close(CLOSED_UNKNOWN)
             return
         self.held.enter_context(runs.idle_guards().guarding(self.principal, self._signed_out))

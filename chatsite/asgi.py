@@ -9,7 +9,6 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
 django.setup(set_prefix=False)  # first: the imports below need the app registry
 
-from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.urls import get_resolver, re_path  # noqa: E402
@@ -21,6 +20,7 @@ from chatsite.cors import Cors  # noqa: E402
 from chatsite.lifespan import lifespan  # noqa: E402
 from chatsite.limits import BodyLimit, LengthHandler  # noqa: E402
 from chatsite.origins import OwnOrigin  # noqa: E402
+from chatsite.sockets import OwnSession  # noqa: E402
 
 Message = MutableMapping[str, Any]
 
@@ -39,7 +39,7 @@ application = ProtocolTypeRouter(
     {
         "http": Cors(BodyLimit(LengthHandler())),
         "lifespan": lifespan,
-        "websocket": OwnOrigin(AllowedHostsOriginValidator(AuthMiddlewareStack(sockets))),
+        "websocket": OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets))),
     }
 )
 

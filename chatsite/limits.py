@@ -102,7 +102,7 @@ class BodyLimit:
         if large == small or 0 <= _declared_length(scope) <= small:
             return small
         guests = large <= settings.ATTACHMENT_BODY_LIMIT  # they ask, but add no documents
-        known: bool = await in_database_soon(_is_known, _session_key(scope), _secret(scope), guests)
+        known: bool = await in_database_soon(_is_known, session_key(scope), _secret(scope), guests)
         return large if known else small
 
 
@@ -174,7 +174,8 @@ def _declared_length(scope: Mapping[str, Any]) -> int:
     return int(value)
 
 
-def _session_key(scope: Scope) -> str:
+def session_key(scope: Mapping[str, Any]) -> str:
+    """Of the cookie; empty where there is none."""
     cookies = SimpleCookie()
     try:
         cookies.load((_header(scope, b"cookie") or b"").decode("latin-1"))

@@ -9,6 +9,7 @@ from functools import partial
 import psutil
 import psycopg
 import pytest
+from websockets.exceptions import InvalidStatus
 
 from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told
 from chatsite.tests.patience import patience
@@ -99,3 +100,23 @@ def test_a_question_that_holds_a_connection_already_is_given_up_in_time(faulty):
     assert seconds < (STATEMENT_SECONDS + 1) * patience()
     taken_again(partial(caller.whole, order(token, 5, 0), key=token))
     check(faulty, [token])
+
+
+def test_while_postgresql_stands_still_pages_that_come_are_refused_in_time_and_let_in_afterwards(faulty):
+    name = fresh("u")
+    faulty.caller(name)
+    session = faulty.sign_in(name, PASSWORD)
+    path = f"/ws/c/{session.post_json('/chat-history', {}).json()['id']}/"
+
+    def come():
+        with pytest.raises(InvalidStatus) as refused:
+            session.websocket(path)
+        return refused.value.response.status_code, refused.value.response.headers["Retry-After"]
+
+    with frozen(faulty):
+        answers = at_once(*[partial(timed, come)] * 30)
+    assert {refusal for _, refusal in answers} == {(503, "2")}
+    assert max(seconds for seconds, _ in answers) < (POOL_SECONDS + STATEMENT_SECONDS) * patience()
+    time.sleep(BACK_SECONDS)
+    with session.websocket(path):
+        pass

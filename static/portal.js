@@ -5,6 +5,7 @@ export const $$ = (selector, root = document) => [...root.querySelectorAll(selec
 const { dataset: likes } = document.documentElement;
 const { conversation, run, panel: panelModule, stream: streamModule } = document.body.dataset;
 const narrow = matchMedia('(max-width: 60rem)');
+const touch = matchMedia('(pointer: coarse)');
 const form = $('#composer'), box = $('#question'), log = $('#announcer'), banner = $('#banner');
 
 const store = {
@@ -195,8 +196,20 @@ function composer() {
       if (box.value === text) { box.value = ''; store.set(drafts, null); }
       show(); hinted();
     },
-    refused(text, unsure) { if (!unsure) store.set(keys, null); show(text); },
-    running(value) { running = value; send.hidden = value; stop.hidden = !value; hinted(); },
+    refused(text, unsure) { if (!unsure) store.set(keys, null); show(`${text} ${words.kept}`); },
+    // Another question came first: the page is loaded anew to show it, and says there what became of this one.
+    overtaken(question, text) {
+      store.set(keys, null); store.set(drafts, box.value || question); store.set('overtaken', `${text} ${words.kept}`);
+      location.reload();
+    },
+    running(value) {
+      const goes = value ? send : stop, comes = value ? stop : send, held = goes === document.activeElement;
+      running = value; goes.hidden = true; comes.hidden = false;
+      // The focus of a button that goes; on touch the box would raise the keyboard.
+      if (held) (touch.matches ? comes : box).focus({ preventScroll: true });
+      if (!value) show();
+      hinted();
+    },
     busy(value) { send.toggleAttribute('aria-busy', value); },
     lost() { show(words.lost); },
     left(text) { $('#left').textContent = text; },
@@ -240,7 +253,7 @@ function composer() {
   });
   box.addEventListener('keydown', event => {
     if (event.key !== 'Enter' || event.isComposing) return;
-    const plain = !event.shiftKey && likes.enter !== 'line' && !matchMedia('(pointer: coarse)').matches;
+    const plain = !event.shiftKey && likes.enter !== 'line' && !touch.matches;
     if (event.ctrlKey || event.metaKey || plain) { event.preventDefault(); form.requestSubmit(); }
   });
   box.value ||= store.get(drafts) ?? '';
@@ -249,7 +262,8 @@ function composer() {
   addEventListener('offline', () => { tell('You are offline. What you type is kept, and the answer goes on without you.'); hinted(); });
   hinted();
   // A first question has led to a page of its own: the focus stays in the box there, too. On touch it would raise the keyboard.
-  if (store.get('asked') && !matchMedia('(pointer: coarse)').matches) box.focus({ preventScroll: true });
-  store.set('asked', null);
+  if ((store.get('asked') || store.get('overtaken')) && !touch.matches) box.focus({ preventScroll: true });
+  if (store.get('overtaken')) show(store.get('overtaken'));
+  store.set('asked', null); store.set('overtaken', null);
 }
 if (form) composer();

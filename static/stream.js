@@ -88,8 +88,8 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       answer.dataset.state = end.state;
       answer.removeAttribute('aria-busy');
       enliven(answer);
-      if (end.failed) $('.note', answer)?.setAttribute('role', 'alert');
-      say(end.note || `Answer complete, ${end.sources} source${end.sources === 1 ? '' : 's'}.`);
+      if (end.failed) $('.note', answer)?.setAttribute('role', 'alert');  // which is read out by itself
+      else say(end.note || `Answer complete, ${end.sources} source${end.sources === 1 ? '' : 's'}.`);
   }
   function finish() {
     run = null; answer = null;
@@ -190,7 +190,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     if (message.type === 'refused') {
       const mine = asking && message.key === asking.key;
       // Asked meanwhile in another tab: its answer is shown, and what was typed here stays in the box.
-      if (mine && message.code === 'generation_in_progress' && !run) location.reload();
+      if (mine && message.code === 'generation_in_progress' && !run) state.overtaken(asking.text, message.message);
       else if (mine) { asking = null; state.busy(false); state.refused(message.message, message.code === 'busy'); }
       else if (run) location.reload();
     }

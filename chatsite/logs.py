@@ -1,5 +1,6 @@
 """Structured logs: one JSON object a line, each with the id of the request it belongs to."""
 
+import asyncio
 import json
 import logging
 import threading
@@ -8,11 +9,14 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from http import HTTPStatus
 
+from django.core.exceptions import RequestAborted
+
 from chatsite.absence import sqlstate, why_absent
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 SELDOM_SECONDS = 10.0
+CUT = (asyncio.CancelledError, RequestAborted)
 REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
@@ -23,6 +27,14 @@ class RequestIdFilter(logging.Filter):
         if not hasattr(record, "request_id"):
             record.request_id = request_id.get()
         return True
+
+
+class CutFilter(logging.Filter):
+    """Leaves out what the end of the process, or of a connection, cuts off: uvicorn and Django say each as a
+    failure, with a traceback that tells nothing. How much the end of a process cuts off, uvicorn says."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], CUT))
 
 
 class AbsenceFilter(logging.Filter):

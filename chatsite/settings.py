@@ -276,12 +276,13 @@ LOGGING = {
     "filters": {
         "request_id": {"()": "chatsite.logs.RequestIdFilter"},
         "absence": {"()": "chatsite.logs.AbsenceFilter"},
+        "cut": {"()": "chatsite.logs.CutFilter"},
     },
     "formatters": {"json": {"()": "chatsite.logs.JsonFormatter"}},
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "filters": ["request_id", "absence"],
+            "filters": ["request_id", "absence", "cut"],
             "formatter": "json",
         },
     },

@@ -38,6 +38,7 @@ RIGHTS_SECONDS = 1.0  # between two looks whether answers are still written from
 CLOSING_SECONDS = 120.0  # for which the end of an answer is tried to be stored
 ENDING_SECONDS = 0.015  # for each answer, of those that end at once: they are stored one after the other
 LONGEST_PAUSE = 1.0  # between two tries
+LAST_SECONDS = 3.5  # for ends that the database does not take, when the process is to end: others find them
 TICK_SECONDS = 1.0
 
 
@@ -50,13 +51,12 @@ class Generations:
         self._writing = asyncio.Lock()
         self._looked = 0.0
         self._ticking: asyncio.TimerHandle | None = None
-        self._over = False
+        self._over, self._until = False, float("inf")  # that of the process, whatever is not stored then
 
     def start(self, accepted: Accepted) -> None:
         if not accepted.new or accepted.id in self.live:
             return
-        live = Live(accepted)
-        self.live[accepted.id] = live
+        live = self.live[accepted.id] = Live(accepted)
         room.enter()
         live.publish(
             Started(
@@ -93,9 +93,10 @@ class Generations:
     async def shutdown(self, seconds: float = 0) -> None:
         """Wait for what is being written; end the rest as interrupted, with the text so far.
 
-        All of it has ended after so many seconds, more or less. What is begun afterwards ends at once.
+        All has ended soon after so many seconds, or is left to its lease. What is begun later ends at once.
         """
         deadline = time.monotonic() + seconds
+        self._until = min(self._until, deadline + LAST_SECONDS)
         await asyncio.sleep(0)  # the first turn of what has just been begun
         while tasks := self._tasks():
             left = deadline - time.monotonic() - ENDING_SECONDS * len(tasks)
@@ -103,10 +104,10 @@ class Generations:
                 break
             await asyncio.wait(tasks, timeout=left)
         self._over = True
-        while tasks := self._tasks():
+        while (tasks := self._tasks()) and (left := self._until - time.monotonic()) > 0:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.wait(tasks, timeout=left)
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         return [live.task for live in self.live.values() if live.task]

@@ -5,6 +5,7 @@ import time
 from contextlib import aclosing
 from unittest.mock import patch
 
+from django.db import OperationalError
 from django.test import TransactionTestCase, override_settings
 
 from chat import runs
@@ -52,6 +53,25 @@ class ShutdownTests(TransactionTestCase):
             end = await self.end(await self.begun())
         self.assertIsInstance(end, Failed)
         self.assertEqual(end.code, "interrupted")
+
+    async def test_ends_that_the_database_does_not_take_keep_no_process_alive(self):
+        with (
+            use_model(ScriptedModel(words=["word "] * 400, pause=0.05)),
+            patch("chat.runs.generating.LAST_SECONDS", 0.5),
+            patch("chat.runs.endings.close", side_effect=OperationalError("It hangs.")),
+        ):
+            ids = [await self.begun() for _ in range(3)]
+            began = time.monotonic()
+            await runs.shutdown(0.3)
+            await runs.shutdown()
+            took = time.monotonic() - began
+        self.assertLess(took, 3)
+        self.assertTrue(
+            all(run in generations().live for run in ids)
+        )  # and so they are tried on while it lives
+        generations()._until = float("inf")
+        await runs.shutdown()
+        self.assertEqual({(await self.end(run)).code for run in ids}, {"interrupted"})
 
     async def test_who_follows_an_answer_of_another_process_is_told_to_ask_again(self):
         with use_model(ScriptedModel(words=["word "] * 400, pause=0.05)):

@@ -26,7 +26,8 @@ BACK_SECONDS = 2  # after which nothing fails any more
 @contextmanager
 def frozen(site):
     """For the length of the block; also processes that the server begins meanwhile: it begins none."""
-    first = psutil.Process(site.cluster._process_id())
+    own = getattr(site, "cluster", None)  # else the one that the site has begun
+    first = psutil.Process(own._process_id()) if own else site.postgres()
     stopped = []
     for process in (first, *first.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):

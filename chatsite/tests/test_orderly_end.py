@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+import socket
 import time
 from contextlib import ExitStack
 from functools import partial
@@ -13,7 +14,8 @@ from websockets.exceptions import ConnectionClosed
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, fresh, order
 from chatsite.tests.patience import patience
 from chatsite.tests.server import temporary_folder
-from chatsite.tests.test_process_faults import GRACE, has, wait_for_processes
+from chatsite.tests.test_frozen_database import frozen
+from chatsite.tests.test_process_faults import GRACE, ended_within, has, wait_for_processes
 
 pytestmark = pytest.mark.server
 
@@ -202,3 +204,24 @@ def test_a_page_is_told_the_end_before_its_socket_is_closed_and_an_idle_one_is_c
             assert (last["state"], closed - ending.moment > GRACE - 1) == ("interrupted", True)
         else:
             assert closed - ending.moment < patience(), "another process tells the rest"
+
+
+def test_a_process_ends_in_time_though_its_database_stands_still_and_a_body_never_comes(alone):
+    wait_for_processes(alone, 1)
+    caller, tokens = alone.caller(), [fresh() for _ in range(6)]
+    for token in tokens:
+        caller.begin(order(token, WORDS, PAUSE))
+    lines = "".join(f"{name}: {value}\r\n" for name, value in caller.headers().items())
+    head = f"POST /chat HTTP/1.1\r\nHost: localhost\r\n{lines}Content-Length: 100\r\n\r\n"
+    with socket.create_connection((caller.site.session().host, caller.site.session().port)) as half:
+        half.sendall(head.encode() + b"{")
+        time.sleep(1)
+        (process,) = alone.web_processes()
+        with frozen(alone):
+            process.send_signal(signal.SIGTERM)
+            ended_within(process, GRACE + 5)
+    wait_for_processes(alone, 1)
+    for token in tokens:
+        assert alone.ended(token, 40)[:2] == ("interrupted", "interrupted")
+    assert alone.lines("Cancel ") == 1
+    assert alone.lines("CancelledError") == alone.lines("RequestAborted") == 0

@@ -49,6 +49,15 @@ def test_on_a_phone_the_button_that_comes_takes_the_focus(browser, slow_site):
         assert page.run(FOCUSED) == "send"
 
 
+def test_on_a_phone_the_rest_of_the_allowance_is_shown_too(browser, slow_site):
+    with signed_in(browser, slow_site, "employee", width=390, mobile=True) as page:
+        page.go("/")
+        assert not page.run("document.querySelector('.under').checkVisibility()")
+        page.run("document.querySelector('#left').textContent = '2 messages left today.'")
+        page.wait_for("#left")
+        assert page.text(".under").strip() == "2 messages left today."
+
+
 def test_of_two_questions_at_once_the_second_is_kept_and_told_why(browser, slow_site):
     with signed_in(browser, slow_site, "employee") as one, signed_in(browser, slow_site, "employee") as two:
         answered(one)

@@ -81,7 +81,9 @@ def django_database(parameters: Mapping[str, Any]) -> dict[str, Any]:
     named = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     entry: dict[str, Any] = {"ENGINE": "chatsite.postgresql", "OPTIONS": {}}
     for key, value in parameters.items():
-        if key in named:
+        if (
+            key in named and value != ""
+        ):  # Django leaves an empty one out, and libpq then asks its environment
             entry[named[key]] = str(value)
         else:
             entry["OPTIONS"][key] = value

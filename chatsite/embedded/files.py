@@ -41,6 +41,7 @@ def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE
         "host": str(socket_directory(data)),
         "port": PORT,
         "passfile": str(password_file(data)),
+        "password": "",  # said, so that the file counts also where the shell has another server's PGPASSWORD
     }
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from chatsite.embedded import Cluster, EmbeddedDatabaseError, connection_parameters, running, secret_key
 from chatsite.embedded.files import SOCKET_PATH_LIMIT, socket_directory, write_secret
+from chatsite.environment import django_database
 from chatsite.tests.leftovers import temporary_folder
 
 
@@ -60,6 +61,14 @@ def test_it_listens_on_no_network_and_asks_for_a_password(data):
         parameters = connection_parameters(data) | {"passfile": "/dev/null", "password": "wrong"}
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             psycopg.connect(**parameters)
+
+
+def test_a_password_of_another_server_in_the_shell_changes_nothing(data, monkeypatch):
+    monkeypatch.setenv("PGPASSWORD", "wrong")
+    with running(data):
+        assert is_up(data)
+        # Django leaves an empty PASSWORD out; what stands in OPTIONS reaches the driver.
+        assert django_database(connection_parameters(data))["OPTIONS"]["password"] == ""
 
 
 def test_its_secrets_are_readable_by_their_owner_alone(data):

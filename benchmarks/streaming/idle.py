@@ -5,7 +5,7 @@ import time
 
 from websockets.asyncio.client import connect
 
-from .processes import megabytes, resident_kilobytes
+from .processes import megabytes, own_kilobytes
 from .world import World
 
 SETTLE_SECONDS = 5.0
@@ -37,12 +37,12 @@ async def sockets(world: World, number: int) -> float:
 
     warm = [await opened() for _ in range(20)]
     await asyncio.sleep(SETTLE_SECONDS)
-    before = resident_kilobytes(world.web)
+    before = own_kilobytes(world.web)
     pages = [
         page for _ in range(number // 20) for page in await asyncio.gather(*(opened() for _ in range(20)))
     ]
     await asyncio.sleep(SETTLE_SECONDS)
-    spent = resident_kilobytes(world.web) - before
+    spent = own_kilobytes(world.web) - before
     for page in [*warm, *pages]:
         await page.close()  # type: ignore[attr-defined]
     return spent / len(pages)

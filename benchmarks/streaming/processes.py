@@ -45,20 +45,18 @@ def cpu_seconds(pid: int) -> float:
 
 def megabytes(pids: Iterable[int]) -> float:
     """Memory, pages that several share counted once among them."""
-    return sum(_proportional_kilobytes(pid) for pid in pids) / 1000
+    return sum(_rolled_up(pid, "Pss") for pid in pids) / 1000
 
 
-def resident_kilobytes(pid: int) -> int:
-    """What only this process has."""
-    rollup = (Path("/proc") / str(pid) / "smaps_rollup").read_text().splitlines()
-    fields = {line.split(":")[0]: line.split(":")[1] for line in rollup if "kB" in line}
-    return sum(int(fields[name].split()[0]) for name in ("Private_Clean", "Private_Dirty"))
+def own_kilobytes(pid: int) -> int:
+    """What only this process has: without pages of files as they are, which another may begin to share."""
+    return _rolled_up(pid, "Private_Dirty")
 
 
 def open_files(pid: int) -> int:
     return len(list((Path("/proc") / str(pid) / "fd").iterdir()))
 
 
-def _proportional_kilobytes(pid: int) -> int:
+def _rolled_up(pid: int, name: str) -> int:
     rollup = (Path("/proc") / str(pid) / "smaps_rollup").read_text()
-    return next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+    return next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith(f"{name}:"))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from statistics import linear_regression
 from typing import NamedTuple
 
-from .processes import load, megabytes, open_files, resident_kilobytes
+from .processes import load, megabytes, open_files, own_kilobytes
 from .world import World
 
 AT_ONCE = 40
@@ -51,7 +51,7 @@ def soaked(world: World, minutes: float) -> Iterator[str]:
 def _look(world: World, minutes: float) -> Look:
     return Look(
         minutes,
-        resident_kilobytes(world.web) / 1000,
+        own_kilobytes(world.web) / 1000,
         megabytes([world.web]),
         open_files(world.web),
         world.rows(SESSIONS)[0][0],

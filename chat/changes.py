@@ -37,17 +37,21 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
     return _ask(request, principal, None)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    return _ask(request, principal, own_conversation(principal, conversation_id))
+    """A refusal stands at this address: opened once more, it is the conversation."""
+    row = own_conversation(principal, conversation_id)
+    return _ask(request, principal, row) if request.method == "POST" else _latest(row.pk)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def again(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
-    """Answer the question of one answer once more."""
+    """Answer the question of one answer once more; as :func:`ask`."""
     row = own_conversation(principal, conversation_id)
+    if request.method != "POST":
+        return _latest(row.pk)
     answer = row.messages.filter(position=position, role=Message.Role.ASSISTANT).first()
     if answer is None:
         raise Http404

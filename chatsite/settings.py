@@ -289,12 +289,11 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": environment.one_of("CHATSITE_LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {
         "django": {"level": "WARNING"},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},  # scanners would fill the log with tracebacks
         "uvicorn.access": {"level": "WARNING"},
         "procrastinate": {"level": "WARNING"},
         # At lower levels these tell prompts, addresses and headers.
-        "httpx2": {"level": "WARNING"},
-        "httpcore2": {"level": "WARNING"},
-        "openai": {"level": "WARNING"},
+        **dict.fromkeys(["httpx2", "httpcore2", "openai"], {"level": "WARNING"}),
         "psycopg.pool": {"level": "ERROR"},
     },
 }

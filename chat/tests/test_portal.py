@@ -169,6 +169,7 @@ class AskTests(PortalCase):
         response = self.client.post(f"{self.url}ask", {"question": "Two?"})
         self.assertEqual(response.status_code, 409)
         self.assertIn("Two?</textarea>", text_of(response))
+        self.assertEqual(self.client.get(f"{self.url}ask")["Location"], f"{self.url}#latest")
 
     def test_stop_and_again(self):
         self.client.post(f"{self.url}ask", {"question": "One?"})

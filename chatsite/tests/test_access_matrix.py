@@ -66,8 +66,10 @@ chat:new                 POST   session  sign-in   yes      yes      yes      ye
 chat:search              GET    session  sign-in   yes      yes      yes      yes      sign-in
 chat:conversation        GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:source              GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:ask                 GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:ask                 POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:stop                POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:again               GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:again               POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:rename              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:delete              POST   session  sign-in   absent   absent   yes      absent   sign-in

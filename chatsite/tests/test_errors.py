@@ -86,6 +86,15 @@ class Errors(TestCase):
             self.assertIn(errors.WORDS[503], answer.text)
             self.assertNotIn("secret", answer.text)
 
+    def test_a_page_of_it_can_be_tried_again(self):
+        self.assertIn('<a href="">Try again</a>', self.get("/starve", BROWSER).text)
+        self.assertNotIn("Try again</a>", self.get("/fail", BROWSER).text)
+
+    def test_the_name_of_another_site_is_refused_without_a_word_in_the_log(self):
+        with self.assertNoLogs("django.security", "ERROR"):
+            answer = self.client.get("/", headers={"Host": "elsewhere.example"})
+        self.assertEqual(answer.status_code, 400)
+
     async def test_also_on_the_event_loop(self):
         client = AsyncClient(raise_request_exception=False)
         with self.assertLogs("django"):

@@ -2,7 +2,8 @@
 
 A server that hangs is noticed by waiting, which costs seconds. Who has waited in vain tells the others: until
 the database has answered somebody, one of them a second finds out whether it does, and the rest are refused
-at once. A server whose disk is full refuses at once by itself, but may take a question before it refuses its
+at once. Who waited while others were answered met with much work, or a long statement, and tells nothing.
+A server whose disk is full refuses at once by itself, but may take a question before it refuses its
 answer: so new questions are not taken for a moment after each such refusal.
 """
 
@@ -14,6 +15,7 @@ from django.db import InterfaceError, OperationalError
 NO_ROOM = "53100"  # SQLSTATE: the server's disk is full
 AWAY = ("08", "57P", "53300")  # how those begin that say: no connection, shut down, no connection to spare
 PROBE_SECONDS = 1.0
+QUIET_SECONDS = 2.0  # in which a database that is there has answered somebody
 FULL_SECONDS = 1.5
 EPISODE_SECONDS = 10.0  # without an error, after which the next one is a new beginning
 OPERATIONAL = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
@@ -52,16 +54,21 @@ class Absence:
 
     def __init__(self) -> None:
         self.missing = False
-        self._missed = self._probed = self._full = float("-inf")
+        self._missed = self._met = self._probed = self._full = float("-inf")
         self.full_since = float("inf")  # of the monotonic clock: when the disk was first found full, of late
 
-    def missed(self) -> None:
-        """Somebody has waited for the database in vain."""
-        self.missing, self._missed = True, time.monotonic()
+    def missed(self, seconds: float = 0) -> None:
+        """Somebody has waited so long for the database in vain.
+
+        Where others were answered meanwhile it is there, and has much to do, or one statement takes long.
+        """
+        now = time.monotonic()
+        if now - self._met >= min(seconds, QUIET_SECONDS):
+            self.missing, self._missed = True, now
 
     def met(self) -> None:
         """It has answered."""
-        self.missing = False
+        self.missing, self._met = False, time.monotonic()
 
     def failed(self, error: BaseException) -> None:
         """It has answered with an error."""

@@ -17,7 +17,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from chatsite.absence import absence
-from chatsite.database import default_reader, reader_name
+from chatsite.database import WAIT_SECONDS, default_reader, reader_name
 
 from .sessions import Session
 
@@ -68,7 +68,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         try:
             session = super().get_new_connection(conn_params)
         except PoolTimeout:
-            absence.missed()
+            absence.missed(WAIT_SECONDS)
             raise
         absence.met()
         return session

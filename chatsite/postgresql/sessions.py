@@ -45,5 +45,5 @@ class Session(psycopg.Connection[Any]):
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()
-            absence.missed()
+            absence.missed(timeout)
             raise psycopg.OperationalError(f"The database did not answer within {timeout:g} s.") from None

@@ -55,6 +55,13 @@ class Knowledge(SimpleTestCase):
         self.absence.met()
         self.assertEqual([self.absence.lets_ask() for _ in range(2)], [True, True])
 
+    def test_who_waits_in_vain_while_others_are_answered_takes_it_for_busy_and_not_for_missing(self):
+        for since, missing in ((0.5, False), (1.9, False), (2.1, True)):
+            self.absence.met()
+            self.clock.return_value += since
+            self.absence.missed(6)
+            self.assertEqual((self.absence.missing, self.absence.within(10)), (missing, missing))
+
     def test_a_full_disk_is_remembered_for_a_moment(self):
         self.absence.failed(failed("away", "57P01"))
         self.assertFalse(self.absence.full)

@@ -289,11 +289,11 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": environment.one_of("CHATSITE_LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {
         "django": {"level": "WARNING"},
-        "django.security.DisallowedHost": {"level": "CRITICAL"},  # scanners would fill the log with tracebacks
+        "django.security.DisallowedHost": {"level": "CRITICAL"},  # scanners would fill the log
         "uvicorn.access": {"level": "WARNING"},
         "procrastinate": {"level": "WARNING"},
         # At lower levels these tell prompts, addresses and headers.
-        **dict.fromkeys(["httpx2", "httpcore2", "openai"], {"level": "WARNING"}),
+        **{name: {"level": "WARNING"} for name in ("httpx2", "httpcore2", "openai")},
         "psycopg.pool": {"level": "ERROR"},
     },
 }

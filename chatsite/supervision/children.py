@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-# Threads take turns in Python: with a heap for each, memory only lies about in more pieces, and never comes back.
+# Threads take turns in Python: with a heap for each of them, memory would only lie about in more pieces.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 STOP_SECONDS = 4  # beyond what answers are given to be finished
 STEADY_SECONDS = 30  # a process that lived so long failed by chance: it starts again at once

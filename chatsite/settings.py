@@ -104,7 +104,7 @@ DATABASES["default"]["OPTIONS"] |= {
     "application_name": "chatsite",
     "connect_timeout": 5,
     "options": f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout=5s"
-    " -c idle_in_transaction_session_timeout=30s -c jit=off",
+    " -c idle_in_transaction_session_timeout=30s -c jit=off -c client_connection_check_interval=1s",
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

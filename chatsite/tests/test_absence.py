@@ -41,6 +41,9 @@ class Errors(SimpleTestCase):
         self.assertFalse(has_no_room(failed("away", "57P01")))
 
 
+RUNNING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%30) -- given up' AND state = 'active'"
+
+
 class Knowledge(SimpleTestCase):
     def setUp(self):
         self.clock = self.enterContext(mock.patch.object(absence.time, "monotonic", return_value=100.0))
@@ -137,10 +140,10 @@ class Bounds(SimpleTestCase):
 class Sessions(TestCase):
     """Not in the transaction of the test: its session is lost."""
 
-    def ask(self):
+    def ask(self, statement="SELECT pg_sleep(3)"):
         seconds = mock.patch("chatsite.postgresql.sessions.statement_seconds", return_value=0.2)
         with seconds, connection.pool.connection() as session:
-            session.execute("SELECT pg_sleep(3)")
+            session.execute(statement)
 
     def test_a_session_gives_itself_up_and_the_pool_makes_another(self):
         known = absence.absence
@@ -154,3 +157,15 @@ class Sessions(TestCase):
             known.met()
         with connection.pool.connection() as session:
             self.assertEqual(session.execute("SELECT 1").fetchone(), (1,))
+
+    def test_the_server_ends_a_statement_whose_session_was_given_up(self):
+        try:
+            with self.assertRaises(psycopg.OperationalError):
+                self.ask("SELECT pg_sleep(30) -- given up")
+            deadline = time.monotonic() + 10
+            with connection.pool.connection() as session:
+                while session.execute(RUNNING).fetchone() != (0,):
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.1)
+        finally:
+            absence.absence.met()

@@ -15,7 +15,7 @@ from django.db import InterfaceError, OperationalError
 NO_ROOM = "53100"  # SQLSTATE: the server's disk is full
 AWAY = ("08", "57P", "53300")  # how those begin that say: no connection, shut down, no connection to spare
 PROBE_SECONDS = 1.0
-QUIET_SECONDS = 2.0  # in which a database that is there has answered somebody
+QUIET_SECONDS = 1.0  # in which a database that is there has answered somebody
 FULL_SECONDS = 1.5
 EPISODE_SECONDS = 10.0  # without an error, after which the next one is a new beginning
 OPERATIONAL = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
@@ -65,6 +65,10 @@ class Absence:
         now = time.monotonic()
         if now - self._met >= min(seconds, QUIET_SECONDS):
             self.missing, self._missed = True, now
+
+    def found(self) -> None:
+        """A session is there, which may have answered a moment ago for the last time."""
+        self.missing = False
 
     def met(self) -> None:
         """It has answered."""

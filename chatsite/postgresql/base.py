@@ -33,6 +33,7 @@ def _check(session: Session) -> None:
     if time.monotonic() - _used.get(session, float("-inf")) > MOMENT:
         with session.waiting(MOMENT):
             ConnectionPool.check_connection(session)
+        absence.met()
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -70,7 +71,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         except PoolTimeout:
             absence.missed(WAIT_SECONDS)
             raise
-        absence.met()
+        absence.found()
         return session
 
     def create_cursor(self, name: str | None = None) -> Any:

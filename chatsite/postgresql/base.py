@@ -101,6 +101,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
             cursor.execute(TELL, [name])
         _told[self.connection] = name
 
+    def set_autocommit(self, autocommit: bool, *args: Any, **kwargs: Any) -> None:
+        """A transaction that has lost its session ends here: Django would wait for another one, and all
+        sessions begin so."""
+        if autocommit and self.connection is None and not self.in_atomic_block:
+            self.autocommit = True
+            return
+        super().set_autocommit(autocommit, *args, **kwargs)
+
     def _has_failed(self) -> bool:
         return self._transaction() == TransactionStatus.INERROR
 

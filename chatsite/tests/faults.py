@@ -15,6 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 from websockets.exceptions import ConnectionClosed
 
 from chat.tests.fake_openai import FakeOpenAI
@@ -148,7 +149,7 @@ class FaultSite(Site):
         self.parameters = parameters or connection_parameters(Path(folder))
         values = SHORT | {"OPENAI_BASE_URL": upstream.url} | values
         if parameters:
-            values["DATABASE_URL"] = " ".join(f"{name}={value}" for name, value in parameters.items())
+            values["DATABASE_URL"] = make_conninfo(**parameters)
         super().__init__(folder, demo=False, **values)
         self.upstream = upstream
 

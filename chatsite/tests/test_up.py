@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import psycopg
 import pytest
 from django.core.management import CommandError, call_command
+from psycopg.conninfo import make_conninfo
 
 from chatsite.embedded import Cluster, connection_parameters
 from chatsite.supervision import schema
@@ -166,7 +167,7 @@ def external(folder, cluster):
     with psycopg.connect(**parameters, autocommit=True) as connection:
         connection.execute("DROP DATABASE IF EXISTS elsewhere WITH (FORCE)")
         connection.execute("CREATE DATABASE elsewhere")
-    return " ".join(f"{key}={value}" for key, value in {**parameters, "dbname": "elsewhere"}.items())
+    return make_conninfo(**{**parameters, "dbname": "elsewhere"})
 
 
 class TestRunning:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import SimpleTestCase, TestCase
+from psycopg.conninfo import make_conninfo
 
 from ingestion.evaluation import throwaway
 
@@ -55,8 +56,7 @@ class Empty(TestCase):
         self.assertEqual(told.returncode, 1)
 
     def run_evaluate(self, name):
-        words = parameters() | {"dbname": name}
-        url = " ".join(f"{key}={value}" for key, value in words.items())
+        url = make_conninfo(**parameters() | {"dbname": name})
         questions = Path(self.enterContext(TemporaryDirectory())) / "questions.jsonl"
         questions.write_text('{"question": "A?", "truth": "[a.pdf]"}\n', encoding="utf-8")
         command = [sys.executable, "manage.py", "evaluate", str(questions), "--as", "ann"]

@@ -80,7 +80,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if not await in_database_soon(_may_enter, self.principal, self.conversation_id):
             await self.close(CLOSED_UNKNOWN)
             return
-        self.held.enter_context(runs.idle_guards().guarding(self.principal, self._signed_out))
+        self.held.enter_context(runs.guards().guarding(self.principal, self._signed_out))
         await self.accept()
 
     async def _let_in(self) -> bool:

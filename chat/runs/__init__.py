@@ -8,13 +8,13 @@ from .beginning import again, begin, request_stop
 from .endings import close_expired, expire_all
 from .following import follow, last_event, told, watch, whole
 from .generating import is_written_here, start, stop
-from .guarding import idle_guards
+from .guarding import guards
 from .storing import Accepted
 from .tending import housekeeping, listening, shutdown
 from .wakeups import hub
 
 __all__ = [
-    "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "housekeeping", "hub",
-    "idle_guards", "is_written_here", "last_event", "listening", "request_stop", "shutdown", "start", "stop",
+    "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "guards", "housekeeping",
+    "hub", "is_written_here", "last_event", "listening", "request_stop", "shutdown", "start", "stop",
     "told", "watch", "whole",
 ]  # fmt: skip

@@ -1,7 +1,4 @@
-"""Whether those who read at length still may: asked once a second for all readers of this process.
-
-Of those who only wait for news it is asked twice a minute.
-"""
+"""Whether those who read at length, or wait, still may: asked once a second for all of this process."""
 
 import asyncio
 import contextvars
@@ -18,7 +15,6 @@ from chatsite.accounts.principals import Principal, valid_among
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
-IDLE_SECONDS = 30.0  # the same for those who are told nothing meanwhile
 LATE_SECONDS = 1.8  # without an answer, after which a reader is told nothing more until there is one
 
 
@@ -52,8 +48,7 @@ class Guard:
 class Guards:
     """Those of one event loop. One task asks for all of them, as long as there are any."""
 
-    def __init__(self, *, idle: bool = False) -> None:
-        self._idle = idle
+    def __init__(self) -> None:
         self._guards: set[Guard] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -75,7 +70,7 @@ class Guards:
 
     async def _ask(self) -> None:
         while True:
-            await asyncio.sleep(IDLE_SECONDS if self._idle else CHECK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
             asked, moment = list(self._guards), time.monotonic()
             if not asked:
                 return
@@ -91,14 +86,8 @@ class Guards:
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Guards] = WeakKeyDictionary()
-_idle_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Guards] = WeakKeyDictionary()
 
 
 def guards() -> Guards:
     """Those of the running loop."""
     return _by_loop.setdefault(asyncio.get_running_loop(), Guards())
-
-
-def idle_guards() -> Guards:
-    """Those of the running loop who only wait."""
-    return _idle_by_loop.setdefault(asyncio.get_running_loop(), Guards(idle=True))

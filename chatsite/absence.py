@@ -35,6 +35,11 @@ def has_no_room(error: BaseException) -> bool:
     return sqlstate(error) == NO_ROOM
 
 
+def first_line(error: BaseException) -> str:
+    """Of a driver's message, which holds no password."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].strip()
+
+
 def why_absent(error: BaseException) -> str:
     """In one line why the database was not to be had, or had no room; nothing where it is another error.
 
@@ -46,7 +51,7 @@ def why_absent(error: BaseException) -> str:
         wrapped = wrapped.__cause__
     if wrapped is None or (state and state != NO_ROOM and not state.startswith(AWAY)):
         return ""
-    return (str(wrapped).strip() or type(wrapped).__name__).splitlines()[0]
+    return first_line(wrapped)
 
 
 class Absence:

@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import OperationalError, connection
@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 NOBODY = ""
 EVERYTHING = "everything"
+DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})  # parameters of its own connections
 WAIT_SECONDS = 3.0  # as long as for a connection of the pool
 UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
 MARGIN_SECONDS = 2.0  # in which the server's own end of a long statement arrives
@@ -150,6 +151,12 @@ def _in_a_hurry() -> _Reader:
 def _threads() -> ThreadPoolExecutor:
     # Never more threads than the pool has connections: work waits here, in order, and not inside the pool.
     return ThreadPoolExecutor(settings.DATABASE_THREADS, thread_name_prefix="database")
+
+
+def libpq_parameters() -> dict[str, Any]:
+    """Of a session with the site's database that is not Django's."""
+    parameters = connection.get_connection_params()
+    return {name: value for name, value in parameters.items() if name not in DJANGOS}
 
 
 def release_connection() -> None:

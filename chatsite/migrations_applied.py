@@ -9,6 +9,8 @@ from django.apps import apps
 from django.core.management.base import CommandError
 from django.db import OperationalError, connection
 
+from chatsite.absence import first_line
+
 
 def known_migrations() -> frozenset[tuple[str, str]]:
     """(app label, name) of every migration in the code."""
@@ -35,6 +37,6 @@ def demand_migrations() -> None:
     try:
         missing = unapplied_migrations()
     except OperationalError as error:
-        raise CommandError(f"The database cannot be reached: {str(error).partition(chr(10))[0]}") from error
+        raise CommandError(f"The database cannot be reached: {first_line(error)}") from error
     if missing:
         raise CommandError("The database is not migrated to this version: start the site first.")

@@ -9,13 +9,15 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 import psycopg
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import connection
+
+from chatsite.database import libpq_parameters
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +26,6 @@ Kind = Literal["news", "stop"]
 CHANNEL = "chatsite_runs"  # of PostgreSQL, and the group of the channel layer
 MOST_IDS = 200  # of one message: PostgreSQL takes 8,000 bytes
 CHECK_SECONDS = 5.0  # between two looks whether the connection still lives
-DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})  # parameters of its own connections
 NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 
 
@@ -79,7 +80,7 @@ async def heard() -> AsyncGenerator[str, None]:
 
 async def _from_database() -> AsyncGenerator[str, None]:
     """On a connection of its own: one for each web process."""
-    async with await psycopg.AsyncConnection.connect(**_parameters(), autocommit=True) as listener:
+    async with await psycopg.AsyncConnection.connect(**libpq_parameters(), autocommit=True) as listener:
         await listener.execute(f"LISTEN {CHANNEL}")
         yield ""
         while True:
@@ -87,12 +88,6 @@ async def _from_database() -> AsyncGenerator[str, None]:
                 yield notice.payload
             async with asyncio.timeout(CHECK_SECONDS):
                 await listener.execute("SELECT 1")
-
-
-def _parameters() -> dict[str, Any]:
-    """libpq's, as Django uses them."""
-    parameters = connection.get_connection_params()
-    return {name: value for name, value in parameters.items() if name not in DJANGOS}
 
 
 async def _from_layer() -> AsyncGenerator[str, None]:

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.db import DatabaseError, connection
 
 from chatsite import embedded, environment
+from chatsite.absence import first_line
 from chatsite.migrations_applied import unapplied_migrations
 
 from .refusal import StartRefused
@@ -70,11 +71,6 @@ def complaint(server_version: int, vector_version: str | None) -> str | None:
     if tuple(int(part) for part in vector_version.split(".")[:2]) < LEAST_PGVECTOR:
         return f"pgvector 0.8 or newer is needed; the database has {vector_version}."
     return None
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of a driver's message, which holds no password."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].strip()
 
 
 def _check(session: psycopg.Connection[tuple[Any, ...]]) -> None:

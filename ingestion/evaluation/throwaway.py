@@ -10,8 +10,10 @@ from django.core.management.base import CommandError
 from django.db import connection, transaction
 from psycopg import sql
 
+from chatsite.absence import first_line
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
+from chatsite.database import libpq_parameters
 from ingestion.acl import Audience, access_list_for
 from ingestion.indexing import NewPassage
 from ingestion.models import Document
@@ -21,7 +23,6 @@ from ingestion.replacing import prepare, write_passages
 BATCH = 200  # documents of one transaction
 PREFIX = "evaluation_"
 LOCKS = 7_236_115  # any number, the same in every version: the first half of the key of an advisory lock
-DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})  # parameters of its own connections
 CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 # Nobody is connected, and the role may drop it.
 LEFT = """
@@ -73,13 +74,10 @@ def drop_left(session: Session) -> list[str]:
 
 def _beside() -> Session:
     """A session of its own in the site's database, without the limits of a request."""
-    parameters = {
-        name: value for name, value in connection.get_connection_params().items() if name not in DJANGOS
-    }
     try:
-        session: Session = psycopg.connect(**parameters, autocommit=True)
+        session: Session = psycopg.connect(**libpq_parameters(), autocommit=True)
     except psycopg.OperationalError as error:
-        raise CommandError(f"The database cannot be reached: {str(error).partition(chr(10))[0]}") from error
+        raise CommandError(f"The database cannot be reached: {first_line(error)}") from error
     session.execute("SET statement_timeout = 0; SET lock_timeout = 0")
     return session
 

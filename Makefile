@@ -49,7 +49,7 @@ format: .venv-dev/.installed
 
 # Needs uv. Packages that nothing here imports stay out (see docs/decisions.md).
 LOCK := uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 pyproject.toml
-LEFT_OUT := $(addprefix --no-emit-package ,huggingface-hub hf-xet fsspec filelock tqdm playwright greenlet pyee)
+LEFT_OUT := $(addprefix --no-emit-package ,huggingface-hub hf-xet fsspec filelock tqdm)
 
 lock:
 	$(LOCK) $(LEFT_OUT) -o requirements.txt

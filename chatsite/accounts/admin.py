@@ -5,8 +5,10 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.db.models import QuerySet
+from django.contrib.auth.models import Group
+from django.db.models import ForeignKey, ManyToManyField, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
@@ -14,6 +16,7 @@ from django.utils.text import Truncator
 from .auditing import record
 from .forms import AdminSignInForm
 from .models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
+from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
 from .read_only import ReadOnly
 from .sessions import end_sessions
 
@@ -27,13 +30,43 @@ admin.site.login_form = AdminSignInForm
 
 @admin.register(User)
 class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
-    """People: their names, groups and rights."""
+    """People: their names, groups and rights. Staff only look at those with more rights than their own."""
 
     list_display = ["username", "first_name", "last_name", "is_active", "is_staff", "last_login"]
     list_filter = ["is_active", "is_staff", "groups"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return User.objects.filter(guest_until=None)  # guests come and go by themselves
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_administer(request.user, obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or may_administer(request.user, obj))
+
+    def get_exclude(self, request: HttpRequest, obj: User | None = None) -> Any:
+        return None if request.user.is_superuser else ["is_superuser"]
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        """Only superusers make superusers."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if request.user.is_superuser:
+            return fieldsets
+        return [
+            (title, {**options, "fields": [name for name in options["fields"] if name != "is_superuser"]})
+            for title, options in fieldsets
+        ]
+
+    def formfield_for_manytomany(
+        self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        if db_field.name == "groups":
+            kwargs["queryset"] = grantable_groups(request.user)
+        elif db_field.name == "user_permissions":
+            kwargs["queryset"] = grantable_permissions(request.user)
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """With a new password, whoever is signed in as that person is out at once, open sockets included."""
@@ -43,15 +76,40 @@ class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
         return response
 
 
+admin.site.unregister(Group)
+
+
+@admin.register(Group)
+class GroupAdmin(DjangoGroupAdmin):
+    """Groups. Staff change those they belong to, and give them only permissions that they have themselves."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_administer_group(request.user, obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or may_administer_group(request.user, obj))
+
+    def formfield_for_manytomany(
+        self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest | None = None, **kwargs: Any
+    ) -> Any:
+        if db_field.name == "permissions" and request is not None:
+            kwargs["queryset"] = grantable_permissions(request.user)
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Keys of programs. The text of a new one is shown once; its hash is shown never."""
+    """Keys of programs. The text of a new one is shown once; its hash is shown never.
+
+    A key reads what its person reads, documents of their own included. Only superusers make keys for others.
+    """
 
     list_display = ["prefix", "name", "user", "created_at", "last_used_at", "revoked_at"]
     list_filter = [("revoked_at", admin.EmptyFieldListFilter)]
     list_select_related = ["user"]
     search_fields = ["prefix", "name", "user__username"]
-    autocomplete_fields = ["user"]
     actions = ["revoke"]
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
@@ -60,6 +118,20 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
         return ["user", "prefix", "created_at", "last_used_at", "revoked_at"] if obj else []
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
+        return ["user"] if request.user.is_superuser else []
+
+    def formfield_for_foreignkey(
+        self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        if db_field.name == "user" and not request.user.is_superuser:
+            own = User.objects.filter(username=request.user.get_username())
+            kwargs |= {"queryset": own, "initial": request.user.pk}
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return not lookup.startswith("digest") and super().lookup_allowed(lookup, value, request)
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: "ModelForm[ApiKey]", change: bool) -> None:
         if change:
@@ -80,11 +152,26 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(GroupMapping)
 class GroupMappingAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Which group here a group of the sign-in provider is."""
+    """Which group here a group of the sign-in provider is. Staff map only to groups they belong to."""
 
     list_display = ["value", "group", "issuer"]
     list_select_related = ["group"]
     search_fields = ["value", "group__name"]
+
+    def has_change_permission(self, request: HttpRequest, obj: GroupMapping | None = None) -> bool:
+        allowed = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_administer_group(request.user, obj.group))
+
+    def has_delete_permission(self, request: HttpRequest, obj: GroupMapping | None = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or may_administer_group(request.user, obj.group))
+
+    def formfield_for_foreignkey(
+        self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        if db_field.name == "group":
+            kwargs["queryset"] = grantable_groups(request.user)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"issuer": settings.OIDC_ISSUER}
@@ -103,6 +190,10 @@ class ExternalIdentityAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_change_permission(self, request: HttpRequest, obj: ExternalIdentity | None = None) -> bool:
         return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: ExternalIdentity | None = None) -> bool:
+        allowed = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or may_administer(request.user, obj.user))
 
 
 @admin.register(AuditEntry)

@@ -11,6 +11,7 @@ from . import reading
 from .overrides import options
 
 ROLES = ("user", "assistant")
+SESSION_KEY = "chatsite_conversation"  # ours, in a session that is the client's own object
 FLAT_APART = ("overrides", "approach")  # members of a context that are no overrides themselves
 
 
@@ -74,7 +75,9 @@ def images(body: dict[str, Any]) -> tuple[ImageInput, ...]:
 
 
 def session(value: Any, member: str) -> UUID | None:
-    """The conversation that a value names. Raises InvalidRequest."""
+    """The conversation that a value names: its id, or an object with the id. Raises InvalidRequest."""
+    if isinstance(value, dict):
+        value, member = value.get(SESSION_KEY), f"{member}.{SESSION_KEY}"
     if value is None:
         return None
     try:
@@ -82,6 +85,11 @@ def session(value: Any, member: str) -> UUID | None:
     except ValueError:
         # Not an id of ours: told as any other conversation that the caller does not have.
         raise InvalidRequest(errors.words("not_found"), member, status=404) from None
+
+
+def session_answer(sent: Any, conversation_id: str) -> Any:
+    """The session to send back: the id, or the client's own object with the id beside what it holds."""
+    return sent | {SESSION_KEY: conversation_id} if isinstance(sent, dict) else conversation_id
 
 
 def _turn(item: Any, member: str, *, parts: bool) -> Turn:

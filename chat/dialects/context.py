@@ -10,7 +10,11 @@ RESULTS_BEFORE = "Prompt"  # the step before which the results are told
 
 def context(found: ContextReady) -> Json:
     """The response context, from what the reader of the answer may see."""
-    points: Json = {"text": [_data_point(source) for source in found.sources]}
+    points: Json = {
+        "text": [_data_point(source) for source in found.sources],
+        # What an answer may cite: since September 2025 front ends make links of these labels only.
+        "citations": list(dict.fromkeys(source.label for source in found.sources)),
+    }
     if found.images:
         points["images"] = [{"url": image.url, "detail": "auto"} for image in found.images]
     return {"data_points": points, "thoughts": _thoughts(found)}

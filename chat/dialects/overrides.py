@@ -12,16 +12,24 @@ Reader = Callable[[Any, str], Any]
 RETRIEVAL_MODES = ("hybrid", "vectors", "text")
 IMAGE_INPUTS = ("text", "textAndImages", "images")
 VECTOR_FIELDS = {"embedding": "text", "imageEmbedding": "pages"}
+# Since 2025 front ends send one of these words instead of a list.
+VECTOR_FIELD_SETS = {
+    "textEmbeddingOnly": "text",
+    "imageEmbeddingOnly": "pages",
+    "textAndImageEmbeddings": "both",
+}
+# Either of them asks for images of pages: the name of 2024, and that of 2026.
+PAGE_SWITCHES = ("use_gpt4v", "use_multimodal_answering")
 CATEGORY_CHARACTERS = 100
 TEMPLATE_CHARACTERS = 10_000
 UNKNOWN_TOLD = 50
 
 
-def _optional_text(most: int) -> Reader:
-    """Text of at most so many characters; null counts as empty."""
+def _text(most: int) -> Reader:
+    """Text of at most so many characters."""
 
     def read(value: Any, member: str) -> str:
-        text = "" if value is None else reading.a_text(value, member)
+        text = reading.a_text(value, member)
         if len(text) > most:
             raise InvalidRequest(f"“{member}” must have at most {most:,} characters.", member)
         return text
@@ -34,6 +42,8 @@ def _number(least: float, most: float) -> Reader:
 
 
 def _vector_fields(value: Any, member: str) -> str:
+    if isinstance(value, str):
+        return VECTOR_FIELD_SETS[reading.one_of(value, member, VECTOR_FIELD_SETS)]
     items = reading.a_list(value, member)
     kinds = {VECTOR_FIELDS[reading.one_of(item, member, VECTOR_FIELDS)] for item in items}
     return "both" if len(kinds) > 1 else "".join(kinds)
@@ -60,25 +70,31 @@ OPTIONS: Mapping[str, tuple[str, Reader]] = {
     "use_groups_security_filter": ("to_groups", reading.a_flag),
     "vector_fields": ("vector_fields", _vector_fields),
     "gpt4v_input": ("pages", _image_input),
-    "prompt_template": ("prompt_template", _optional_text(TEMPLATE_CHARACTERS)),
-    "include_category": ("include_category", _optional_text(CATEGORY_CHARACTERS)),
-    "exclude_category": ("exclude_category", _optional_text(CATEGORY_CHARACTERS)),
+    "prompt_template": ("prompt_template", _text(TEMPLATE_CHARACTERS)),
+    "include_category": ("include_category", _text(CATEGORY_CHARACTERS)),
+    "exclude_category": ("exclude_category", _text(CATEGORY_CHARACTERS)),
     "minimum_search_score": ("minimum_score", _number(0, 1)),
     "minimum_reranker_score": ("minimum_ranker_score", _number(0, 4)),
 }
 
 
 def options(overrides: Mapping[str, Any], place: str = "context.overrides") -> Options:
-    """Raises InvalidRequest, which names the member; `place` is where the overrides stand in the body."""
+    """The options that the overrides ask for; null stands for a member that was not sent.
+
+    `place` is where the overrides are in the body. Raises InvalidRequest, which names the member.
+    """
     values: dict[str, Any] = {"followups": False, "pages": "textAndImages"}
     unknown: list[str] = []
+    with_pages = False
     for name, value in overrides.items():
-        if name in OPTIONS:
+        if name in PAGE_SWITCHES:
+            with_pages |= value is not None and reading.a_flag(value, f"{place}.{name}")
+        elif name not in OPTIONS:
+            unknown.append(name[:100].replace("\x00", "\ufffd"))
+        elif value is not None:
             option, read = OPTIONS[name]
             values[option] = read(value, f"{place}.{name}")
-        elif name != "use_gpt4v":
-            unknown.append(name[:100].replace("\x00", "\ufffd"))
-    if not reading.a_flag(overrides.get("use_gpt4v", False), f"{place}.use_gpt4v"):
+    if not with_pages:
         values["pages"] = ""
     if values.get("retrieval_mode") == "vectors" and values.get("vector_fields") == "":
         member = f"{place}.vector_fields"

@@ -6,7 +6,7 @@ from chat import errors
 from chat.events import ContextReady, Event, Failed, FollowUps, Json, Started, TextDelta, Whole
 from chat.requests import ChatRequest
 
-from .asking import ask
+from .asking import ask, session_answer
 from .context import context, delta, followups, message
 from .single import Single
 
@@ -17,11 +17,16 @@ class RagChat:
     stream_type = "application/json-lines"
     gap = 0.0
 
+    session_member = "session_state"
+
     def __init__(self, *, decided: bool = True) -> None:
         self._decided = decided
+        self._sent: Any = None  # the session as the client sent it, once the request is parsed
 
     def parse(self, body: Any) -> ChatRequest:
-        return ask(body, "session_state")
+        request = ask(body, self.session_member)
+        self._sent = body.get(self.session_member)
+        return request
 
     def encoder(self) -> Single:
         return Single(RagChatEncoder(self).encode)
@@ -35,14 +40,19 @@ class RagChat:
         if whole.followups:
             told |= followups(whole.followups)
         session = self.session(whole.started.conversation_id)
-        return 200, {"message": message(whole.text), "context": told, **session}
+        return 200, {**self.answer(whole.text), "context": told, **session}
+
+    def answer(self, text: str) -> Json:
+        """The text of a whole answer, for clients of 2024 and of 2026."""
+        return {"message": message(text), "output_text": text}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         return {"error": message}
 
     def session(self, conversation_id: str) -> Json:
-        members: Json = {"session_state": conversation_id}
-        return members if self._decided else members | {"sessionState": conversation_id}
+        value = session_answer(self._sent, conversation_id)
+        members: Json = {self.session_member: value}
+        return members if self._decided else members | {"sessionState": value}
 
 
 class RagChatEncoder:

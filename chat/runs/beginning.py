@@ -132,7 +132,9 @@ def _check_options(principal: Principal, options: Options) -> None:
     """What depends on the site's model and on who asks. Raises InvalidRequest."""
     if options.pages and not settings.CHAT_MODEL_READS_IMAGES:
         raise InvalidRequest(
-            "“use_gpt4v” needs a model that reads images; the one of this site reads text only.", "use_gpt4v"
+            "“use_gpt4v” and “use_multimodal_answering” need a model that reads images; "
+            "the one of this site reads text only.",
+            "use_gpt4v",
         )
     if options.prompt_template and not User.objects.get(pk=principal.user_id).has_perm(SET_PROMPT):
         raise InvalidRequest(

@@ -25,6 +25,7 @@ QUESTIONS = ("What types of prescription drugs are covered?", "Which services co
 
 # Members that docs/protocols.md names beyond the documents.
 BEYOND = {"score", "reranker_score", "model", "temperature", "prompt_template", "sessionState", "agentName"}
+BEYOND |= {"citations", "output_text"}
 BEYOND |= {"use_semantic_ranker", "retrieval_mode", "top", "filter", "minimum_search_score"}
 # What may stand where an example shows null; and lists and objects that only Azure fills.
 FOR_NULL = {"session_state": str, "sessionState": str, "category": str, "props": dict, "error": dict}

@@ -200,7 +200,7 @@ class RefusalTests(GoldenTestCase):
         for name, value in (
             ("top", 0), ("top", 51), ("top", 2.5), ("top", True), ("temperature", -0.1), ("temperature", 2.1),
             ("temperature", "hot"), ("retrieval_mode", "best"), ("suggest_followup_questions", "yes"),
-            ("semantic_ranker", 1), ("semantic_captions", None), ("vector_fields", "embedding"),
+            ("semantic_ranker", 1), ("semantic_captions", 0), ("vector_fields", "embedding"),
             ("vector_fields", ["x"]), ("use_gpt4v", "no"), ("gpt4v_input", "video"),
             ("use_oid_security_filter", 0), ("use_groups_security_filter", []), ("minimum_search_score", 2),
             ("include_category", 1), ("exclude_category", []),

@@ -3,26 +3,27 @@
 from django.test import SimpleTestCase
 
 from chat.dialects import ChatCompletions
-from chat.dialects.overrides import OPTIONS, options
+from chat.dialects.overrides import OPTIONS, PAGE_SWITCHES, options
 from chat.requests import InvalidRequest, Options
 
 WRONG = {
-    "temperature": (-0.1, 2.1, "1", True, None, []),
-    "top": (0, 51, 2.5, "3", True, None),
-    "retrieval_mode": ("semantic", 1, None, ["text"]),
-    "semantic_ranker": (1, "true", None),
-    "semantic_captions": (0, "false", None),
-    "suggest_followup_questions": ("yes", None),
-    "use_oid_security_filter": (1, "true", None),
-    "use_groups_security_filter": (1, "true", None),
-    "vector_fields": ("embedding", ["text"], [1], None, {}),
-    "use_gpt4v": (1, "true", None),
-    "gpt4v_input": ("texts", True, None),
+    "temperature": (-0.1, 2.1, "1", True, []),
+    "top": (0, 51, 2.5, "3", True),
+    "retrieval_mode": ("semantic", 1, ["text"]),
+    "semantic_ranker": (1, "true"),
+    "semantic_captions": (0, "false"),
+    "suggest_followup_questions": ("yes", 1),
+    "use_oid_security_filter": (1, "true"),
+    "use_groups_security_filter": (1, "true"),
+    "vector_fields": ("embedding", ["textEmbeddingOnly"], ["text"], [1], {}),
+    "use_gpt4v": (1, "true"),
+    "use_multimodal_answering": (1, "true"),
+    "gpt4v_input": ("texts", True),
     "prompt_template": (1, ["x"], "x" * 10_001, "a\x00b"),
     "include_category": (1, [], "x" * 101, "a\x00b"),
     "exclude_category": (1, [], "x" * 101, "a\x00b"),
-    "minimum_search_score": (-1, 1.1, "0", True, None),
-    "minimum_reranker_score": (-1, 4.1, "0", True, None),
+    "minimum_search_score": (-1, 1.1, "0", True),
+    "minimum_reranker_score": (-1, 4.1, "0", True),
 }
 RIGHT = {
     "temperature": (0, 2, 0.7),
@@ -53,7 +54,7 @@ class ReadingTests(SimpleTestCase):
                     self.assertIn(f"“context.overrides.{name}”", error.message)
 
     def test_every_override_that_is_known_has_its_wrong_values_here(self):
-        self.assertEqual(WRONG.keys(), OPTIONS.keys() | {"use_gpt4v"})
+        self.assertEqual(WRONG.keys(), OPTIONS.keys() | set(PAGE_SWITCHES))
 
     def test_the_bounds_themselves_are_accepted(self):
         for name, values in RIGHT.items():
@@ -63,6 +64,25 @@ class ReadingTests(SimpleTestCase):
 
     def test_without_overrides_only_follow_up_questions_are_off(self):
         self.assertEqual(options({}), Options(followups=False))
+
+    def test_null_stands_for_a_member_that_was_not_sent(self):
+        for name in WRONG:
+            with self.subTest(name):
+                self.assertEqual(options({name: None}), options({}))
+
+    def test_the_words_that_front_ends_send_for_vector_fields_are_read(self):
+        for word, fields in (
+            ("textEmbeddingOnly", "text"),
+            ("imageEmbeddingOnly", "pages"),
+            ("textAndImageEmbeddings", "both"),
+        ):
+            self.assertEqual(options({"vector_fields": word}).vector_fields, fields)
+
+    def test_images_are_asked_for_by_the_name_of_2026_too(self):
+        self.assertEqual(options({"use_multimodal_answering": True}).pages, "textAndImages")
+        self.assertEqual(
+            options({"use_multimodal_answering": True, "use_gpt4v": False}).pages, "textAndImages"
+        )
 
     def test_images_need_use_gpt4v(self):
         self.assertEqual(options({"gpt4v_input": "images"}).pages, "")

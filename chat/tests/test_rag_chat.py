@@ -131,7 +131,7 @@ class WholeTests(SimpleTestCase):
     def test_the_answer_has_the_documented_members(self):
         status, answer = RagChat().whole(whole(EXCHANGE))
         self.assertEqual(status, 200)
-        self.assertEqual(set(answer), {"message", "context", "session_state"})
+        self.assertEqual(set(answer), {"message", "output_text", "context", "session_state"})
         self.assertEqual(
             answer["message"],
             {
@@ -142,8 +142,13 @@ class WholeTests(SimpleTestCase):
             },
         )
         context = answer["context"]
+        self.assertEqual(answer["output_text"], answer["message"]["content"])
         self.assertEqual(
-            context["data_points"], {"text": ["Benefit_Options.pdf#page=3: The plans also cover: care"]}
+            context["data_points"],
+            {
+                "text": ["Benefit_Options.pdf#page=3: The plans also cover: care"],
+                "citations": ["Benefit_Options.pdf#page=3"],
+            },
         )
         self.assertEqual(context["followup_questions"], ["And dental?"])
         self.assertEqual(

@@ -14,6 +14,7 @@ from . import dialects, runs
 from .dialects import ChatUi, ChatUiMinimal, Dialect, OpenAI, RagChat, TeamChatUi, TeamChatUiMinimal
 from .doors import Door, check_accepted, limit_headers, refused, refused_with
 from .errors import Refused
+from .events import Failed
 from .parsing import AttachmentParser
 from .requests import InvalidRequest
 from .runs import Accepted
@@ -60,7 +61,11 @@ class ExchangeView(Door):
         except Refused as refusal:
             return refused(self.dialect, refusal)
         code, body = self.dialect.whole(whole)
-        return refused_with(body, code)
+        failed = whole.end if isinstance(whole.end, Failed) and code >= 400 else None
+        response = refused_with(body, code, failed.retry_after if failed else None)
+        # The failure of the run has a line of the log already; Django would add one for the status.
+        response._has_been_logged = failed is not None  # type: ignore[attr-defined]
+        return response
 
     def _begin(self, request: Request) -> Begun:
         self.dialect, streamed = self.choose(request)

@@ -26,7 +26,9 @@ logger = logging.getLogger(__name__)
 RETRY_AFTER_SECONDS = 10  # where nobody knows better
 COME_BACK = (
     status.HTTP_429_TOO_MANY_REQUESTS,
+    status.HTTP_502_BAD_GATEWAY,
     status.HTTP_503_SERVICE_UNAVAILABLE,
+    status.HTTP_504_GATEWAY_TIMEOUT,
     status.HTTP_507_INSUFFICIENT_STORAGE,
 )
 

@@ -3,6 +3,7 @@
 Upstream text, SQL and paths never reach a client; they go to the log with the request id.
 """
 
+import math
 from dataclasses import dataclass
 
 
@@ -53,6 +54,14 @@ NO_ROOM = (
     "Tell whoever runs the site, and ask again later."
 )
 ROOM_SECONDS = 10  # until there may be some
+
+
+MAX_RETRY_AFTER = 300  # seconds, however long the model's server asks for
+
+
+def retry_after(seconds: float | None) -> int | None:
+    """When to ask again, in whole seconds, out of what the model's server asked for."""
+    return None if seconds is None else max(1, math.ceil(min(seconds, MAX_RETRY_AFTER)))
 
 
 def words(code: str) -> str:

@@ -3,9 +3,9 @@
 The engine yields these, the journal keeps them, and each dialect puts them into its own words: a wire
 field's name appears in no other place. All are frozen, and all survive a trip through JSON.
 
-Order of a whole exchange: Started, Searching, ContextReady, TextDelta…, MessageDone, then Usage, FollowUps
-and TitleChanged where there are any, and one of Finished or Failed at the end. Of a team, each message
-begins with MessageStarted before its ContextReady.
+Order of a whole exchange: Started, Searching, ContextReady, Thinking of a model that reasons, TextDelta…,
+MessageDone, then Usage, FollowUps and TitleChanged where there are any, and one of Finished or Failed at the
+end. Of a team, each message begins with MessageStarted before its ContextReady.
 """
 
 from collections.abc import Mapping
@@ -68,6 +68,11 @@ class MessageStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Thinking:
+    """The model reasons before its answer. What it thinks is neither shown nor stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     """The next characters of the answer; its citations are verified already."""
 
@@ -109,11 +114,15 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The end, with an error. `state` is failed, interrupted or blocked; `code` is one of chat.errors."""
+    """The end, with an error. `state` is failed, interrupted or blocked; `code` is one of chat.errors.
+
+    `retry_after` is when to ask again, in seconds, where the model's server said so.
+    """
 
     state: str
     code: str
     request_id: str = ""
+    retry_after: int | None = None
 
 
 Event = (
@@ -121,6 +130,7 @@ Event = (
     | Searching
     | ContextReady
     | MessageStarted
+    | Thinking
     | TextDelta
     | MessageDone
     | FollowUps
@@ -246,7 +256,7 @@ class Whole:
             case Finished() | Failed():
                 self._end_text()
                 self.end = event
-            case Searching():
+            case Searching() | Thinking():
                 pass
 
     def _current(self) -> Spoken:

@@ -12,7 +12,7 @@ loses the connection has either all of an event or nothing of it. Messages are
 from collections.abc import Sequence
 from typing import Any
 
-from .events import ContextReady, Event, MessageDone, Searching, Started, TextDelta, TitleChanged
+from .events import ContextReady, Event, MessageDone, Searching, Started, TextDelta, Thinking, TitleChanged
 from .naming import name_of, reading, searching
 from .rendering import BlockRenderer, Chip, Citations
 from .sources import SourceView
@@ -31,6 +31,7 @@ class Transcript:
         self._renderer = BlockRenderer(Citations(place))
         self._shown = ""  # the tail as the reader has it
         self._status: Json | None = None
+        self._before_thinking: Json | None = None  # the status that comes back with the first text
         self._title = ""
 
     def add(self, seq: int, event: Event) -> list[Json]:
@@ -44,8 +45,15 @@ class Transcript:
             case ContextReady(sources):
                 self._name(sources)
                 return self._tell("streaming", reading(len(sources), len({s.document_id for s in sources})))
+            case Thinking():
+                self._before_thinking = self._status
+                return self._tell("streaming", "Thinking")
             case TextDelta(text):
-                return self._written(self._renderer.feed(text))
+                written = self._written(self._renderer.feed(text))
+                if self._before_thinking is None:
+                    return written
+                self._status, self._before_thinking = self._before_thinking, None
+                return [self._status, *written]
             case MessageDone():
                 return self._written(self._renderer.finish())
             case TitleChanged(title):

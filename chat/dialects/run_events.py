@@ -18,6 +18,7 @@ from chat.events import (
     Spoken,
     Started,
     TextDelta,
+    Thinking,
     TitleChanged,
     Usage,
     Whole,
@@ -39,9 +40,11 @@ def waiting(number: int) -> Json:
 
 def outcome(end: Finished | Failed, whole: Whole) -> Json:
     """How it ended, and what was said."""
-    error = None
+    error: Json | None = None
     if isinstance(end, Failed):
         error = {"code": end.code, "message": errors.words(end.code), "request_id": end.request_id}
+        if end.retry_after is not None:
+            error["retry_after"] = end.retry_after
     return {
         "state": end.state,
         "error": error,
@@ -67,6 +70,8 @@ def _told(event: Event) -> tuple[str, Json]:
             return "context", {"message": event.message_id, **context(event)}
         case MessageStarted(message_id, agent, created_at):
             return "message", {"message": message_id, "agent": agent, "created_at": created_at}
+        case Thinking():
+            return "thinking", {}
         case TextDelta(text):
             return "text", {"text": text}
         case MessageDone(reason, citations):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from chat.citations import CitationFilter
-from chat.events import MessageDone, TextDelta, Usage
+from chat.events import MessageDone, TextDelta, Thinking, Usage
 from chat.llm import ChatModel, ModelError, Prompt, Text, TokenCount
-from chat.llm.protocol import NOTHING_FITS
+from chat.llm.protocol import NOTHING_FITS, Reasoning
 
 
 @dataclass(slots=True)
@@ -21,8 +21,13 @@ class _Outcome:
     error: ModelError | None = None
 
 
-async def written(model: ChatModel, prompt: Prompt) -> AsyncGenerator[TextDelta | MessageDone | Usage, None]:
-    """The text, then MessageDone. Raises ModelError, after all the text that came."""
+async def written(
+    model: ChatModel, prompt: Prompt
+) -> AsyncGenerator[Thinking | TextDelta | MessageDone | Usage, None]:
+    """Thinking, if the model does, the text, then MessageDone.
+
+    Raises ModelError, after all the text that came.
+    """
     if not (prompt.sources or prompt.earlier or prompt.said or prompt.images):
         # Without sources and without a conversation a model could only invent.
         yield TextDelta(NOTHING_FITS)
@@ -33,6 +38,9 @@ async def written(model: ChatModel, prompt: Prompt) -> AsyncGenerator[TextDelta 
     length, most = 0, settings.ANSWER_MAX_CHARACTERS
     async with aclosing(_verified(model, prompt, citations, outcome)) as pieces:
         async for piece in pieces:
+            if isinstance(piece, Reasoning):
+                yield Thinking()
+                continue
             safe = piece[: most - length]
             length += len(safe)
             if safe:
@@ -53,13 +61,15 @@ async def written(model: ChatModel, prompt: Prompt) -> AsyncGenerator[TextDelta 
 
 async def _verified(
     model: ChatModel, prompt: Prompt, citations: CitationFilter, outcome: _Outcome
-) -> AsyncGenerator[str, None]:
-    """Pieces of text, some of them empty; also what was held back when the model failed."""
+) -> AsyncGenerator[str | Reasoning, None]:
+    """Reasoning, and pieces of text, some of them empty; also what was held back when the model failed."""
     try:
         async with aclosing(model.answer(prompt)) as parts:
             async for part in parts:
                 if isinstance(part, Text):
                     yield citations.feed(part.text)
+                elif isinstance(part, Reasoning):
+                    yield part
                 elif isinstance(part, TokenCount):
                     outcome.usage = part
                 else:

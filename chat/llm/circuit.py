@@ -15,6 +15,13 @@ WINDOW_SECONDS = 30.0  # in which they must fall
 LONGEST_REST = 60.0  # seconds, whatever the server asks for
 
 
+class CircuitOpen(ModelError):
+    """The server is left alone just now: nothing was asked, and asking again at once makes no sense."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("upstream_unavailable", max(1.0, seconds), detail="left alone after failures")
+
+
 class Circuit:
     """`rest` is for how long the server is left alone, in seconds, where it does not say itself."""
 
@@ -38,7 +45,7 @@ class Circuit:
         """
         probe = self.down
         if probe and (self._probing or time.monotonic() < self._closed_until):
-            raise ModelError("upstream_unavailable")
+            raise CircuitOpen(self._closed_until - time.monotonic())
         self._probing = self._probing or probe
         try:
             yield

@@ -71,8 +71,8 @@ class Connection:
 class MemberRefused(ModelError):
     """The server takes the request only without the member `name`."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__("upstream_misconfigured")
+    def __init__(self, name: str, detail: str) -> None:
+        super().__init__("upstream_misconfigured", detail=detail)
         self.name = name
 
 
@@ -88,7 +88,7 @@ def connection() -> Connection:
         try:
             known[key] = _connection()
         except (httpx2.InvalidURL, ValueError) as error:
-            raise ModelError("upstream_misconfigured") from error
+            raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
     return known[key]
 
 
@@ -155,19 +155,20 @@ async def _bound(response: httpx2.Response) -> None:
 
 def translated(error: openai.APIError) -> ModelError:
     """The site's own code for what the server or the way to it said."""
+    detail = told(error)
     if isinstance(error, openai.APITimeoutError):
         connecting = isinstance(error.__cause__, httpx2.ConnectTimeout)
-        return ModelError("upstream_unavailable" if connecting else "upstream_timeout")
+        return ModelError("upstream_unavailable" if connecting else "upstream_timeout", detail=detail)
     if not isinstance(error, openai.APIStatusError):
-        return ModelError("upstream_unavailable")
+        return ModelError("upstream_unavailable", detail=detail)
     status = error.status_code
     if status == 429:
-        return ModelError("rate_limited", _retry_after(error))
+        return ModelError("rate_limited", _retry_after(error), detail=detail)
     if status >= 500:
-        return ModelError("upstream_unavailable", _retry_after(error))
+        return ModelError("upstream_unavailable", _retry_after(error), detail=detail)
     if status in {400, 413, 422}:
         return _of_request(error)
-    return ModelError("upstream_misconfigured")
+    return ModelError("upstream_misconfigured", detail=detail)
 
 
 def code_of(said: str) -> str:
@@ -190,8 +191,8 @@ def told(error: Exception) -> str:
 def _of_request(error: openai.APIStatusError) -> ModelError:
     said = f"{error.code} {error.body}"
     if isinstance(error.param, str) and error.param in OPTIONAL:
-        return MemberRefused(error.param)
-    return ModelError(code_of(said) or "upstream_misconfigured")
+        return MemberRefused(error.param, told(error))
+    return ModelError(code_of(said) or "upstream_misconfigured", detail=told(error))
 
 
 def _retry_after(error: openai.APIStatusError) -> float | None:

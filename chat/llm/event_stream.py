@@ -6,7 +6,7 @@ the time of a plain JSON reader; so the bytes are read here.
 
 import asyncio
 import json
-import logging
+import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,16 +15,13 @@ import httpx2
 import jiter
 
 from .connections import code_of
-from .protocol import End, ModelError, Part, Text, TokenCount
+from .protocol import End, ModelError, Part, Reasoning, Text, TokenCount
+from .sse import EventParser
 
-logger = logging.getLogger(__name__)
-
-LINE_LIMIT = 1_000_000  # bytes; no honest event comes near
-DONE = b"[DONE]"
-MARKED = b"\xef\xbb\xbfdata:"  # a stream may begin with a byte order mark
-FIELDS = (b":", b"event:", b"id:", b"retry:")
 COUNT_SECONDS = 2.0  # for the token count, once the text has ended
-REASONS = {"stop": "stop", "length": "length", "tool_calls": "stop", "function_call": "stop", "eos": "stop"}
+COMPLETE = frozenset({"stop", "length"})  # the reasons that end an answer as complete
+CALLS = ("tool_calls", "function_call")  # members, and reasons, of calls that were not asked for
+NAME = re.compile(r"[a-z_]{2,30}", re.I)  # of a reason that is safe to log
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +45,10 @@ class Clock:
 
     def content_came(self) -> None:
         self._wait(self._deadlines.idle)
+
+    def reasoning_came(self) -> None:
+        """The model is alive: the first token may take as long again."""
+        self._wait(self._deadlines.first)
 
     def text_ended(self) -> None:
         self._wait(COUNT_SECONDS)
@@ -85,97 +86,93 @@ class Iterated:
         return b""
 
 
-class Events:
-    """Takes bytes as they come, gives what the events carry, up to the mark of the end."""
+class Progress:
+    """How far an answer has come: moves the clock, and holds back halves of characters."""
 
-    def __init__(self) -> None:
-        self._rest = b""
-        self._understood = False
-        self.done = False
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._characters = Characters()
+        self.begun = self.thinking = self.ended = False
 
-    def feed(self, piece: bytes, *, last: bool = False) -> list[bytes]:
-        """Raises ModelError for what is no stream of events, and for a line without an end."""
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        if last:
-            lines.append(self._rest)
-        elif len(self._rest) > LINE_LIMIT:
-            raise ModelError("upstream_protocol")
-        found = []
-        for line in lines:
-            if line.startswith((b"data:", MARKED)):
-                self._understood = True
-                data = line.partition(b":")[2].strip()
-                if data == DONE:
-                    self.done = True
-                    break
-                found.append(data)
-            elif not self._understood and line.strip() and not line.startswith(FIELDS):
-                raise ModelError("upstream_protocol")
-        return found
+    def add(self, part: Part) -> list[Part]:
+        """What to pass on. Raises ModelError for a reason to end that is not the model's own."""
+        if isinstance(part, Text):
+            self.begun = True
+            self._clock.content_came()
+            text = self._characters.of(part.text)
+            return [Text(text)] if text else []
+        if isinstance(part, Reasoning):
+            return self._think(part)
+        if isinstance(part, End):
+            if part.reason not in COMPLETE:
+                raise _cut_short(part.reason)
+            self.ended = True
+            self._clock.text_ended()
+            rest = self._characters.rest()
+            return [Text(rest), part] if rest else [part]
+        return [part]
+
+    def _think(self, part: Part) -> list[Part]:
+        if self.begun or self.ended:
+            return []
+        self._clock.reasoning_came()
+        told, self.thinking = self.thinking, True
+        return [] if told else [part]
 
 
 async def parts(chunks: Chunks, clock: Clock) -> AsyncGenerator[Part, None]:
-    """Text, token counts and the end. A stream that stops in good order ends without End; others raise.
+    """Reasoning (once), text, token counts and the end.
 
-    Once the text has ended, nothing that happens to the stream can undo it.
+    A stream that stops in good order ends without End; others raise. Once the text has ended, nothing that
+    happens to the stream can undo it.
     """
-    begun = ended = False
-    characters, events = Characters(), Events()
+    progress, events = Progress(clock), EventParser()
     try:
         while not events.done:
-            piece, came = await _next(chunks, clock, at_once=not begun), False
-            for data in events.feed(piece, last=not piece):
-                for part in _parts_of(data):
-                    if isinstance(part, Text):
-                        if not came:
-                            begun = came = True
-                            clock.content_came()
-                        if text := characters.of(part.text):
-                            yield Text(text)
-                        continue
-                    if isinstance(part, End):
-                        ended = True
-                        clock.text_ended()
-                        if rest := characters.rest():
-                            yield Text(rest)
-                    yield part
+            piece = await _next(chunks, clock, at_once=not (progress.begun or progress.thinking))
+            for kind, data in events.feed(piece, last=not piece):
+                for found in _parts_of(kind, data):
+                    for part in progress.add(found):
+                        yield part
             if not piece:
                 return
-    except (httpx2.HTTPError, ModelError) as error:
-        if ended:
-            return
-        if isinstance(error, ModelError):
+    except ModelError:
+        if not progress.ended:
             raise
-        logger.warning("The model's stream broke: %s", type(error).__name__)
-        raise ModelError("interrupted" if begun else "upstream_unavailable") from None
+    except httpx2.HTTPError as error:
+        if not progress.ended:
+            code = "interrupted" if progress.begun else "upstream_unavailable"
+            raise ModelError(code, detail=f"the stream broke: {type(error).__name__}") from None
 
 
 async def _next(chunks: Chunks, clock: Clock, *, at_once: bool) -> bytes:
     try:
         return await chunks.chunk(clock.by, at_once=at_once)
     except TimeoutError:
-        raise ModelError("upstream_timeout") from None
+        raise ModelError("upstream_timeout", detail="nothing came in time") from None
 
 
-def _parts_of(data: bytes) -> list[Part]:
-    event = _read(data)
-    if error := event.get("error"):
-        logger.warning("The model's stream holds an error")
-        raise ModelError(code_of(str(error)) or "upstream_unavailable")
+def _cut_short(reason: str) -> ModelError:
+    """What a finish reason means that is not the model's own end."""
+    if reason == "content_filter":
+        return ModelError("content_filter")
+    detail = f"finish reason {reason if NAME.fullmatch(reason) else 'unknown'}"
+    return ModelError("upstream_protocol" if reason in CALLS else "interrupted", detail=detail)
+
+
+def _parts_of(kind: bytes, data: bytes) -> list[Part]:
     try:
-        return [*_of_choices(event.get("choices") or []), *_of_usage(event.get("usage"))]
-    except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
-        raise ModelError("upstream_protocol") from None
-
-
-def _read(data: bytes) -> dict[str, Any]:
-    try:
-        value = _from_json(data)
-    except (ValueError, RecursionError):
-        raise ModelError("upstream_protocol") from None
-    if not isinstance(value, dict):
-        raise ModelError("upstream_protocol")
-    return value
+        event = _from_json(data)
+        if kind == b"error" or event.get("error"):
+            raise _told_error(event)
+        found: list[Part] = []
+        for choice in event.get("choices") or []:
+            if _index(choice) == 0:
+                found += _of_choice(choice)
+        return [*found, *_of_usage(event.get("usage"))]
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        detail = f"an event of another shape: {type(error).__name__}"
+        raise ModelError("upstream_protocol", detail=detail) from None
 
 
 def _from_json(data: bytes) -> Any:
@@ -186,18 +183,56 @@ def _from_json(data: bytes) -> Any:
         return json.loads(data)
 
 
-def _of_choices(choices: list[Any]) -> list[Part]:
+def _told_error(event: Any) -> ModelError:
+    """The error that a server puts into its stream, where the status is out already."""
+    told = event.get("error") or event if isinstance(event, dict) else event
+    code = told.get("code") if isinstance(told, dict) else None
+    if code in (429, "429"):
+        return ModelError("rate_limited", detail="an error in the stream, 429")
+    return ModelError(code_of(str(told)) or "upstream_unavailable", detail="an error in the stream")
+
+
+def _index(choice: dict[str, Any]) -> int:
+    """Which of several answers a choice belongs to; only one is asked for."""
+    index = choice.get("index")
+    if index is not None and not isinstance(index, int):
+        raise TypeError("an index that is no number")
+    return index or 0
+
+
+def _of_choice(choice: dict[str, Any]) -> list[Part]:
+    delta = choice.get("delta") or choice.get("message") or {}
+    if choice.get("text") or any(delta.get(name) for name in (*CALLS, "audio")):
+        raise TypeError("something other than an answer's text")
     found: list[Part] = []
-    if not choices:
-        return found
-    text = (choices[0].get("delta") or {}).get("content")
-    if isinstance(text, str) and text:
-        found.append(Text(text))
-    reason = choices[0].get("finish_reason")
-    if reason == "content_filter":
-        raise ModelError("content_filter")
-    if reason:
-        found.append(End(REASONS.get(reason, "stop")))
+    if delta.get("reasoning_content") or delta.get("reasoning"):
+        found.append(Reasoning())
+    found += content_parts(delta.get("content"))
+    found += content_parts(delta.get("refusal"))
+    if reason := choice.get("finish_reason"):
+        found.append(End(str(reason)))
+    return found
+
+
+def content_parts(content: Any) -> list[Part]:
+    """The text of a message's `content`: a string, nothing, or a list of parts.
+
+    Raises TypeError or LookupError for what is no text: leaving it out would change what the model said.
+    """
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [Text(content)] if content else []
+    if not isinstance(content, list):
+        raise TypeError("content of another kind")
+    found: list[Part] = []
+    for part in content:
+        if part["type"] in ("thinking", "reasoning"):
+            found.append(Reasoning())
+        elif part["type"] != "text" or not isinstance(part["text"], str):
+            raise TypeError("a part that is no text")
+        elif part["text"]:
+            found.append(Text(part["text"]))
     return found
 
 

@@ -54,6 +54,11 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Reasoning:
+    """The model thinks, apart from its answer. What it thinks is neither shown nor stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class TokenCount:
     prompt: int
     completion: int
@@ -66,16 +71,26 @@ class End:
     reason: str
 
 
-Part = Text | TokenCount | End
+Part = Text | Reasoning | TokenCount | End
 
 
 class ModelError(Exception):
-    """The model failed. `code` is one of chat.errors; what it said itself stays in the cause, for the log."""
+    """The model failed. `code` is one of chat.errors, `retry_after` the seconds that its server asked for.
 
-    def __init__(self, code: str, retry_after: float | None = None) -> None:
+    `detail` is for the log: a status or the name of an error, never a server's own words, which may repeat
+    the key or the prompt.
+    """
+
+    def __init__(self, code: str, retry_after: float | None = None, *, detail: str = "") -> None:
         super().__init__(code)
         self.code = code
         self.retry_after = retry_after
+        self.detail = detail
+
+    @property
+    def summary(self) -> str:
+        """One line for the log."""
+        return f"{self.code} ({self.detail})" if self.detail else self.code
 
 
 class ChatModel(Protocol):
@@ -84,7 +99,7 @@ class ChatModel(Protocol):
     name: str
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        """Text, then one End. Ending without End means that the answer was cut."""
+        """Reasoning, if any, text, then one End. Ending without End means that the answer was cut."""
         ...
 
     async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:

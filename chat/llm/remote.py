@@ -14,10 +14,21 @@ from django.conf import settings
 from chat.requests import Turn
 
 from . import event_stream, side_texts
-from .circuit import Circuit
+from .circuit import Circuit, CircuitOpen
 from .connections import MemberRefused, connection, told, translated
-from .event_stream import Chunks, Clock, Deadlines, Iterated
-from .protocol import ModelError, Part, Prompt, Said, Text, instructions, messages, said_text, sources_text
+from .event_stream import Chunks, Clock, Deadlines, Iterated, content_parts
+from .protocol import (
+    ModelError,
+    Part,
+    Prompt,
+    Reasoning,
+    Said,
+    Text,
+    instructions,
+    messages,
+    said_text,
+    sources_text,
+)
 from .transport import BODY
 from .wire import Body
 
@@ -49,13 +60,14 @@ class RemoteModel:
             try:
                 async with aclosing(self._attempt(prompt, clock)) as parts:
                     async for part in parts:
-                        begun = begun or isinstance(part, Text)
+                        begun = begun or isinstance(part, Text | Reasoning)
                         yield part
                 return
             except ModelError as error:
                 if begun or attempt == 2:
                     raise
                 prompt = await self._prepare_repetition(prompt, error)
+                logger.warning("The model is asked once more: %s", error.summary)
                 clock.start_again()
 
     async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
@@ -105,18 +117,15 @@ class RemoteModel:
                 async with asyncio.timeout_at(clock.by):
                     response = await connection().completion(self._asked(prompt), stream=True)
         except TimeoutError:
-            raise ModelError("upstream_timeout") from None
+            raise ModelError("upstream_timeout", detail="no answer in time") from None
         except openai.APIError as error:
-            logger.warning("The model refused: %s", told(error))
             raise self._counted(circuit, translated(error)) from None
         except httpx2.HTTPError as error:
             # The body of an error, which broke off.
-            logger.warning("The model refused: %s", told(error))
-            raise self._counted(circuit, ModelError("upstream_unavailable")) from None
+            raise self._counted(circuit, ModelError("upstream_unavailable", detail=told(error))) from None
         except (httpx2.InvalidURL, ValueError) as error:
             # An address or a key that cannot be put into a request.
-            logger.warning("The model cannot be asked: %s", type(error).__name__)
-            raise ModelError("upstream_misconfigured") from None
+            raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
         circuit.answered()
         try:
             async with aclosing(event_stream.parts(_chunks_of(response), clock)) as parts:
@@ -151,7 +160,7 @@ class RemoteModel:
             labels = {source.label for source in prompt.sources[:kept]}
             pages = [page for page in prompt.pages if page.label in labels]
             return replace(prompt, earlier=prompt.earlier[-2:], sources=prompt.sources[:kept], pages=pages)
-        if error.retry_after is None or error.retry_after > LONGEST_WAIT:
+        if error.retry_after is None or error.retry_after > LONGEST_WAIT or isinstance(error, CircuitOpen):
             raise error
         await asyncio.sleep(error.retry_after)
         return prompt
@@ -174,8 +183,9 @@ class RemoteModel:
                         max_tokens=tokens,
                     )
                 )
-            text = response.json()["choices"][0]["message"]["content"]
-            return event_stream.storable(text or "")
+            content = response.json()["choices"][0]["message"]["content"]
+            text = "".join(part.text for part in content_parts(content) if isinstance(part, Text))
+            return event_stream.storable(text)
         except openai.APIStatusError as error:
             refused = translated(error)
             if isinstance(refused, MemberRefused) and refused.name not in connection().refused:

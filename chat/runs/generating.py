@@ -17,9 +17,11 @@ from django.db import Error as DatabaseError
 from django.db import InterfaceError, OperationalError
 
 from chat import engine
+from chat.errors import retry_after
 from chat.events import Event, Failed, Finished, Started
 from chat.llm import ModelError, configured_model
 from chat.patience import patiently
+from chatsite import logs
 from chatsite.absence import absence, has_no_room
 from chatsite.accounts.principals import Principal
 from chatsite.database import in_database, reading_as
@@ -116,6 +118,7 @@ class Generations:
         # Known only now: a task that is cancelled before its first turn would not even end its answer.
         # A stop that comes earlier is heard with the next flush.
         live.task = asyncio.current_task()
+        logs.request_id.set(live.accepted.request_id)
         if self._over and live.task:
             live.task.cancel()
         with reading_as(live.accepted.principal.user_id):
@@ -164,15 +167,13 @@ class Generations:
                 return Finished(Message.State.STOPPED)
             return Failed(Message.State.INTERRUPTED, "interrupted", request_id)
         except ModelError as error:
-            logger.warning(
-                "The model failed: %s", error.code, extra={"request_id": request_id}, exc_info=True
-            )
+            logger.warning("The model failed: %s", error.summary)
             state = Message.State.INTERRUPTED if live.has_text() else Message.State.FAILED
             if error.code == "content_filter":
                 state = Message.State.BLOCKED
-            return Failed(state, error.code, request_id)
+            return Failed(state, error.code, request_id, retry_after(error.retry_after))
         except Exception as error:
-            logger.exception("An answer failed", extra={"request_id": request_id})
+            logger.exception("An answer failed")
             state = Message.State.INTERRUPTED if live.has_text() else Message.State.FAILED
             return Failed(state, _code_of(error), request_id)
         return Finished(Message.State.COMPLETE)

@@ -5,14 +5,22 @@ import random
 from django.test import SimpleTestCase
 
 from chat.llm.event_stream import Clock, Deadlines, Iterated, parts
-from chat.llm.protocol import End, ModelError, Text, TokenCount
+from chat.llm.protocol import End, ModelError, Reasoning, Text, TokenCount
+from chat.llm.sse import MAX_EVENT_BYTES, EventParser
 
 QUICK = Deadlines(first=0.2, idle=0.1, total=1.0)
 
 
-def event(content=None, reason=None, **more):
-    choice = {"index": 0, "delta": {} if content is None else {"content": content}, "finish_reason": reason}
-    return b"data: " + json.dumps({"choices": [choice], **more}).encode() + b"\n\n"
+def data(**members):
+    return b"data: " + json.dumps(members).encode() + b"\n\n"
+
+
+def delta(reason=None, index=0, **members):
+    return data(choices=[{"index": index, "delta": members, "finish_reason": reason}])
+
+
+def event(content=None, reason=None):
+    return delta(reason) if content is None else delta(reason, content=content)
 
 
 async def arriving(chunks):
@@ -41,6 +49,73 @@ class EventStreamTests(SimpleTestCase):
         usage = b'data: {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}\n\n'
         found = read(event("Hel"), event("lo"), event(reason="stop"), usage, b"data: [DONE]\n\n")
         self.assertEqual(found, [Text("Hel"), Text("lo"), End("stop"), TokenCount(7, 2)])
+
+    def test_only_the_models_own_end_completes_an_answer(self):
+        for reason, code in {
+            "error": "interrupted",
+            "abort": "interrupted",
+            "what nobody knows": "interrupted",
+            "tool_calls": "upstream_protocol",
+            "function_call": "upstream_protocol",
+            "content_filter": "content_filter",
+        }.items():
+            self.assertEqual(read(event("Half", reason)), [Text("Half"), code], reason)
+        for reason in ("stop", "length"):
+            self.assertEqual(read(event("All", reason)), [Text("All"), End(reason)])
+
+    def test_calls_and_sounds_that_were_not_asked_for_are_no_answer(self):
+        call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for members in (
+            {"tool_calls": [call]},
+            {"function_call": {"name": "f"}},
+            {"audio": {"data": "AA=="}},
+        ):
+            self.assertEqual(
+                read(event("a"), delta(**members), event(reason="stop"))[1:], ["upstream_protocol"]
+            )
+        self.assertEqual(
+            read(delta(content="a", tool_calls=[]), event(reason="stop")), [Text("a"), End("stop")]
+        )
+
+    def test_content_may_be_a_list_of_text_parts_and_nothing_of_it_is_dropped(self):
+        parts_of_two = [{"type": "text", "text": "Five "}, {"type": "text", "text": "days."}]
+        self.assertEqual(
+            read(event(parts_of_two), event(reason="stop")), [Text("Five "), Text("days."), End("stop")]
+        )
+        thinking = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, parts_of_two[0]]
+        self.assertEqual(read(event(thinking)), [Reasoning(), Text("Five ")])
+        for unread in ([{"type": "image_url"}], [{"type": "text"}], ["text"], [None], {"text": "a"}, 5, True):
+            self.assertEqual(read(event(unread), event(reason="stop")), ["upstream_protocol"], unread)
+
+    def test_a_refusal_in_words_is_the_answer(self):
+        self.assertEqual(
+            read(delta(content=None, refusal="I cannot say."), event(reason="stop")),
+            [Text("I cannot say."), End("stop")],
+        )
+
+    def test_other_choices_than_the_first_are_ignored(self):
+        both = data(
+            choices=[{"index": 1, "delta": {"content": "No"}}, {"index": 0, "delta": {"content": "Yes"}}]
+        )
+        self.assertEqual(
+            read(both, delta("error", index=1), event(reason="stop")), [Text("Yes"), End("stop")]
+        )
+        self.assertEqual(read(data(choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}])),
+                         [Text("a"), End("stop")])  # fmt: skip
+        self.assertEqual(read(data(choices=[{"index": "0", "delta": {}}])), ["upstream_protocol"])
+
+    def test_reasoning_holds_off_the_first_deadline_and_only_that_of_the_whole_ends_it(self):
+        for name in ("reasoning_content", "reasoning"):
+            thinking = [item for _ in range(8) for item in (delta(**{name: "Hm. "}), 0.05)]
+            self.assertEqual(
+                read(*thinking, event("Five days."), event(reason="stop")),
+                [Reasoning(), Text("Five days."), End("stop")],
+            )
+            self.assertEqual(read(*thinking * 4)[1:], ["upstream_timeout"])
+
+    def test_reasoning_after_the_first_text_is_no_content(self):
+        thinking = [item for _ in range(8) for item in (delta(reasoning="Hm. "), 0.03)]
+        self.assertEqual(read(event("Five"), *thinking), [Text("Five"), "upstream_timeout"])
 
     def test_characters_split_over_chunks_are_whole(self):
         raw = event("Grüße 你好 🙂") + event(reason="stop") + b"data: [DONE]\n\n"
@@ -74,6 +149,11 @@ class EventStreamTests(SimpleTestCase):
             [Text("a"), "upstream_unavailable"],
         )
 
+    def test_an_error_by_its_event_or_its_field_ends_the_stream_too(self):
+        for told in (b'event: error\ndata: {"message": "overloaded"}\n\n', b'error: {"code": 500}\n\n'):
+            self.assertEqual(read(event("a"), told), [Text("a"), "upstream_unavailable"])
+        self.assertEqual(read(data(error={"code": 429, "message": "slow down"})), ["rate_limited"])
+
     def test_the_content_filter_is_told_apart(self):
         self.assertEqual(read(event("a"), event(reason="content_filter")), [Text("a"), "content_filter"])
 
@@ -105,3 +185,57 @@ class EventStreamTests(SimpleTestCase):
         self.assertEqual(
             read(half, event("b"), event("\ude42")), [Text("a"), Text("\ufffdb"), Text("\ufffd")]
         )
+
+
+def parsed(*pieces):
+    parser, found = EventParser(), []
+    for piece in pieces:
+        found += parser.feed(piece)
+    return [told for _, told in [*found, *parser.feed(b"", last=True)]]
+
+
+class ServerSentEventTests(SimpleTestCase):
+    """After the cases that browsers are tested with (web-platform-tests, eventsource)."""
+
+    def test_lines_end_with_either_character_or_with_both(self):
+        for stream in (
+            b"data: a\n\ndata: b\n\n",
+            b"data: a\r\rdata: b\r\r",
+            b"data: a\r\n\r\ndata: b\r\n\r\n",
+            b"data: a\n\r\ndata: b\r\r\n",
+        ):
+            for size in (1, 2, 3, len(stream)):
+                pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+                self.assertEqual(parsed(*pieces), [b"a", b"b"], (stream, size))
+
+    def test_several_lines_of_data_are_one_event(self):
+        self.assertEqual(parsed(b"data:msg\ndata:\ndata\ndata: end\n\n"), [b"msg\n\n\nend"])
+        pretty = b"".join(
+            b"data: %b\n" % line for line in json.dumps({"a": [1]}, indent=1).encode().split(b"\n")
+        )
+        self.assertEqual(json.loads(parsed(pretty, b"\n")[0]), {"a": [1]})
+
+    def test_one_space_after_the_colon_is_no_data_and_comments_and_other_fields_are_passed_over(self):
+        stream = b"data:  a\n:data: no\n: \nid: 1\nretry: 5\nwhat: ever\nevent: message\ndata:b\n\n"
+        self.assertEqual(parsed(stream), [b" a\nb"])
+
+    def test_an_event_without_data_is_none(self):
+        self.assertEqual(parsed(b"event: ping\n\ndata:\n\ndata\n\ndata: a\n\n"), [b"a"])
+
+    def test_a_byte_order_mark_counts_only_at_the_beginning(self):
+        mark = b"\xef\xbb\xbf"
+        self.assertEqual(parsed(mark[:1], mark[1:], b"data: a\n\n", mark + b"data: b\n\n"), [b"a"])
+
+    def test_events_that_end_with_a_single_line_feed_are_told_as_they_come(self):
+        parser = EventParser()
+        self.assertEqual(parser.feed(b'data: {"a": 1}\n'), [(b"", b'{"a": 1}')])
+        self.assertEqual(
+            parser.feed(b'data: {"b": 2}\ndata: {"c": 3}\n'), [(b"", b'{"b": 2}'), (b"", b'{"c": 3}')]
+        )
+        self.assertEqual((parser.feed(b"data: [DONE]\n"), parser.done), ([], True))
+
+    def test_an_event_of_many_lines_is_bounded_and_costs_no_more_than_its_length(self):
+        parser, lines = EventParser(), b"data: {\n" * 1_000
+        with self.assertRaises(ModelError):
+            for _ in range(MAX_EVENT_BYTES):
+                parser.feed(lines)

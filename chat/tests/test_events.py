@@ -11,6 +11,7 @@ from chat.events import (
     Searching,
     Started,
     TextDelta,
+    Thinking,
     Thought,
     TitleChanged,
     Usage,
@@ -24,6 +25,7 @@ EVERY = [
     Started("r", "c", "q", "a", "2026-01-01T00:00:00.000Z"),
     Searching(4),
     ContextReady((source(),), (Thought("Step", ["x"], {"n": 1}), Thought("Other", "text"))),
+    Thinking(),
     TextDelta("Hel"),
     TextDelta("lo"),
     MessageDone("stop", ("a.md#x",)),
@@ -31,7 +33,7 @@ EVERY = [
     TitleChanged("Hello"),
     Usage(3, 4),
     Finished("complete"),
-    Failed("failed", "internal", "id"),
+    Failed("failed", "internal", "id", 60),
 ]
 
 

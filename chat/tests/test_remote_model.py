@@ -7,7 +7,7 @@ from django.test import override_settings
 
 from chat.llm import ModelError, TokenCount, event_stream
 from chat.llm.connections import connection
-from chat.llm.protocol import End
+from chat.llm.protocol import End, Reasoning
 from chat.llm.remote import RemoteModel
 from chat.tests.upstream_case import PROMPT, QUICK, FakeServerTestCase
 from chat.tests.upstream_faults import KEY, answer, chunk, event, raw
@@ -39,6 +39,7 @@ class AnswerTests(FakeServerTestCase):
     def test_reasoning_is_no_text(self):
         stream = raw(chunk(reasoning_content="Let me think."), chunk("Five days."), chunk(reason="stop"))
         self.assertEqual(self.ask(stream), ("Five days.", None))
+        self.assertEqual(self.others, [Reasoning(), End("stop")])
 
     def test_nothing_after_the_end_of_the_text_can_undo_it(self):
         whole = [chunk("Five days."), chunk(reason="stop")]
@@ -102,8 +103,6 @@ class FaultTests(FakeServerTestCase):
                 self.assertEqual(caught.exception.code, "upstream_misconfigured")
         self.assertEqual(self.calls(), 0)
 
-    def test_the_log_names_a_refusal_and_quotes_nothing(self):
+    def test_a_failure_names_its_cause_for_the_log_and_quotes_nothing(self):
         self.fails("no_such_model", "", "upstream_misconfigured")
-        logged = "\n".join(self.logged.output)
-        self.assertIn("404, model_not_found", logged)
-        self.assertNotIn("No such model", logged)
+        self.assertEqual(self.error.summary, "upstream_misconfigured (APIStatusError 404, model_not_found)")

@@ -3,7 +3,16 @@
 import random
 from unittest import TestCase
 
-from chat.events import ContextReady, Finished, MessageDone, Searching, Started, TextDelta, TitleChanged
+from chat.events import (
+    ContextReady,
+    Finished,
+    MessageDone,
+    Searching,
+    Started,
+    TextDelta,
+    Thinking,
+    TitleChanged,
+)
 from chat.rendering import Chip, Citations, render
 from chat.tests.sources import source
 from chat.transcript import Transcript
@@ -89,6 +98,15 @@ class TranscriptTests(TestCase):
         self.assertEqual(reader.status, "Searching 1,204 documents you may read")
         reader.take(transcript.add(2, ContextReady(SOURCES, ())))
         self.assertEqual(reader.status, "Reading 2 passages from 1 document")
+
+    def test_a_model_that_reasons_is_said_to_think_until_its_first_word(self):
+        transcript, reader = Transcript(1), Reader()
+        for seq, event in enumerate([Searching(4), ContextReady(SOURCES, ()), Thinking()], start=1):
+            reader.take(transcript.add(seq, event))
+        self.assertEqual((reader.status, reader.tail), ("Thinking", ""))
+        self.assertIn("Thinking", str(transcript.reset()))
+        reader.take(transcript.add(4, TextDelta("Five days")))
+        self.assertEqual((reader.status, reader.tail), ("Reading 2 passages from 1 document", "Five days"))
 
     def test_a_text_that_breaks_off_keeps_its_last_words(self):
         transcript = Transcript(1)

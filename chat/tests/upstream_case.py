@@ -27,8 +27,8 @@ PROMPT = Prompt("How many days?", (), (source(1, "guide.md"), source(2, "rates.m
 
 
 async def collect(model, prompt=PROMPT):
-    """(text, other parts, code of the error or None), with the connection closed again."""
-    text, others, code = "", [], None
+    """(text, other parts, the error or None), with the connection closed again."""
+    text, others, failure = "", [], None
     try:
         async with aclosing(model.answer(prompt)) as parts:
             async for part in parts:
@@ -37,10 +37,10 @@ async def collect(model, prompt=PROMPT):
                 else:
                     others.append(part)
     except ModelError as error:
-        code = error.code
+        failure = error
     finally:
         await connection().client.close()
-    return text, others, code
+    return text, others, failure
 
 
 class FakeServerTestCase(SimpleTestCase):
@@ -56,10 +56,10 @@ class FakeServerTestCase(SimpleTestCase):
         """(text, code), within the deadlines."""
         self.fake.script(*script)
         before = time.monotonic()
-        text, self.others, code = asyncio.run(collect(RemoteModel(), prompt))
+        text, self.others, self.error = asyncio.run(collect(RemoteModel(), prompt))
         self.seconds = time.monotonic() - before
         self.assertNotIn(KEY, "\n".join(self.logged.output))
-        return text, code
+        return text, self.error.code if self.error else None
 
     def calls(self):
         return len(self.fake.streams)

@@ -1,11 +1,12 @@
 """What becomes of an answer when the model's server fails: one row for each way it can."""
 
+import asyncio
 import email.utils
 import re
 import time
 from dataclasses import dataclass
 
-from chat.tests.upstream_faults import UPSTREAM_ERROR, answer, event, limited, raw
+from chat.tests.upstream_faults import UPSTREAM_ERROR, answer, chunk, event, limited, raw, status
 
 # A tenth of the site's own; less of the total time, or the tests would wait too long, and more of the first,
 # which a busy machine needs.
@@ -111,7 +112,24 @@ async def broken_error(exchange):
     exchange.reset()
 
 
+async def long_reasoning(exchange):
+    """The model thinks for longer than the first deadline, and then answers."""
+    await exchange.head()
+    for _ in range(int(2.5 * FIRST)):
+        await exchange.send(chunk(reasoning_content="Let me think. "))
+        await asyncio.sleep(0.5)
+    await answer("Five days.")(exchange)
+
+
 GOOD = answer("Five ", "days.")
+PARTS = [{"type": "text", "text": "Five "}, {"type": "text", "text": "days."}]
+IMAGE = [{"type": "image_url", "image_url": {"url": "data:,"}}]
+CALL = [{"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+RETURNS = (chunk("Five ") + chunk("days.") + chunk(reason="stop")).replace(b"\n", b"\r")
+TWO_CHOICES = event(
+    {"choices": [{"index": 1, "delta": {"content": "No"}}, {"index": 0, "delta": {"content": "Yes"}}]}
+)
+SLOW_DOWN = status(503, b"<h1>Later</h1>", "Retry-After: 3600")
 HALF, WHOLE = "Half an ", "Half an answer"
 LATE, GONE, STRANGE = "upstream_timeout", "upstream_unavailable", "upstream_protocol"
 WRONG, LIMITED, CUT = "upstream_misconfigured", "rate_limited", "interrupted"
@@ -122,7 +140,8 @@ FAULTS = [
     Fault("silent before headers", ("silent",), "failed", LATE, least=FIRST),
     Fault("silent before a token", ("silent_before_text",), "failed", LATE, least=FIRST, door="whole"),
     Fault("keep-alive comments and no token", ("only_keep_alive",), "failed", LATE, least=FIRST),
-    Fault("reasoning and no token", ("only_reasoning",), "failed", LATE, least=FIRST),
+    Fault("reasoning and no token", ("only_reasoning",), "failed", LATE, least=TOTAL),
+    whole("reasoning that outlasts the first deadline", (long_reasoning,), "Five days.", least=FIRST),
     Fault("stalled in mid-stream", ("stall",), CUT, LATE, WHOLE, least=IDLE, door="socket"),
     Fault("stalled with keep-alive comments", ("stall_with_keep_alive",), CUT, LATE, WHOLE, least=IDLE),
     Fault("dripping", ("dripping",), CUT, LATE, re.compile("x{20,300}"), least=TOTAL),
@@ -133,6 +152,17 @@ FAULTS = [
     Fault("cut inside a JSON line", ("cut_in_a_line",), CUT, STRANGE, HALF, door="whole"),
     Fault("a clean end without a finish reason", ("no_finish_reason",), CUT, CUT, WHOLE),
     Fault("an end mark without a finish reason", ("done_without_reason",), CUT, CUT, HALF, door="socket"),
+    Fault("a finish reason error", (answer(HALF, "answer", reason="error"),), CUT, CUT, WHOLE),
+    Fault(
+        "an unknown finish reason", (answer(HALF, "answer", reason="abort"),), CUT, CUT, WHOLE, door="socket"
+    ),
+    Fault("an unknown finish reason alone", (raw(chunk(reason="abort")),), "failed", CUT, door="whole"),
+    Fault("calls of tools", (raw(chunk(HALF), chunk(tool_calls=CALL)),), CUT, STRANGE, HALF),
+    Fault("an end for calls of tools", (raw(chunk(HALF), chunk(reason="tool_calls")),), CUT, STRANGE, HALF),
+    Fault("content that is no text", (raw(chunk(HALF), chunk(IMAGE)),), CUT, STRANGE, HALF),
+    whole("content in parts", (raw(chunk(PARTS), chunk(reason="stop")),), "Five days.", door="whole"),
+    whole("a second choice", (raw(TWO_CHOICES, chunk(reason="stop")),), "Yes"),
+    whole("carriage returns for line feeds", (raw(RETURNS, b"data: [DONE]\r\r"),), "Five days."),
     Fault("an end without anything", ("nothing",), "failed", "empty_answer"),
     Fault("a finish reason without text", ("no_text",), "failed", "empty_answer", door="whole"),
     Fault("500 with a body of 200 MB", (long_error,), "failed", GONE),
@@ -160,6 +190,7 @@ FAULTS = [
     Fault("429 without a wait", ("rate_limited",), "failed", LIMITED),
     Fault("500 with an HTML body", ("error_500",), "failed", GONE, door="socket"),
     Fault("503 with an HTML body", ("error_503",), "failed", GONE, door="whole"),
+    Fault("503 with a wait of an hour", (SLOW_DOWN,), "failed", GONE, door="whole"),
     whole("503 with a short wait", ("error_503_short", GOOD), "Five days.", calls=2),
     Fault("a filtered question", ("filtered_prompt",), "blocked", FILTERED, door="whole"),
     Fault("a filtered answer", ("filtered",), "blocked", FILTERED, HALF),
@@ -173,4 +204,6 @@ AWAY = [
     Fault("refused", (), "failed", GONE, calls=0),
     Fault("a black hole", (), "failed", GONE, calls=0, least=CONNECT, door="whole"),
 ]
+# What a whole answer says when to ask again, where it is not the site's own guess.
+RETRY_AFTER = {"429 with a long wait": 60, "503 with a wait of an hour": 300}
 NAMES = [fault.name for fault in [*FAULTS, *AWAY]]

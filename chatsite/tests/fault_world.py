@@ -41,6 +41,7 @@ class Outcome:
     state: str = ""  # as a socket tells it
     seconds: float = 0.0
     run: str = ""
+    retry_after: str | None = None  # of a whole reply
     request: str = ""  # its id, where the door tells one
     row: dict = field(default_factory=dict)  # as PostgreSQL has it
     history: list = field(default_factory=list)
@@ -82,6 +83,7 @@ def by_whole(session, mark):
         f"{answer.headers}{answer.text}", value, text, error=value.get("error", ""), status=answer.status
     )
     told.run, told.request = answer.headers["Chat-Run"], answer.headers["X-Request-ID"]
+    told.retry_after = answer.headers["Retry-After"]
     return told
 
 

@@ -19,7 +19,17 @@ from chatsite.tests import fault_dialects, fault_embeddings
 from chatsite.tests.conftest import wait_for_documents
 from chatsite.tests.fault_dialects import FORMS
 from chatsite.tests.fault_embeddings import DIMENSIONS, FAILS
-from chatsite.tests.fault_table import AWAY, DEADLINES, FAULTS, NAMES, REST, SLACK, STATUS, long_text
+from chatsite.tests.fault_table import (
+    AWAY,
+    DEADLINES,
+    FAULTS,
+    NAMES,
+    REST,
+    RETRY_AFTER,
+    SLACK,
+    STATUS,
+    long_text,
+)
 from chatsite.tests.fault_world import Asker, question
 from chatsite.tests.server import Site, temporary_folder
 
@@ -195,6 +205,24 @@ def test_nothing_that_the_server_said_besides_gets_anywhere(world, name):
 
 def test_nothing_that_the_server_said_besides_gets_into_the_log(world):
     assert [secret for secret in world.secrets if secret in world.log] == []
+
+
+@pytest.mark.parametrize("name", [fault.name for fault in [*FAULTS, *AWAY] if fault.door == "whole"])
+def test_a_model_that_fails_for_a_while_says_when_to_ask_again(world, name):
+    told = world.outcomes[name]
+    if told.status in (429, 502, 504):
+        assert int(told.retry_after) == RETRY_AFTER.get(name, 10)
+    else:
+        assert told.retry_after is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_failure_of_the_model_is_one_short_line_of_the_log(world, name):
+    fault, identifier = by_name(name), world.outcomes[name].row["request_id"]
+    lines = [line for line in world.log.splitlines() if identifier in line]
+    failures = max(fault.calls, 1) if fault.code else fault.calls - 1
+    assert len(lines) == failures, lines
+    assert all(len(line) < 400 for line in lines), lines
 
 
 def test_a_redirect_is_not_followed(world):

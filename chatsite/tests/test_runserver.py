@@ -1,0 +1,75 @@
+"""The development server: pages, a streamed answer and a socket on daphne."""
+
+import json
+import re
+import shutil
+import socket
+import sys
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from chatsite.tests.conftest import wait_for_documents
+from chatsite.tests.server import Site, temporary_folder
+
+pytestmark = pytest.mark.server
+
+QUESTION = "When must carried days of leave be used?"
+
+
+class DevelopmentSite(Site):
+    """`manage.py runserver` on a free port, without the process that watches for changed files."""
+
+    def command(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.address = f"127.0.0.1:{listener.getsockname()[1]}"
+        return [sys.executable, "manage.py", "runserver", "--noreload", self.address]
+
+    def wait_for_address(self):
+        self.url = f"http://{self.address}"
+        self.wait_until_ready(60)
+        self.lines("")  # takes in what was printed until now, with the demo accounts' passwords
+        return self
+
+    @property
+    def passwords(self):
+        return dict(re.findall(r"^  (\w+) +(\w+-\w+-\d+)$", self.output, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def development():
+    folder = temporary_folder()
+    try:
+        with DevelopmentSite(folder, CHATSITE_DEBUG="1", CHATSITE_LOOP_WATCHDOG_SECONDS="0") as site:
+            wait_for_documents(site)
+            yield site
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_streamed_answer_arrives_and_its_conversation_has_a_socket(development):
+    session = development.sign_in("employee")
+    body = json.dumps({"messages": [{"role": "user", "content": QUESTION}], "session_state": None})
+    connection, response = session.stream(
+        "POST", "/chat/stream", body.encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        lines = [json.loads(line) for line in response]
+    finally:
+        connection.close()
+    assert response.status == 200
+    assert "31 March" in "".join(line.get("delta", {}).get("content") or "" for line in lines)
+    with session.websocket(f"/ws/c/{lines[0]['session_state']}/") as websocket:
+        assert websocket.ping().wait(10)
+
+
+def test_the_socket_of_a_conversation_that_one_does_not_own_is_refused(development):
+    session = development.sign_in("employee")
+    with pytest.raises(InvalidStatus, match="403"):
+        session.websocket("/ws/c/00000000-0000-4000-8000-000000000000/")
+
+
+def test_a_missing_page_shows_the_debug_page_and_static_files_are_served(development):
+    session = development.session()
+    assert "DEBUG = True" in session.get("/nowhere").text
+    assert session.get("/static/portal.css").status == 200

@@ -1,10 +1,15 @@
-"""Sockets are for the site's own pages: browsers send its cookies along from other ports of the host, too."""
+"""Where a browser's request comes from, by headers that no page can set: `Sec-Fetch-Site` and `Origin`.
+
+Browsers attach the site's cookies to requests from other ports of the host and from sub-domains, so a cookie
+alone does not show that one of the site's own pages sent a request.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.http import HttpRequest
 from django.utils.http import is_same_domain
 
 Message = MutableMapping[str, Any]
@@ -23,21 +28,61 @@ class OwnOrigin:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
         texts = {name.lower(): value.decode("latin-1").lower() for name, value in headers}
-        if _is_own(texts.get(b"origin", ""), texts.get(b"host", "")):
+        if _is_own(texts.get(b"origin", ""), texts.get(b"host", "")) or _is_trusted(texts.get(b"origin", "")):
             await self.application(scope, receive, send)
             return
         await receive()
         await send({"type": "websocket.close", "code": CLOSED})
 
 
+def proves_same_origin(request: HttpRequest) -> bool:
+    """Whether the browser itself says that a page of this site, or of a listed origin, sent the request.
+
+    Where `Sec-Fetch-Site` is sent it decides alone. Browsers send it over HTTPS and to loopback addresses;
+    elsewhere `Origin` decides. A program that sends neither proves nothing.
+    """
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        return site == "same-origin"
+    origin = request.headers.get("Origin", "")
+    return origin in settings.CORS_ORIGINS or _is_own(origin.lower(), request.get_host().lower())
+
+
+def comes_from_elsewhere(request: HttpRequest) -> bool:
+    """Whether a page of an origin that is neither this site nor listed caused the request.
+
+    Following a link is not counted: it opens the site in a tab of its own, with all of its cookies.
+    """
+    origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
+    if origin in settings.CORS_ORIGINS or _is_trusted(origin.lower()):
+        return False
+    safe = request.method in {"GET", "HEAD"}
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        mode = (request.headers.get("Sec-Fetch-Mode"), request.headers.get("Sec-Fetch-Dest"))
+        return site not in {"same-origin", "none"} and not (safe and mode == ("navigate", "document"))
+    if safe and "Origin" not in request.headers:
+        return False
+    return bool(origin) and not _is_own(origin.lower(), request.get_host().lower())
+
+
+def _origin_of(address: str) -> str:
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}" if rest else ""
+
+
 def _is_own(origin: str, host: str) -> bool:
+    """Whether an origin in lower case has this host and port, and a scheme that the site is served by."""
+    schemes = ("https",) if settings.HTTPS else ("http", "https")
+    return bool(host) and origin in {f"{scheme}://{host}" for scheme in schemes}
+
+
+def _is_trusted(origin: str) -> bool:
+    """Whether an origin in lower case is in CHATSITE_TRUSTED_ORIGINS: the site itself, behind a proxy."""
     try:
         sent = urlsplit(origin)
     except ValueError:
         return False
-    schemes = ("https",) if settings.HTTPS else ("http", "https")
-    if sent.scheme in schemes and sent.netloc and sent.netloc == host:
-        return True
     trusted = [urlsplit(each) for each in settings.CSRF_TRUSTED_ORIGINS]
     return any(
         sent.scheme == each.scheme and is_same_domain(sent.netloc, each.netloc.lstrip("*"))

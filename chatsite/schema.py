@@ -22,8 +22,9 @@ DESCRIPTION = """\
 Questions about documents, answered from what the caller may read, in six published protocols; and the history
 of conversations.
 
-Who asks shows it by an API key or an ID token (`Authorization: Bearer …`), or by the portal's session, whose
-requests then need the CSRF token. Where the operator lets guests in, a request without any of them is theirs.
+Authenticate with an API key or an ID token (`Authorization: Bearer …`), or by the portal's session, whose
+requests come from the site's own origin or carry the CSRF token. Where the operator lets guests in, a request
+without any of them is theirs.
 
 Every answer carries `X-Request-ID`, and an answer to a question `Chat-Run`, the id by which it is resumed and
 stopped; where the day's messages are limited, `RateLimit` and `RateLimit-Policy` say what is left. A trailing

@@ -4,12 +4,14 @@ import logging
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework import authentication, exceptions, status
 from rest_framework.request import Request
 
 from chatsite.database import request_reads_as
+from chatsite.origins import proves_same_origin
 
 from .keys import hash_key
 from .models import User
@@ -104,11 +106,13 @@ def _by_token(token: str, source: Provider) -> tuple[User, Principal] | None:
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
-    """The portal's session, with CSRF protection; refused callers get 401, not 403."""
+    """The portal's session. Unsafe requests come from the site's own pages, or bring the CSRF token."""
 
     def authenticate(self, request: Request) -> tuple[Any, Principal] | None:
         found = super().authenticate(request)
         if found is None:
+            if request.COOKIES.get(settings.SESSION_COOKIE_NAME):
+                raise exceptions.NotAuthenticated("The session of this cookie has ended. Sign in again.")
             return None
         user = found[0]
         request_reads_as(user.pk)
@@ -116,7 +120,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
 
     def enforce_csrf(self, request: Request) -> None:
         # A guest of this very request has presented no cookie that somebody else could have made use of.
-        if not getattr(request._request, "new_guest", False):
+        if not getattr(request._request, "new_guest", False) and not proves_same_origin(request._request):
             super().enforce_csrf(request)
 
     def authenticate_header(self, request: Request) -> str:

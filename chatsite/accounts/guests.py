@@ -20,6 +20,7 @@ from django.contrib.sessions.models import Session
 from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
+from rest_framework.views import APIView
 
 from chatsite.database import in_database, reading_everything, request_reads_as
 
@@ -70,7 +71,9 @@ class GuestMiddleware:
         if not welcomes(view):
             if isinstance(user, User) and user.is_guest:
                 _become(request, AnonymousUser())
-        elif not user.is_authenticated and "Authorization" not in request.headers:
+        elif user.is_authenticated or "Authorization" in request.headers:
+            return None
+        elif not (is_api(view) and request.COOKIES.get(settings.SESSION_COOKIE_NAME)):
             await in_database(enter, request)
         return None
 
@@ -113,6 +116,11 @@ async def housekeeping() -> None:
 def welcomes(view: Callable[..., Any]) -> bool:
     """Whether guests may open this view."""
     return bool(getattr(view, "guests_welcome", getattr(getattr(view, "cls", None), "guests_welcome", False)))
+
+
+def is_api(view: Callable[..., Any]) -> bool:
+    """Whether this view is part of the API, whose answers never replace the cookie of a session."""
+    return issubclass(getattr(view, "cls", object), APIView)
 
 
 def _become(request: HttpRequest, user: User | AnonymousUser) -> None:

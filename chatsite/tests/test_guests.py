@@ -106,6 +106,35 @@ class GuestsAreServed(WithGuests):
         self.assertIn("five days", answer.json()["message"]["content"])
         self.assertNotIn("nine days", answer.content.decode())
 
+    def test_a_guest_goes_on_from_the_sites_own_pages_without_a_token(self):
+        client = Client(enforce_csrf_checks=True)
+        own = {"Sec-Fetch-Site": "same-origin"}
+        session = client.post("/chat", asked(), headers=own, **JSON).json()["session_state"]
+        body = json.loads(asked()) | {"session_state": session}
+        second = client.post("/chat", json.dumps(body), headers=own, **JSON)
+        self.assertEqual((second.status_code, second.json()["session_state"]), (200, session))
+        self.assertEqual(len(client.get("/chat-history").json()), 1)
+
+    def test_no_answer_of_the_api_sets_a_session_over_one_that_is_there(self):
+        for path in ("/chat", "/api/chat", "/chat-history", "/v1/chat/completions"):
+            with self.subTest(path):
+                client = Client()
+                client.cookies["sessionid"] = "0" * 32
+                answer = client.post(path, asked(), **JSON)
+                self.assertEqual(answer.status_code, 401)
+                self.assertEqual(answer.cookies["sessionid"].value, "")  # which removes it: it was nobody's
+                self.assertEqual(client.post(path, asked(), **JSON).status_code // 100, 2)
+        self.assertEqual(User.objects.filter(guest_until__isnull=False).count(), 4)
+
+    def test_an_account_that_was_switched_off_is_not_made_a_guest_by_the_api(self):
+        user = make_user("ann")
+        client = Client()
+        client.force_login(user)
+        User.objects.filter(pk=user.pk).update(is_active=False)
+        answer = client.post("/chat", asked(), **JSON)
+        self.assertEqual((answer.status_code, "sessionid" in answer.cookies), (401, False))
+        self.assertFalse(User.objects.filter(guest_until__isnull=False).exists())
+
     def test_the_second_request_of_a_guest_needs_the_csrf_token_like_any_with_a_cookie(self):
         client = Client(enforce_csrf_checks=True)
         self.assertEqual(client.post("/chat", asked(), **JSON).status_code, 200)

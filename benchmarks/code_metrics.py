@@ -1,0 +1,143 @@
+"""Print the size and grain of the code: functions, modules, templates, duplicates, depth of one request.
+
+    python benchmarks/code_metrics.py            # everything but the request
+    python benchmarks/code_metrics.py --request  # also the files entered by one POST /chat/stream
+
+Migrations and generated files do not count; tests count only as lines.
+"""
+
+import argparse
+import ast
+import collections
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+BASE = Path(__file__).resolve().parent.parent
+PACKAGES = ("chat", "chatsite", "history", "ingestion")
+LONG_FUNCTION = 40
+DUPLICATE_LINES = 8
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def tracked(*patterns: str) -> list[Path]:
+    names = subprocess.run(
+        ["git", "ls-files", *patterns], cwd=BASE, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    return [BASE / name for name in names if "/migrations/" not in name and (BASE / name).exists()]
+
+
+def product_modules() -> list[Path]:
+    modules = tracked("*.py")
+    return [
+        path for path in modules if path.relative_to(BASE).parts[0] in PACKAGES and "tests" not in path.parts
+    ]
+
+
+def lines_of(paths: list[Path]) -> int:
+    return sum(len(path.read_text().splitlines()) for path in paths)
+
+
+def functions(tree: ast.AST) -> Iterator[Function]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def function_lengths(modules: list[Path]) -> list[int]:
+    lengths = []
+    for path in modules:
+        for function in functions(ast.parse(path.read_text())):
+            lengths.append((function.end_lineno or function.lineno) - function.lineno + 1)
+    return sorted(lengths)
+
+
+def helpers_used_once(modules: list[Path]) -> int:
+    """Private functions of a module whose name occurs exactly once beside its definition."""
+    count = 0
+    for path in modules:
+        tree = ast.parse(path.read_text())
+        names: collections.Counter[str] = collections.Counter()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                names[node.id] += 1
+            elif isinstance(node, ast.Attribute):
+                names[node.attr] += 1
+        private = (
+            node.name
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("_")
+        )
+        count += sum(names[name] == 1 for name in private)
+    return count
+
+
+def modules_by_folder(modules: list[Path]) -> collections.Counter[str]:
+    return collections.Counter(
+        str(path.parent.relative_to(BASE)) for path in modules if path.name != "__init__.py"
+    )
+
+
+def duplicate_runs(modules: list[Path]) -> int:
+    """Runs of equal lines that occur in two places; blank lines, comments and imports do not count."""
+    places: dict[tuple[str, ...], list[tuple[Path, int]]] = collections.defaultdict(list)
+    for path in modules:
+        lines = [line.strip() for line in path.read_text().splitlines()]
+        lines = [line for line in lines if line and not line.startswith(("#", "import ", "from "))]
+        for start in range(len(lines) - DUPLICATE_LINES + 1):
+            window = tuple(lines[start : start + DUPLICATE_LINES])
+            if sum(len(line) > 3 for line in window) >= DUPLICATE_LINES - 1:
+                places[window].append((path, start))
+    repeated = {place for found in places.values() if len(found) > 1 for place in found[1:]}
+    return sum((path, start - 1) not in repeated for path, start in repeated)
+
+
+def template_lines() -> list[int]:
+    return [len(line) for path in tracked("*.html") for line in path.read_text().splitlines()]
+
+
+def request_depth() -> tuple[int, int]:
+    """Files of the product entered by one streamed answer, and the most async generators open at once."""
+    command = [sys.executable, "-m", "pytest", "-q", "-s", "benchmarks/request_depth.py"]
+    output = subprocess.run(command, cwd=BASE, capture_output=True, text=True, check=True).stdout
+    files, depth = re.findall(r"^(?:files entered|nested generators): (\d+)$", output, re.MULTILINE)
+    return int(files), int(depth)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--request", action="store_true", help="also measure one POST /chat/stream")
+    options = parser.parse_args()
+    modules = product_modules()
+    lengths = function_lengths(modules)
+    templates = template_lines()
+    product = lines_of(modules)
+    longest = max(modules, key=lambda path: len(path.read_text().splitlines()))
+    rows = [
+        ("lines of Python, product / all", f"{product:,} / {lines_of(tracked('*.py')):,}"),
+        ("modules", str(len(modules))),
+        ("functions", f"{len(lengths):,}"),
+        ("function lines, p90", str(lengths[int(len(lengths) * 0.9)])),
+        ("functions over 40 lines", f"{sum(x > LONG_FUNCTION for x in lengths) / len(lengths):.1%}"),
+        ("private helpers used once, per 1,000 lines", f"{helpers_used_once(modules) / product * 1000:.1f}"),
+        ("longest module", f"{longest.relative_to(BASE)}, {len(longest.read_text().splitlines())} lines"),
+        (f"repeated runs of {DUPLICATE_LINES} lines", str(duplicate_runs(modules))),
+        ("template line, mean / max characters", f"{statistics.mean(templates):.0f} / {max(templates)}"),
+    ]
+    rows += [
+        (f"modules in {name}/", str(number)) for name, number in modules_by_folder(modules).most_common(6)
+    ]
+    if options.request:
+        files, depth = request_depth()
+        rows += [("files entered by POST /chat/stream", str(files)), ("async generators nested", str(depth))]
+    for name, value in rows:
+        print(f"{name:<46} {value}")
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,8 @@ from django.contrib.admin.apps import AdminConfig
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest
 from django.db import DataError
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
 
 from chatsite.database import request_reads_everything
 
@@ -25,6 +26,12 @@ class BackOffice(admin.AdminSite):
 
     Filters, dates, searches and choices that cannot be meant are a 400, as everywhere on the site.
     """
+
+    def password_change(  # type: ignore[override]  # Django's answers with a template
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The portal's page, which also offers to revoke the person's API keys."""
+        return redirect("accounts:password")
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
         """The view, for staff; from where that is certain it reads everything."""

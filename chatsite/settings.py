@@ -18,6 +18,7 @@ CSRF_TRUSTED_ORIGINS = environment.words("CHATSITE_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "chatsite.backoffice.BackOfficeConfig",
+    "chatsite.accounts",  # before Django's, whose command `changepassword` it extends
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -30,7 +31,6 @@ INSTALLED_APPS = [
     "procrastinate.contrib.django",
     "servestatic",
     "drf_spectacular_sidecar",
-    "chatsite.accounts",
     "ingestion",
     "history",
     "chat",

@@ -34,6 +34,7 @@ class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
 
     list_display = ["username", "first_name", "last_name", "is_active", "is_staff", "last_login"]
     list_filter = ["is_active", "is_staff", "groups"]
+    change_user_password_template = "admin/accounts/user/change_password.html"  # noqa: S105
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         return User.objects.filter(guest_until=None)  # guests come and go by themselves
@@ -72,7 +73,14 @@ class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
         """With a new password, whoever is signed in as that person is out at once, open sockets included."""
         response = super().user_change_password(request, id, form_url)
         if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
-            end_sessions(int(id), keep=request.session.session_key or "")
+            person = User.objects.get(pk=int(id))
+            actor = request.user if isinstance(request.user, User) else None
+            record(AuditEntry.Action.PASSWORD_SET, actor=actor, person=person)
+            end_sessions(person.pk, keep=request.session.session_key or "")
+            if "revoke_keys" in request.POST:
+                count = ApiKey.objects.owned_by_user(person.pk).usable().revoke()
+                record(AuditEntry.Action.KEYS_REVOKED, actor=actor, person=person, subject=f"{count} keys")
+                messages.success(request, f"API keys revoked: {count}.")
         return response
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.admin.forms import AdminAuthenticationForm
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 
 from . import throttling
 
@@ -38,6 +38,12 @@ class SignInForm(AuthenticationForm):
 
 class AdminSignInForm(SignInForm, AdminAuthenticationForm):
     """The admin's door: the same limit, and staff only."""
+
+
+class OwnPasswordForm(PasswordChangeForm):
+    """A new password, and whether the person's API keys end with the old one."""
+
+    revoke_keys = forms.BooleanField(required=False)
 
 
 class ApiKeyForm(forms.Form):

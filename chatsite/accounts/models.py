@@ -128,6 +128,9 @@ class AuditEntry(models.Model):
         SEARCH_AS = "search_as", "Searched as another person"
         RIGHTS_CHANGED = "rights_changed", "Changed who may read a document"
         KEY_MADE = "key_made", "Made an API key for somebody"
+        KEYS_REVOKED = "keys_revoked", "Revoked somebody's API keys"
+        PASSWORD_SET = "password_set", "Set somebody's password"
+        SIGN_IN_REFUSED = "sign_in_refused", "Was refused to sign in"
 
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     action = models.CharField(max_length=20, choices=Action)

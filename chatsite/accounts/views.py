@@ -6,7 +6,6 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import PasswordChangeForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse_lazy
@@ -14,8 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from .authentication import session_principal
-from .forms import ApiKeyForm, SignInForm
-from .models import ApiKey, User
+from .forms import ApiKeyForm, OwnPasswordForm, SignInForm
+from .models import ApiKey, ApiKeyQuerySet, User
 from .preferences import Preferences
 from .sessions import end_sessions
 
@@ -41,14 +40,24 @@ class PasswordChange(auth_views.PasswordChangeView):
     """A new password; whoever knew the old one is signed out, on every other device."""
 
     template_name = "accounts/password.html"
+    form_class = OwnPasswordForm
     success_url = reverse_lazy("accounts:settings")
 
-    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
+    def get_context_data(self, **values: Any) -> dict[str, Any]:
+        return super().get_context_data(**values) | {"usable_keys": self._keys().count()}
+
+    def form_valid(self, form: OwnPasswordForm) -> HttpResponse:  # type: ignore[override]
         response = super().form_valid(form)
         principal = session_principal(self.request)
         end_sessions(principal.user_id, keep=principal.credential)
-        messages.success(self.request, "Your password is changed. Other devices are signed out.")
+        words = "Your password is changed. Other devices are signed out."
+        if form.cleaned_data["revoke_keys"]:
+            words += f" API keys revoked: {self._keys().revoke()}."
+        messages.success(self.request, words)
         return response
+
+    def _keys(self) -> ApiKeyQuerySet:
+        return ApiKey.objects.owned_by_user(session_principal(self.request).user_id).usable()
 
 
 @login_required

@@ -7,12 +7,14 @@ import signal
 import socket
 import time
 
+import psycopg
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from chatsite.tests.conftest import wait_for_documents
 from chatsite.tests.long_answer import LONG_QUESTION
 from chatsite.tests.patience import patience
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, reading_parameters, temporary_folder
 
 pytestmark = pytest.mark.server
 
@@ -161,6 +163,31 @@ def test_signing_out_ends_an_open_stream_within_two_seconds(slow_site):
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
         websocket.send(json.dumps({"type": "stop", "run": run}))
         page_when(session, conversation, "stopped")
+
+
+def test_a_password_changed_by_another_process_ends_streams_and_sockets_within_two_seconds(slow_site):
+    session = slow_site.sign_in("hr")
+    connection, response, conversation = begin_stream(session, LONG_QUESTION)
+    read_deltas(response, 2)
+    change = "UPDATE accounts_user SET password = %s WHERE username = 'hr'"
+    with (
+        psycopg.connect(**reading_parameters(slow_site.folder), autocommit=True) as database,
+        session.websocket(f"/ws/c/{conversation}/") as websocket,
+    ):
+        found = database.execute("SELECT password FROM accounts_user WHERE username = 'hr'").fetchone()
+        database.execute(change, ["another hash"])
+        began = time.monotonic()
+        try:
+            rest = response.read()
+            assert time.monotonic() - began < 2
+            assert b"error" in rest.splitlines()[-1]
+            with pytest.raises(ConnectionClosed):
+                list(websocket)
+            assert time.monotonic() - began < 2
+            assert websocket.close_code == 4404
+        finally:
+            connection.close()
+            database.execute(change, found)
 
 
 def test_a_reader_that_never_reads_costs_the_answer_nothing(slow_site):

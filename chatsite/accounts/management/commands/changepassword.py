@@ -1,0 +1,32 @@
+"""`manage.py changepassword`: Django's command, which also ends API keys if asked."""
+
+import getpass
+from typing import Any
+
+from django.contrib.auth.management.commands import changepassword
+from django.core.management.base import CommandParser
+
+from chatsite.accounts.auditing import record
+from chatsite.accounts.models import ApiKey, AuditEntry, User
+
+
+class Command(changepassword.Command):
+    help = "Change a user's password. Their sessions end; API keys stay valid unless --revoke-keys is given."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--revoke-keys", action="store_true", help="Revoke the user's API keys too.")
+
+    def handle(self, *args: Any, **options: Any) -> str:
+        options["username"] = options["username"] or getpass.getuser()
+        told = str(super().handle(*args, **options))
+        person = User.objects.get(username=options["username"])
+        record(AuditEntry.Action.PASSWORD_SET, actor=None, person=person)
+        keys = ApiKey.objects.owned_by_user(person.pk).usable()
+        if options["revoke_keys"]:
+            count = keys.revoke()
+            record(AuditEntry.Action.KEYS_REVOKED, actor=None, person=person, subject=f"{count} keys")
+            return f"{told}\nAPI keys revoked: {count}."
+        if count := keys.count():
+            return f"{told}\nAPI keys that stay valid: {count} (--revoke-keys revokes them)."
+        return told

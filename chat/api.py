@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponseBase
 from rest_framework.request import Request
@@ -11,12 +11,12 @@ from chatsite.accounts.principals import Principal
 from chatsite.parsing import StrictJSONParser
 
 from . import dialects, runs
-from .dialects import ChatUi, ChatUiMinimal, Dialect, OpenAI, RagChat, TeamChatUi, TeamChatUiMinimal
+from .dialects import ChatUi, ChatUiMinimal, Dialect, RagChat, TeamChatUi, TeamChatUiMinimal
 from .doors import Door, check_accepted, limit_headers, refused, refused_with
 from .errors import Refused
 from .events import Failed
 from .parsing import AttachmentParser
-from .requests import InvalidRequest
+from .requests import ChatRequest, InvalidRequest
 from .runs import Accepted
 from .seats import seats
 from .streams import ClosingStream, exchange_stream
@@ -72,13 +72,17 @@ class ExchangeView(Door):
         check_accepted(request, (*SENDABLE, self.dialect.stream_type))
         return streamed, self._accept(request)
 
+    def read(self, principal: Principal, body: Any) -> ChatRequest:
+        """The question in a body. Raises InvalidRequest."""
+        return self.dialect.parse(body)
+
     def _accept(self, request: Request) -> Accepted:
         principal = cast(Principal, request.auth)
         seats.check(principal.user_id)
         key = request.headers.get("Idempotency-Key") or None
         if key is not None and len(key) > KEY_LENGTH:
             raise InvalidRequest(f"The Idempotency-Key is longer than {KEY_LENGTH} characters.")
-        asked = self.dialect.parse(request.data)
+        asked = self.read(principal, request.data)
         if self.kwargs.get("alone"):
             asked = replace(asked, alone=True)
         identifier = getattr(request._request, "request_id", "")
@@ -132,16 +136,6 @@ class TeamMinimalChatUiView(ChatUiView):
     """`POST /api/minimal/multi-agent-chat`."""
 
     dialect: Dialect = TeamChatUiMinimal()
-
-
-class CompletionsView(ExchangeView):
-    """`POST /v1/chat/completions`, for any OpenAI client."""
-
-    dialect: Dialect = OpenAI()
-
-    def choose(self, request: Request) -> tuple[Dialect, bool]:
-        dialect = OpenAI.of(request.data)
-        return dialect, dialect.streams(request.data)
 
 
 def _told(response: HttpResponseBase, accepted: Accepted) -> HttpResponseBase:

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, re_path
 
-from . import api, models_api, runs_api
+from . import api, openai_api, runs_api
 
 RUN = r"^chat/runs/(?P<run_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 
@@ -28,6 +28,8 @@ urlpatterns = [
     *_chat_ui("multi-agent-chat", api.TeamChatUiView, "chat-ui-team"),
     *_chat_ui("minimal/chat", api.MinimalChatUiView, "minimal"),
     *_chat_ui("minimal/multi-agent-chat", api.TeamMinimalChatUiView, "minimal-team"),
-    re_path(r"^v1//?chat/completions/?\Z", api.CompletionsView.as_view(), name="completions"),
-    re_path(r"^v1//?models/?\Z", models_api.ModelsView.as_view(), name="models"),
+    re_path(r"^v1//?chat/completions/?\Z", openai_api.ChatCompletionsView.as_view(), name="completions"),
+    re_path(r"^v1//?completions/?\Z", openai_api.CompletionsView.as_view(), name="legacy-completions"),
+    re_path(r"^v1//?models/?\Z", openai_api.ModelsView.as_view(), name="models"),
+    re_path(r"^v1//?models/(?P<model>[^?#]{1,200}?)/?\Z", openai_api.ModelView.as_view(), name="model"),
 ]

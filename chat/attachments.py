@@ -28,19 +28,20 @@ def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> 
             )
         if not readable:
             raise InvalidRequest(f"“{name}” cannot be read: this site’s model reads text only.", name)
-        placed[int(place[1]), int(place[2])] = _image(name, data)
+        placed[int(place[1]), int(place[2])] = image(name, data)
     if len(placed) > IMAGES_MOST:
         raise InvalidRequest(f"A question takes at most {IMAGES_MOST} images.", "messages")
     messages = body.get("messages")
-    for (message, file), image in sorted(placed.items(), key=lambda item: item[0]):
+    for (message, file), attached in sorted(placed.items(), key=lambda item: item[0]):
         member = f"messages[{message}]"
         if not isinstance(messages, list) or message >= len(messages):
             raise InvalidRequest(f"“{member}.files[{file}]” belongs to no message.", member)
         if isinstance(messages[message], dict):
-            messages[message].setdefault("files", []).append(image)
+            messages[message].setdefault("files", []).append(attached)
 
 
-def _image(name: str, data: bytes) -> ImageInput:
+def image(name: str, data: bytes) -> ImageInput:
+    """An image by its bytes; `name` is the member or part that an error names. Raises InvalidRequest."""
     if len(data) > IMAGE_BYTES_MOST:
         limit = f"{IMAGE_BYTES_MOST // 1_000_000} MB"
         raise InvalidRequest(f"“{name}” is larger than {limit}.", name, status=413)

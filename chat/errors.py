@@ -40,6 +40,8 @@ ERRORS: dict[str, ErrorText] = {
     "upstream_misconfigured": ErrorText(502, "The language model refuses this site’s settings."),
     "context_overflow": ErrorText(400, "The question and its sources are too long for the language model."),
     "content_filter": ErrorText(400, CONTENT_FILTER),
+    "format_refused": ErrorText(400, "The language model does not write answers in this format."),
+    "length_refused": ErrorText(400, "The language model does not take this limit of tokens."),
     "empty_answer": ErrorText(502, "The language model sent an empty answer."),
     "interrupted": ErrorText(502, "The answer was interrupted."),
     "storage_full": ErrorText(507, "There is no room on the server. Tell whoever runs the site."),

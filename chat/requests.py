@@ -1,7 +1,8 @@
 """What a caller asks for, whatever protocol it spoke. No wire names, no Django."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 RetrievalMode = Literal["hybrid", "text", "vectors"]
@@ -48,6 +49,32 @@ class ImageInput:
 
 
 @dataclass(frozen=True, slots=True)
+class JsonFormat:
+    """The answer is one JSON object; without a schema, any."""
+
+    schema: Mapping[str, Any] | None = None
+    name: str = ""
+    description: str = ""
+    strict: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """How the model writes, as far as the caller has a say in it. None leaves it to the model."""
+
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()  # the answer ends before the first of these
+    json: JsonFormat | None = None
+    # Hints from here on: a model that does not take one answers without it.
+    top_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    verbosity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One question."""
 
@@ -59,6 +86,11 @@ class ChatRequest:
     listed: bool = True  # False: the caller keeps the conversation itself, and the site shows it nowhere
     options: Options = field(default_factory=Options)
     images: tuple[ImageInput, ...] = ()  # given to the model with the question, and not stored
+    wish: str = ""  # how the caller would like the answer; it has no more authority than the question
+    generation: Generation = field(default_factory=Generation)
+    echo: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # JSON stored with the run, for the protocol's own use
 
 
 class InvalidRequest(Exception):

@@ -56,7 +56,9 @@ class BodyLimit:
             for patterns, kind, limit in (
                 (settings.UPLOAD_PATHS, b"", settings.UPLOAD_BODY_LIMIT),
                 (settings.ATTACHMENT_PATHS, b"multipart/form-data", settings.ATTACHMENT_BODY_LIMIT),
+                (settings.IMAGE_PATHS, b"application/json", settings.ATTACHMENT_BODY_LIMIT),
             )
+            if settings.CHAT_MODEL_READS_IMAGES or patterns != settings.IMAGE_PATHS
             for pattern in patterns
         ]
 

@@ -42,14 +42,14 @@ TAGS = {
 @functools.cache
 def document() -> dict[str, Any]:
     """The whole description."""
-    parts = {name: _part(name) for name in ("chat", "runs", "history", "components")}
+    parts = {name: _part(name) for name in ("chat", "openai", "runs", "history", "components")}
     return {
         "openapi": "3.1.0",
         "info": {"title": settings.SITE_NAME, "version": VERSION, "description": DESCRIPTION},
         "servers": [{"url": "/"}],
         "tags": [{"name": name, "description": words} for name, words in TAGS.items()],
         "security": [{"key": []}, {"token": []}, {"session": []}],
-        "paths": parts["chat"] | parts["runs"] | parts["history"],
+        "paths": parts["chat"] | parts["openai"] | parts["runs"] | parts["history"],
         "components": parts["components"],
     }
 

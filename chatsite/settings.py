@@ -196,6 +196,7 @@ UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000,
 UPLOAD_PATHS = (r"^/documents/add/$", r"^/admin/ingestion/document/")
 ATTACHMENT_BODY_LIMIT = 12_000_000  # bytes of a question with images
 ATTACHMENT_PATHS = (r"^/(chat|ask)/?(/?stream/?)?$",)
+IMAGE_PATHS = (r"^/v1//?(chat/completions|responses)/?$",)  # where images come within JSON
 
 # --- Reading documents ---
 

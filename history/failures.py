@@ -10,6 +10,8 @@ WORDS = {
     "upstream_misconfigured": "The language model refuses this site’s settings.",
     "context_overflow": "The question and its sources are too long for the language model.",
     "content_filter": "Your message contains content that was flagged by the OpenAI content filter.",
+    "format_refused": "The language model does not write answers in this format.",
+    "length_refused": "The language model does not take this limit of tokens.",
     "empty_answer": "The language model sent an empty answer.",
     "interrupted": "The answer was interrupted.",
     "storage_full": "There is no room on the server. Tell whoever runs the site.",

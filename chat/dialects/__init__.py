@@ -13,13 +13,14 @@ from chat.requests import ChatRequest
 from .ai_chat_protocol import AiChatProtocol
 from .chat_completions import ChatCompletions
 from .chat_ui import ChatUi, ChatUiMinimal, TeamChatUi, TeamChatUiMinimal
-from .openai import OpenAI, models
+from .openai import OpenAI, model, models
+from .openai_completions import OpenAICompletions
 from .rag_chat import RagChat
 
 __all__ = [
-    "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "OpenAI", "RagChat",
-    "TeamChatUi", "TeamChatUiMinimal",
-    "choose", "choose_streamed", "models",
+    "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "OpenAI",
+    "OpenAICompletions", "RagChat", "TeamChatUi", "TeamChatUiMinimal",
+    "choose", "choose_streamed", "model", "models",
 ]  # fmt: skip
 
 

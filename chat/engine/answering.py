@@ -52,6 +52,8 @@ async def answer(exchange: Exchange) -> AsyncGenerator[Event, None]:
         asked.options.temperature,
         images=asked.images,
         template=asked.options.prompt_template,
+        wish=asked.wish,
+        generation=asked.generation,
     )
     told = _Told(prompt)
     speak = (

@@ -1,5 +1,6 @@
 """One message of a model: its text with verified citations, piece by piece."""
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -8,8 +9,10 @@ from django.conf import settings
 
 from chat.citations import CitationFilter
 from chat.events import MessageDone, TextDelta, Thinking, Usage
+from chat.json_citations import JsonCitationFilter
 from chat.llm import ChatModel, ModelError, Prompt, Text, TokenCount
 from chat.llm.protocol import NOTHING_FITS, Reasoning
+from chat.stopping import StopSequences
 
 
 @dataclass(slots=True)
@@ -19,6 +22,7 @@ class _Outcome:
     reason: str = ""
     usage: TokenCount | None = None
     error: ModelError | None = None
+    stopped: bool = False  # at a stop sequence of the caller's
 
 
 async def written(
@@ -33,15 +37,23 @@ async def written(
         yield TextDelta(NOTHING_FITS)
         yield MessageDone("stop", ())
         return
-    citations = CitationFilter(source.label for source in prompt.sources)
+    wants_json = prompt.generation.json is not None
+    labels = [source.label for source in prompt.sources]
+    citations = JsonCitationFilter(labels) if wants_json else CitationFilter(labels)
     outcome = _Outcome()
     length, most = 0, settings.ANSWER_MAX_CHARACTERS
+    kept: list[str] = []  # of an answer that has to be JSON
     async with aclosing(_verified(model, prompt, citations, outcome)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Reasoning):
                 yield Thinking()
                 continue
             safe = piece[: most - length]
+            if wants_json:
+                safe = safe.lstrip() if not length else safe
+                kept.append(safe)
+                if not length and safe and not safe.startswith("{"):
+                    raise ModelError("upstream_protocol")
             length += len(safe)
             if safe:
                 yield TextDelta(safe)
@@ -50,24 +62,37 @@ async def written(
                 break
     if outcome.error:
         raise outcome.error
-    if not length:
+    if not length and not outcome.stopped:
         raise ModelError("empty_answer")
     if not outcome.reason:
         raise ModelError("interrupted")
+    if wants_json and outcome.reason == "stop" and not outcome.stopped and not _is_object("".join(kept)):
+        raise ModelError("upstream_protocol")
     yield MessageDone(outcome.reason, tuple(citations.cited))
     if outcome.usage:
         yield Usage(outcome.usage.prompt, outcome.usage.completion)
 
 
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 async def _verified(
-    model: ChatModel, prompt: Prompt, citations: CitationFilter, outcome: _Outcome
+    model: ChatModel, prompt: Prompt, citations: CitationFilter | JsonCitationFilter, outcome: _Outcome
 ) -> AsyncGenerator[str | Reasoning, None]:
     """Reasoning, and pieces of text, some of them empty; also what was held back when the model failed."""
+    stops = StopSequences(prompt.generation.stop)
     try:
         async with aclosing(model.answer(prompt)) as parts:
             async for part in parts:
                 if isinstance(part, Text):
-                    yield citations.feed(part.text)
+                    yield citations.feed(stops.feed(part.text))
+                    if stops.reached:
+                        outcome.reason, outcome.stopped = "stop", True
+                        break
                 elif isinstance(part, Reasoning):
                     yield part
                 elif isinstance(part, TokenCount):
@@ -76,4 +101,4 @@ async def _verified(
                     outcome.reason = part.reason
     except ModelError as error:
         outcome.error = error
-    yield citations.flush()
+    yield citations.feed(stops.flush()) + citations.flush()

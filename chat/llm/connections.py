@@ -22,12 +22,18 @@ from .transport import WireTransport
 
 COMPLETIONS = "chat/completions"  # below the base URL
 KEYLESS = "no-key"  # local servers want none, the client library insists on one
-# Members that some models refuse; the answer is as good without them.
-OPTIONAL = frozenset({"temperature", "stream_options", "max_tokens"})
+# Members of every request that some models refuse; the answer is as good without them.
+OWN = frozenset({"temperature", "stream_options"})
+# Members that a caller may ask for. That a server refuses one holds for that request alone: the reason may be
+# the caller's value.
+HINTS = ("top_p", "presence_penalty", "frequency_penalty", "seed", "reasoning_effort", "verbosity")
+# The site ends an answer at a stop sequence itself, and knows a second name for max_tokens.
+OPTIONAL = OWN | {*HINTS, "stop", "max_tokens"}
 
 BODY_LIMIT = 1_000_000  # bytes of anything but a stream of events
 _TOO_LONG = re.compile(r"context[ _](length|size|window)|maximum model length|prompt is too long", re.I)
 _NAME = re.compile(r"[a-z_]{3,40}", re.I)  # of an error: no key, no sentence
+_FORMAT = re.compile(r"response_format|json_schema", re.I)
 _FILTERED = re.compile(r"content[ _](filter|policy|management)", re.I)
 
 
@@ -192,6 +198,10 @@ def _of_request(error: openai.APIStatusError) -> ModelError:
     said = f"{error.code} {error.body}"
     if isinstance(error.param, str) and error.param in OPTIONAL:
         return MemberRefused(error.param, told(error))
+    if error.param == "max_completion_tokens":
+        return ModelError("length_refused", detail=told(error))
+    if str(error.param or "").startswith("response_format") or _FORMAT.search(said):
+        return ModelError("format_refused", detail=told(error))
     return ModelError(code_of(said) or "upstream_misconfigured", detail=told(error))
 
 

@@ -2,12 +2,12 @@
 
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from chat.requests import ImageInput, Turn
+from chat.requests import Generation, ImageInput, Turn
 from chat.sources import PageImage, SourceView
 
 NOTHING_FITS = (
@@ -44,6 +44,8 @@ class Prompt:
     images: Sequence[ImageInput] = ()  # that came with the question
     pages: Sequence[PageImage] = ()  # of the sources
     template: str = ""  # in place of the site's own instructions, or after >>> behind them
+    wish: str = ""  # of the caller, for the form of the answer
+    generation: Generation = field(default_factory=Generation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class ChatModel(Protocol):
     """A model. Every method may raise ModelError; streams are closed by their reader, under `aclosing`."""
 
     name: str
+    writes_json: bool  # whether an answer can be JSON by a schema
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """Reasoning, if any, text, then one End. Ending without End means that the answer was cut."""
@@ -130,10 +133,13 @@ class ChatModel(Protocol):
 
 def messages(prompt: Prompt) -> list[dict[str, Any]]:
     """The prompt as chat messages: instructions, what was said, the question with its sources and images."""
-    system = "\n\n".join(part for part in (answer_instructions(prompt.template), prompt.instructions) if part)
+    json = instructions("json") if prompt.generation.json else ""
+    own = (answer_instructions(prompt.template), prompt.instructions, json)
+    system = "\n\n".join(part for part in own if part)
     told: list[dict[str, Any]] = [{"role": "system", "content": system}]
     told += [{"role": turn.role, "content": turn.content} for turn in prompt.earlier]
-    content = f"{prompt.question}\n\nSources:\n{sources_text(prompt.sources)}"
+    question = f"{wish_text(prompt.wish)}\n\nQuestion:\n{prompt.question}" if prompt.wish else prompt.question
+    content = f"{question}\n\nSources:\n{sources_text(prompt.sources)}"
     if prompt.said:
         content += f"\n\nWhat the other agents have said:\n{said_text(prompt.said)}"
     told.append({"role": "user", "content": _with_images(content, prompt)})
@@ -146,6 +152,12 @@ def answer_instructions(template: str = "") -> str:
     if template.startswith(APPENDS):
         return f"{own}\n\n{template.removeprefix(APPENDS).strip()}"
     return template.strip() or own
+
+
+def wish_text(wish: str) -> str:
+    """The caller's wish, each line marked as a quotation: it stands with the question, not with the rules."""
+    quoted = "\n".join(f"> {line}" for line in wish.splitlines())
+    return f"{instructions('wish')}\n\n{quoted}"
 
 
 def _with_images(text: str, prompt: Prompt) -> str | list[dict[str, Any]]:

@@ -31,6 +31,7 @@ class QuotingModel:
     """Speaks the model's protocol and knows only the sources."""
 
     name = "quotations"
+    writes_json = False
 
     def __init__(self, name: str = "") -> None:
         """There is only one, whatever model is asked for."""
@@ -48,10 +49,12 @@ class QuotingModel:
             notice = NOTICE if sentences[0].score >= SURE else UNSURE
             text = "\n\n".join(quotes if prompt.said else [notice, *quotes])
         pause = 1 / settings.QUOTING_WORDS_PER_SECOND
-        for word in re.findall(r"\s*\S+|\s+\Z", text):
+        words = re.findall(r"\s*\S+|\s+\Z", text)
+        most = prompt.generation.max_tokens  # a word counts as a token here
+        for word in words[:most]:
             yield Text(word)
             await asyncio.sleep(pause)
-        yield End("stop")
+        yield End("stop" if most is None or len(words) <= most else "length")
 
     async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
         return " ".join([*leaned_on(question, earlier), question])

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Sequence, Set
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -11,11 +11,11 @@ import httpx2
 import openai
 from django.conf import settings
 
-from chat.requests import Turn
+from chat.requests import JsonFormat, Turn
 
 from . import event_stream, side_texts
 from .circuit import Circuit, CircuitOpen
-from .connections import MemberRefused, connection, told, translated
+from .connections import HINTS, OWN, MemberRefused, connection, told, translated
 from .event_stream import Chunks, Clock, Deadlines, Iterated, content_parts
 from .protocol import (
     ModelError,
@@ -43,11 +43,16 @@ GRADE_TOKENS = 8  # for each passage
 class RemoteModel:
     """Streams answers of the server that the settings name."""
 
+    writes_json = True
+
     def __init__(self, name: str = "") -> None:
         self.name: str = name or settings.CHAT_MODEL
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        """One repetition, only before the first piece of text, where the error says how it may help."""
+        """One repetition, only before the first piece of text, where the error says how it may help.
+
+        Members that the server refuses are left out, one after the other.
+        """
         clock = Clock(
             Deadlines(
                 settings.ANSWER_FIRST_TOKEN_SECONDS,
@@ -55,20 +60,31 @@ class RemoteModel:
                 settings.ANSWER_TOTAL_SECONDS,
             )
         )
-        begun = False
-        for attempt in (1, 2):
+        begun = repeated = False
+        dropped: set[str] = set()  # members of this request alone that the server has refused
+        while True:
             try:
-                async with aclosing(self._attempt(prompt, clock)) as parts:
+                async with aclosing(self._attempt(prompt, clock, dropped)) as parts:
                     async for part in parts:
+                        if not begun and "max_tokens" in dropped:
+                            connection().refused.add("max_tokens")  # it was the name that was refused
                         begun = begun or isinstance(part, Text | Reasoning)
                         yield part
                 return
+            except MemberRefused as error:
+                if begun or error.name in dropped | connection().refused:
+                    raise
+                dropped.add(error.name)
+                logger.warning("The model is asked once more: %s", error.summary)
+                if error.name in OWN:
+                    connection().refused.add(error.name)
             except ModelError as error:
-                if begun or attempt == 2:
+                if begun or repeated:
                     raise
                 prompt = await self._prepare_repetition(prompt, error)
+                repeated = True
                 logger.warning("The model is asked once more: %s", error.summary)
-                clock.start_again()
+            clock.start_again()
 
     async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
         if not earlier:
@@ -110,12 +126,12 @@ class RemoteModel:
         text = await self._side("grades", [{"role": "user", "content": content}], tokens)
         return side_texts.grades(text, len(passages))
 
-    async def _attempt(self, prompt: Prompt, clock: Clock) -> AsyncGenerator[Part, None]:
+    async def _attempt(self, prompt: Prompt, clock: Clock, dropped: Set[str]) -> AsyncGenerator[Part, None]:
         circuit = connection().circuit(self.name)
         try:
             with circuit.asking():
                 async with asyncio.timeout_at(clock.by):
-                    response = await connection().completion(self._asked(prompt), stream=True)
+                    response = await connection().completion(self._asked(prompt, dropped), stream=True)
         except TimeoutError:
             raise ModelError("upstream_timeout", detail="no answer in time") from None
         except openai.APIError as error:
@@ -134,13 +150,24 @@ class RemoteModel:
         finally:
             await response.aclose()
 
-    def _asked(self, prompt: Prompt) -> dict[str, Any]:
-        return self._members(
-            messages(prompt),
-            temperature=prompt.temperature,
-            stream=True,
-            stream_options={"include_usage": True},
-        )
+    def _asked(self, prompt: Prompt, dropped: Set[str]) -> dict[str, Any]:
+        wanted = prompt.generation
+        members: dict[str, Any] = {
+            "temperature": prompt.temperature,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        hints = {name: getattr(wanted, name) for name in HINTS}
+        members |= {name: value for name, value in hints.items() if value is not None}
+        if wanted.stop:
+            members["stop"] = list(wanted.stop)
+        if wanted.max_tokens is not None:
+            refused = "max_tokens" in dropped | connection().refused
+            members["max_completion_tokens" if refused else "max_tokens"] = wanted.max_tokens
+        if wanted.json is not None:
+            members["response_format"] = _response_format(wanted.json)
+        accepted = {name: value for name, value in members.items() if name not in dropped}
+        return self._members(messages(prompt), **accepted)
 
     @staticmethod
     def _counted(circuit: Circuit, error: ModelError) -> ModelError:
@@ -152,9 +179,6 @@ class RemoteModel:
 
     async def _prepare_repetition(self, prompt: Prompt, error: ModelError) -> Prompt:
         """Wait, or shorten the request, as the error asks. Raises it where a repetition makes no sense."""
-        if isinstance(error, MemberRefused) and error.name not in connection().refused:
-            connection().refused.add(error.name)
-            return prompt
         if error.code == "context_overflow" and (prompt.earlier or len(prompt.sources) > 1):
             kept = max(1, len(prompt.sources) // 2)
             labels = {source.label for source in prompt.sources[:kept]}
@@ -197,6 +221,17 @@ class RemoteModel:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             logger.warning("The model's %s cannot be read: %s", name, type(error).__name__)
         return ""
+
+
+def _response_format(wanted: JsonFormat) -> dict[str, Any]:
+    if wanted.schema is None:
+        return {"type": "json_object"}
+    described: dict[str, Any] = {"name": wanted.name, "schema": dict(wanted.schema)}
+    if wanted.description:
+        described["description"] = wanted.description
+    if wanted.strict is not None:
+        described["strict"] = wanted.strict
+    return {"type": "json_schema", "json_schema": described}
 
 
 def _chunks_of(response: httpx2.Response) -> Chunks:

@@ -24,6 +24,7 @@ class ScriptedModel:
     speakers: Sequence[str] = ()
     grades: dict[int, float] | None = None
     name: str = "scripted"
+    writes_json: bool = True
     prompts: list[Prompt] = field(default_factory=list)
     closed: int = 0
 

@@ -12,7 +12,7 @@ from django.db.models import Subquery
 from chat.allowances import used_today
 from chat.errors import Refused
 from chat.models import Run
-from chat.requests import ChatRequest, InvalidRequest, Options, Turn
+from chat.requests import ChatRequest, Generation, InvalidRequest, Options, Turn
 from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
 from chatsite.database import tried_twice
@@ -148,6 +148,10 @@ def _digest(request: ChatRequest) -> str:
         "conversation_id": str(request.conversation_id or ""),
         "images": images,
     }
+    # Left out where they say nothing, so that the digest is that of versions that did not know them.
+    for name, nothing in (("wish", ""), ("generation", Generation()), ("echo", {})):
+        if getattr(request, name) == nothing:
+            del values[name]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

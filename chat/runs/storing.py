@@ -137,13 +137,16 @@ def answered_again(
 
 def store_run(accepted: Accepted, digest: str, key: str | None) -> None:
     """The run of an accepted question; its lease begins now, and it counts as a message of its owner's."""
+    options = asdict(accepted.request.options)
+    if accepted.request.echo:
+        options["echo"] = dict(accepted.request.echo)
     parameters = {
         "id": accepted.id,
         "owner": accepted.principal.user_id,
         "conversation": accepted.conversation_id,
         "question": accepted.question_id,
         "answer": accepted.answer_id,
-        "options": json.dumps(asdict(accepted.request.options)),
+        "options": json.dumps(options),
         "key": key,
         "digest": digest,
         "lease": settings.LEASE_SECONDS,

@@ -40,7 +40,9 @@ DOORS = {
     "openai": (
         "/v1/chat/completions",
         OpenAI(),
-        ASKED | {"model": "m", "stream": False, "temperature": 1, "n": 1},
+        ASKED
+        | {"model": "m", "stream": False, "temperature": 1, "n": 1, "max_tokens": 5, "stop": ["."], "seed": 1}
+        | {"response_format": {"type": "text"}, "tools": [{}], "tool_choice": "auto", "metadata": {"a": "b"}},
     ),
 }
 VALUES = (None, True, 0, -1, 1.5, 10**400, "", "x", "a\x00b", [], [None], ["x"], {}, {"x": 1})
@@ -72,7 +74,7 @@ def spelled(path):
 
 def read(dialect, body):
     if isinstance(dialect, OpenAI):
-        OpenAI.of(body)
+        type(dialect).of(body)
     if isinstance(dialect, ChatCompletions | OpenAI):
         dialect.streams(body)
     return dialect.parse(body)
@@ -122,8 +124,10 @@ class RefusalTests(GoldenTestCase):
             self.assertIsInstance(body["error"]["code"], str)
         self.assertIsInstance(words(body), str)
 
-    async def every_door(self, status, change=dict, member="", **options):
+    async def every_door(self, status, change=dict, member="", leave_out="", **options):
         for name, (path, dialect, body) in DOORS.items():
+            if name == leave_out:
+                continue
             with self.subTest(name):
                 response = await self.post(path, change(body), **options)
                 self.check_form(dialect, response, status)
@@ -132,11 +136,14 @@ class RefusalTests(GoldenTestCase):
                     self.assertEqual(response.json()["error"]["param"], member)
         self.assertEqual(await Message.objects.acount(), 0)
 
-    async def test_unknown_roles_and_system_are_refused(self):
+    async def test_unknown_roles_and_outside_openai_system_are_refused(self):
         for role in ("system", "developer", "tool", "User", 5):
             messages = [{"role": role, "content": "x"}, *ASKED["messages"]]
             await self.every_door(
-                400, lambda body, told=messages: body | {"messages": told}, "messages[0].role"
+                400,
+                lambda body, told=messages: body | {"messages": told},
+                "messages[0].role",
+                leave_out="openai" if role in ("system", "developer", "tool") else "",
             )
 
     async def test_an_empty_list_and_a_last_message_that_is_not_the_users_are_refused(self):
@@ -245,6 +252,8 @@ class RefusalTests(GoldenTestCase):
             ("empty_answer", 502),
         ):
             for name in ("rag_chat", "ai_chat_protocol", "chat_completions", "chat_ui", "openai"):
+                if (name, code) == ("openai", "content_filter"):
+                    continue  # which is a reason to end there
                 path, dialect, body = DOORS[name]
                 with self.assertLogs(level="WARNING"):
                     model = ScriptedModel(words=[], error=ModelError(code))

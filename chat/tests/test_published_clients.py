@@ -239,15 +239,15 @@ def test_the_openai_client_lists_the_model(client):
 
 def test_the_openai_client_raises_its_own_errors(client, model):
     with pytest.raises(openai.BadRequestError) as bad:
-        client.chat.completions.create(model="any", messages=[{"role": "system", "content": "x"}])
-    assert (bad.value.param, bad.value.type) == ("messages[0].role", "invalid_request_error")
+        client.chat.completions.create(model="any", messages=ASKED, n=2)
+    assert (bad.value.param, bad.value.type) == ("n", "invalid_request_error")
     with pytest.raises(openai.AuthenticationError):
         client.with_options(api_key="chs_wrong").chat.completions.create(model="any", messages=ASKED)
     with pytest.raises(openai.AuthenticationError):
         client.with_options(api_key="chs_wrong").models.list()
     with pytest.raises(openai.NotFoundError):
         client.post("/nothing", cast_to=object)
-    large = [{"role": "user", "content": "x" * 2_000_000}]
+    large = [{"role": "user", "content": "x" * 13_000_000}]
     with pytest.raises(openai.APIStatusError) as too_large:
         client.chat.completions.create(model="any", messages=large)
     assert (too_large.value.status_code, too_large.value.type) == (413, "invalid_request_error")

@@ -115,6 +115,10 @@ chat-api:minimal-team-stream  POST   key      401       yes      yes      yes   
 chat-api:minimal-team-batch   POST   session  401       yes      yes      yes      yes      401
 chat-api:minimal-team-batch   POST   key      401       yes      yes      yes      yes      401
 chat-api:models          GET    key      401       yes      yes      yes      yes      401
+chat-api:model           GET    session  401       yes      yes      yes      yes      401
+chat-api:model           GET    key      401       yes      yes      yes      yes      401
+chat-api:legacy-completions POST session 401       yes      yes      yes      yes      401
+chat-api:legacy-completions POST key     401       yes      yes      yes      yes      401
 
 history:conversations    GET    session  401      yes      yes      yes      yes      401
 history:conversations    GET    key      401      yes      yes      yes      yes      401

@@ -91,8 +91,11 @@ class DeployTests(SimpleTestCase):
             "/chat",
             "/ask/stream",
             "/chat//stream",
+            "/v1/chat/completions",
+            "/v1/embeddings",
         ):
-            for pattern, ours in ((uploads, settings.UPLOAD_PATHS), (attachments, settings.ATTACHMENT_PATHS)):
+            images = settings.ATTACHMENT_PATHS + settings.IMAGE_PATHS
+            for pattern, ours in ((uploads, settings.UPLOAD_PATHS), (attachments, images)):
                 self.assertEqual(
                     bool(pattern.search(path)), any(re.search(each, path) for each in ours), path
                 )

@@ -26,6 +26,7 @@ VALUES = {
     "public_id": str(uuid.UUID(int=1)),
     "page": "1",
     "sourcefile": "a.pdf",
+    "model": "a",
 }
 METHODS = {"get", "put", "post", "patch", "delete"}
 SECONDS = 10

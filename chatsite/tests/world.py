@@ -121,6 +121,7 @@ class World:
             "place": "1.1",
             "page": 1,
             "sourcefile": NAME,
+            "model": "quotations",
         }
 
     @property

@@ -9,6 +9,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
 django.setup(set_prefix=False)  # first: the imports below need the app registry
 
+from channels.layers import get_channel_layer  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.urls import get_resolver, re_path  # noqa: E402
@@ -43,5 +44,6 @@ application = ProtocolTypeRouter(
     }
 )
 
+get_channel_layer()  # loads the Redis client, where there is one, before the event loop runs
 configured_model()  # loaded now, or else the first question would keep everybody waiting
 assert get_resolver().url_patterns  # loaded now, so that a fault in them shows at the start

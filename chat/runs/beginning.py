@@ -95,7 +95,7 @@ def request_stop(principal: Principal, run_id: UUID) -> None:
         if not Run.objects.owned_by(principal).filter(pk=run_id).exists():
             raise Refused("answer_not_found")
         if Run.objects.unfinished().filter(pk=run_id).update(stop_requested=True):
-            carriers.notify(carriers.messages("stop", [run_id]))
+            carriers.publish_on_commit(carriers.messages("stop", [run_id]))
 
 
 def told_turns(accepted: Accepted) -> tuple[Turn, ...]:

@@ -3,19 +3,26 @@
 A message is a line of words: `news` or `stop`, and the ids of runs; where an answer begins or ends also that
 of its conversation, for pages that wait there. It carries no event: those are read from the journal, which is
 right also where a message is lost.
+
+Nothing waits for a messenger. :func:`publish` hands a message to a task of its own and returns. NOTIFY has a
+session of its own, because the commit of a transaction that notifies takes a lock of the whole server.
 """
 
 import asyncio
+import contextvars
 import logging
+import os
+import socket
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import suppress
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 import psycopg
 from channels.layers import get_channel_layer
 from django.conf import settings
-from django.db import connection
+from django.db import transaction
 
 from chatsite.database import libpq_parameters
 
@@ -25,7 +32,11 @@ Kind = Literal["news", "stop"]
 
 CHANNEL = "chatsite_runs"  # of PostgreSQL, and the group of the channel layer
 MOST_IDS = 200  # of one message: PostgreSQL takes 8,000 bytes
+MAX_PENDING = 2_000  # messages that wait to be sent; the oldest are dropped, and found in the journal
 CHECK_SECONDS = 5.0  # between two looks whether the connection still lives
+IDLE_SECONDS = 10.0  # after which the session for notifications ends
+SEND_SECONDS = 1.0  # for one batch; a messenger that needs longer has lost it
+LAST_SECONDS = 0.2  # for what is still to be sent when the process ends, and to take leave of Redis
 NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 
 
@@ -50,23 +61,117 @@ def in_the_database() -> bool:
     return not settings.REDIS_URL
 
 
-def notify(told: Iterable[str]) -> None:
-    """Tell the others once the transaction of this thread is committed. Where Redis carries, nothing."""
-    if in_the_database():
-        with connection.cursor() as cursor:
-            cursor.execute(NOTIFY, [CHANNEL, list(told)])
+class Outbox:
+    """Messages of one event loop on their way to the other processes, sent by one task in batches.
+
+    The task, and its session with PostgreSQL, end when there was nothing to send for a while.
+    """
+
+    def __init__(self) -> None:
+        self._pending: dict[str, None] = {}  # in their order; the same message twice is one
+        self._come = asyncio.Event()
+        self._sent = asyncio.Event()
+        self._sent.set()
+        self._task: asyncio.Task[None] | None = None
+        self._session: psycopg.AsyncConnection[Any] | None = None
+        self._away = False
+
+    def put(self, told: Iterable[str]) -> None:
+        """Queue messages and return."""
+        self._pending |= dict.fromkeys(told)
+        while len(self._pending) > MAX_PENDING:
+            del self._pending[next(iter(self._pending))]
+        if self._pending:
+            self._sent.clear()
+            self._come.set()
+            if self._task is None:
+                self._task = asyncio.create_task(self._run(), name="outbox", context=contextvars.Context())
+
+    async def close(self) -> None:
+        """Send what is pending if that takes a moment only."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                await self._sent.wait()
+        if self._task is not None:
+            self._hang_up()
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        try:
+            while await self._has_some():
+                batch, self._pending = list(self._pending), {}
+                await self._send(batch)
+                if not self._pending:
+                    self._sent.set()
+        finally:
+            self._task, session, self._session = None, self._session, None
+            if session is not None:
+                await session.close()
+
+    async def _has_some(self) -> bool:
+        self._come.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(IDLE_SECONDS):
+                while not self._pending:
+                    await self._come.wait()
+        return bool(self._pending)
+
+    async def _send(self, batch: list[str]) -> None:
+        too_long = asyncio.get_running_loop().call_later(SEND_SECONDS, self._hang_up)
+        try:
+            if in_the_database():
+                await self._notify(batch)
+            else:
+                await self._send_to_layer(batch)
+        except Exception as error:  # whatever the messenger raises, the journal has the events
+            if not self._away:
+                logger.warning("Other processes cannot be notified: %s", type(error).__name__)
+            self._away = True
+        else:
+            self._away = False
+        finally:
+            too_long.cancel()
+
+    async def _notify(self, batch: list[str]) -> None:
+        if self._session is None or self._session.closed:
+            self._session = await psycopg.AsyncConnection.connect(**libpq_parameters(), autocommit=True)
+        await self._session.execute(NOTIFY, [CHANNEL, batch])
+
+    async def _send_to_layer(self, batch: list[str]) -> None:
+        layer = get_channel_layer()
+        async with asyncio.timeout(SEND_SECONDS):
+            for message in batch:
+                await layer.group_send(CHANNEL, {"type": "run.message", "text": message})
+
+    def _hang_up(self) -> None:
+        """End the session without asking the server, which may be frozen: cancelling would wait for it."""
+        if self._session is not None and not self._session.closed:
+            with socket.socket(fileno=os.dup(self._session.fileno())) as connection, suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
-async def publish(told: Iterable[str]) -> None:
-    """Tell the others over Redis; where PostgreSQL carries, nothing. Never raises."""
-    if in_the_database():
-        return
-    layer = get_channel_layer()
-    try:
-        for message in told:
-            await layer.group_send(CHANNEL, {"type": "run.message", "text": message})
-    except Exception as error:  # whatever the layer raises, the journal has the events
-        logger.warning("The channel layer is away: %s", type(error).__name__)
+_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox] = WeakKeyDictionary()
+
+
+def outbox() -> Outbox:
+    """That of the running loop."""
+    return _by_loop.setdefault(asyncio.get_running_loop(), Outbox())
+
+
+def publish(told: Iterable[str]) -> None:
+    """Tell the other processes. Returns at once and never raises; called on the event loop."""
+    outbox().put(told)
+
+
+def publish_on_commit(told: list[str]) -> None:
+    """The same from a database thread, as soon as its transaction is committed."""
+    transaction.on_commit(lambda: _publish_from_thread(told))
+
+
+def _publish_from_thread(told: list[str]) -> None:
+    for loop, box in list(_by_loop.items()):
+        with suppress(RuntimeError):  # that loop is closed
+            loop.call_soon_threadsafe(box.put, told)
 
 
 async def heard() -> AsyncGenerator[str, None]:
@@ -96,7 +201,8 @@ async def _from_layer() -> AsyncGenerator[str, None]:
     try:
         while True:
             # Said again and again: a Redis that was flushed or started anew knows nobody.
-            await layer.group_add(CHANNEL, channel)
+            async with asyncio.timeout(SEND_SECONDS):
+                await layer.group_add(CHANNEL, channel)
             yield ""
             with suppress(TimeoutError):
                 async with asyncio.timeout(CHECK_SECONDS):
@@ -104,4 +210,5 @@ async def _from_layer() -> AsyncGenerator[str, None]:
                         yield (await layer.receive(channel))["text"]
     finally:
         with suppress(Exception):
-            await layer.group_discard(CHANNEL, channel)
+            async with asyncio.timeout(LAST_SECONDS):
+                await layer.group_discard(CHANNEL, channel)

@@ -20,7 +20,7 @@ from history import recording
 from history.models import Conversation, Message, Source
 from history.recording import Closing
 
-from . import journal
+from . import carriers, journal
 from .journal import Batch, Ended
 
 # More than a process can tell its own readers before the journal has it: the end of an answer whose process
@@ -139,6 +139,7 @@ def _close_dead(run_id: UUID) -> int:
     end = Failed(Message.State.INTERRUPTED, "interrupted", run.answer.request_id)
     every = [*(event for _, event in numbered), end]
     last = numbered[-1][0] if numbered else 0
+    carriers.publish_on_commit(carriers.messages("news", [run_id, run.conversation_id]))
     return int(close(run_id, Batch(run_id, last + UNWRITTEN, [end]), every))
 
 

@@ -199,7 +199,7 @@ class Generations:
             pause = min(2 * pause, LONGEST_PAUSE)
         if not live.has_ended():
             live.publish(end)
-        await carriers.publish(carriers.messages("news", [live.accepted.id, live.accepted.conversation_id]))
+        carriers.publish(carriers.messages("news", [live.accepted.id, live.accepted.conversation_id]))
 
     async def _write(self) -> None:
         while self.live:
@@ -236,7 +236,7 @@ class Generations:
             # A run that is missing was closed by another process, which took us for dead.
             if stops.get(live.accepted.id, True):
                 live.stop()
-        await carriers.publish(journal.news(batches))
+        carriers.publish(journal.news(batches))
 
     async def _check_rights(self) -> None:
         """End what is written from a document that was deleted, or that its owner may not read any more."""
@@ -294,7 +294,6 @@ async def stop(principal: Principal, run_id: UUID) -> None:
     """
     await in_database(beginning.request_stop, principal, run_id)
     generations().stop(run_id)
-    await carriers.publish(carriers.messages("stop", [run_id]))
 
 
 def is_written_here(run_id: UUID) -> bool:

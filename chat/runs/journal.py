@@ -82,11 +82,6 @@ def news(batches: Sequence[Batch]) -> list[str]:
     return carriers.messages("news", [*(batch.run_id for batch in batches), *conversations])
 
 
-def _news(batches: Sequence[Batch]) -> list[str]:
-    """The same, where the statement that writes them tells it."""
-    return news(batches) if carriers.in_the_database() else []
-
-
 def _array(values: Iterable[object]) -> str:
     """Numbers or ids as PostgreSQL writes an array: the driver would look at each of them several times."""
     return f"{{{','.join(map(str, values))}}}"
@@ -102,8 +97,6 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
         "lease": settings.LEASE_SECONDS,
         "runs": _array(runs),
         "entries": json.dumps([_entry(batch) for batch in batches]),
-        "channel": carriers.CHANNEL,
-        "news": _news(batches),
     }
     return {row["id"]: row["stop"] for row in rows("flush", parameters, SQL)}
 
@@ -116,8 +109,6 @@ def end_run(rest: Batch) -> Ended | None:
         "first": entry["first"],
         "last": entry["last"],
         "events": json.dumps(entry["events"]),
-        "channel": carriers.CHANNEL,
-        "news": _news([rest]),
     }
     found = rows("end_run", parameters, SQL)
     return (

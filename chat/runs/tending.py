@@ -6,7 +6,7 @@ import logging
 from chatsite.database import in_database
 from history import recording
 
-from . import endings, journal, wakeups
+from . import carriers, endings, journal, wakeups
 from .generating import generations
 
 logger = logging.getLogger(__name__)
@@ -16,6 +16,7 @@ HOUSEKEEPING_SECONDS = 5
 
 async def listening() -> None:
     """Hear what other processes say about runs, until cancelled."""
+    carriers.outbox()  # there from now on, for database threads that have something to tell
     await wakeups.hub().listen(generations().stop)
 
 
@@ -26,6 +27,7 @@ async def shutdown(seconds: float = 0) -> None:
     """
     asyncio.get_running_loop().call_later(seconds, wakeups.hub().leave)
     await generations().shutdown(seconds)
+    await carriers.outbox().close()
 
 
 async def housekeeping() -> None:

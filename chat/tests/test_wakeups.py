@@ -97,7 +97,6 @@ class WakeupCase(TransactionTestCase):
             runs.start(accepted)
             await asyncio.sleep(0.2)
             await in_database(runs.request_stop, self.principal, accepted.id)
-            await carriers.publish(carriers.messages("stop", [accepted.id]))
             async with asyncio.timeout(seconds):
                 return (await self.collect(accepted.id))[1]
 

@@ -20,6 +20,5 @@ SELECT
         SELECT message.id
         FROM history_message AS message
         WHERE message.exchange = ended.id AND message.state IN ('queued', 'streaming')
-    ) AS unfinished,
-    (SELECT count(pg_notify(%(channel)s, message)) FROM unnest(%(news)s::text[]) AS message) AS told
+    ) AS unfinished
 FROM ended

@@ -1,5 +1,4 @@
--- One write for all runs of this process: renew their leases, append their new events, tell the other processes,
--- and learn who is to stop.
+-- One write for all runs of this process: renew their leases, append their new events, and learn who is to stop.
 -- A run that another process has closed is missing from the answer; its events are not written.
 WITH leased AS (
     UPDATE chat_run AS run
@@ -17,5 +16,5 @@ WITH leased AS (
     ON CONFLICT (run_id, first) DO UPDATE SET last = EXCLUDED.last, events = EXCLUDED.events
     WHERE EXCLUDED.last > chat_journalentry.last
 )
-SELECT id, stop, (SELECT count(pg_notify(%(channel)s, message)) FROM unnest(%(news)s::text[]) AS message)
+SELECT id, stop
 FROM leased

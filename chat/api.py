@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponseBase
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from chatsite.accounts.principals import Principal
@@ -51,6 +52,13 @@ class ExchangeView(Door):
             runs.start(begun[1])
         return begun
 
+    def form(self, request: Request) -> Dialect:
+        """The dialect of a refusal: that of the request, where its body can be read."""
+        try:
+            return self.choose(request)[0]
+        except (InvalidRequest, APIException):
+            return self.dialect
+
     async def _answer(self, accepted: Accepted, *, streamed: bool) -> HttpResponseBase:
         if streamed:
             stream = exchange_stream(accepted.principal, accepted.id, self.dialect)
@@ -95,7 +103,7 @@ class ChatView(ExchangeView):
     parser_classes = [StrictJSONParser, AttachmentParser]
 
     def choose(self, request: Request) -> tuple[Dialect, bool]:
-        dialect = dialects.choose(request.headers, request.data)
+        self.dialect = dialect = dialects.choose(request.headers, request.data)
         streamed = isinstance(dialect, dialects.ChatCompletions) and dialect.streams(request.data)
         return dialect, streamed
 

@@ -5,12 +5,14 @@ a script could hide are downloads, and every file stands in a sandbox of its own
 """
 
 import re
+import unicodedata
 from collections.abc import AsyncIterator, Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.files import File
 from django.core.handlers.asgi import ASGIRequest
@@ -39,7 +41,7 @@ RANGE = re.compile(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", re.ASCII)
 SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP, CSV, TABS, JSON)}
 SHOWN[PDF.media_type] = PDF.media_type
 # Chromium shows PDFs under this policy too: its viewer is a page of its own.
-SANDBOX = "sandbox; default-src 'none'; frame-ancestors 'none'"
+SANDBOX = "sandbox; default-src 'none'; frame-ancestors {}"
 
 
 class StorageAway(APIException):
@@ -81,7 +83,7 @@ class DocumentFile(Content):
     """`/content/<sourcefile>`: the file that a citation names; what follows # (sent as %23) is left aside."""
 
     def get(self, request: Request, sourcefile: str) -> HttpResponseBase:
-        document = resolve(_principal(request), sourcefile.partition("#")[0])
+        document = _cited(_principal(request), sourcefile.partition("#")[0])
         if document is None:
             raise Http404
         etag = quote_etag(document.sha256)
@@ -118,6 +120,15 @@ class PageImage(Content):
         except files.StorageFault as error:
             raise StorageAway from error
         return _guarded(HttpResponse(image, content_type="image/png"), etag)
+
+
+def _cited(principal: Principal, name: str) -> Document | None:
+    """The readable document of this name.
+
+    One published client cannot be told digits, and asks for names with look-alikes of them: see
+    chat/dialects/web_component.py.
+    """
+    return resolve(principal, name) or resolve(principal, unicodedata.normalize("NFKC", name))
 
 
 def _named(principal: Principal, name: str) -> Document | None:
@@ -159,7 +170,10 @@ def _file_response(request: Request, document: Document, file: "File[bytes]", et
 
 def _guarded(response: HttpResponseBase, etag: str) -> HttpResponseBase:
     response.headers["ETag"] = etag
-    response.headers["Content-Security-Policy"] = SANDBOX
+    # Front ends show a cited file in a frame: those of this origin, and of the origins that may use the API.
+    framing = " ".join(["'self'", *settings.CORS_ORIGINS])
+    response.headers["Content-Security-Policy"] = SANDBOX.format(framing)
+    response.xframe_options_exempt = True  # type: ignore[attr-defined]  # it knows no list of origins
     response.headers["X-Content-Type-Options"] = "nosniff"
     # Browsers keep it but ask each time: rights apply now, not when something was first seen.
     response.headers["Cache-Control"] = "private, no-cache"

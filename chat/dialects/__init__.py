@@ -16,6 +16,7 @@ from .chat_ui import ChatUi, ChatUiMinimal, TeamChatUi, TeamChatUiMinimal
 from .openai import OpenAI, model, models
 from .openai_completions import OpenAICompletions
 from .rag_chat import RagChat
+from .web_component import WebComponent, is_web_component
 
 __all__ = [
     "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "OpenAI",
@@ -56,7 +57,7 @@ class Dialect(Protocol):
 def choose(headers: Mapping[str, str], body: Any) -> Dialect:
     """The dialect of a request to /chat or /ask."""
     if isinstance(body, dict) and "stream" in body and not _has_attachments(headers):
-        return ChatCompletions()
+        return WebComponent() if is_web_component(body) else ChatCompletions()
     return choose_streamed(headers, body)
 
 

@@ -22,7 +22,7 @@ from chat.events import (
 from chat.requests import ChatRequest
 
 from . import reading
-from .asking import an_exchange, ask
+from .asking import an_exchange, ask, session_answer
 from .completions import envelope, usage
 from .context import context, delta, followups, message
 from .single import Single
@@ -34,30 +34,43 @@ class ChatCompletions:
     stream_type = "application/json-lines"
     gap = 0.0
 
+    def __init__(self) -> None:
+        self._sent: Any = None  # the session as the client sent it, once the request is parsed
+
     def parse(self, body: Any) -> ChatRequest:
-        return ask(body, "session_state", flat_overrides=True)
+        request = ask(body, "session_state", flat_overrides=True)
+        self._sent = body.get("session_state")
+        return request
 
     def streams(self, body: Any) -> bool:
         return reading.a_flag(an_exchange(body).get("stream", False), "stream")
 
     def encoder(self) -> Single:
-        return Single(ChatCompletionsEncoder().encode)
+        return Single(ChatCompletionsEncoder(self).encode)
+
+    def content(self, whole: Whole) -> str:
+        """The text of a whole answer."""
+        return whole.text
+
+    def message_context(self, context: Json) -> Json:
+        """The context as it is in a message or delta; the choice has the document's."""
+        return context
 
     def whole(self, whole: Whole) -> tuple[int, Json]:
         if whole.end is None or isinstance(whole.end, Failed):
             code = whole.end.code if whole.end else "internal"
-            return errors.status(code), self.error(errors.words(code), code)
+            status = errors.status(code)
+            return status, self.error(errors.words(code), code, status=status)
         assert whole.started is not None
         told = context(whole.context) if whole.context else {}
         if whole.followups:
             told |= followups(whole.followups)
-        more = {"context": told, "session_state": whole.started.conversation_id}
         choice = {
             "index": 0,
-            "message": message(whole.text) | more,
+            "message": message(self.content(whole)) | self.members(told, whole.started, in_message=True),
             "finish_reason": whole.done.finish_reason if whole.done else "stop",
             "content_filter_results": {},
-            **more,
+            **self.members(told, whole.started),
         }
         return 200, envelope(whole.started, "chat.completion") | {
             "choices": [choice],
@@ -66,13 +79,22 @@ class ChatCompletions:
         }
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        return {"error": message}
+        """By any of its three members this protocol's clients know an error."""
+        return {"error": message, "message": message, "statusCode": status}
+
+    def members(self, context: Json, started: Started, *, in_message: bool = False) -> Json:
+        """What the protocol adds to a choice, and to the message or delta in it."""
+        return {
+            "context": self.message_context(context) if in_message else context,
+            "session_state": session_answer(self._sent, started.conversation_id),
+        }
 
 
 class ChatCompletionsEncoder:
     """Chunks as OpenAI's, the first with the context."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: ChatCompletions) -> None:
+        self._dialect = dialect
         self._started: Started | None = None
         self._done: MessageDone | None = None
 
@@ -102,25 +124,20 @@ class ChatCompletionsEncoder:
             case FollowUps():
                 return [self._chunk(delta(role="assistant"), context=followups(event.questions))]
             case Failed():
-                return [_failure(event)]
+                status = errors.status(event.code)
+                return [self._dialect.error(errors.words(event.code), event.code, status=status)]
         return []
 
     def _chunk(self, piece: Json, *, finish_reason: str | None = None, context: Json | None = None) -> Json:
         assert self._started is not None
-        more: Json = {}
-        if context is not None:
-            more = {"context": context, "session_state": self._started.conversation_id}
-        choice = {
+        choice: Json = {
             "index": 0,
-            "delta": piece | more,
+            "delta": piece,
             "finish_reason": finish_reason,
             "content_filter_results": {},
-            **more,
         }
+        if context is not None:
+            members = self._dialect.members
+            choice["delta"] = piece | members(context, self._started, in_message=True)
+            choice |= members(context, self._started)
         return envelope(self._started, "chat.completion.chunk") | {"choices": [choice]}
-
-
-def _failure(event: Failed) -> Json:
-    """A chunk that this protocol's clients take for an error by any of three members."""
-    words = errors.words(event.code)
-    return {"error": words, "message": words, "statusCode": errors.status(event.code)}

@@ -221,11 +221,11 @@ class ChatCompletionsTests(GoldenTestCase):
         for name, body in self.golden["errors"].items():
             with self.subTest(name), self.assertLogs(level="WARNING"):
                 response = await self.post("/chat", self.golden["request"], model=failing(name))
-                self.assertEqual((response.status_code, response.json()), (STATUS[name], body))
+                more = {"message": body["error"], "statusCode": STATUS[name]}
+                self.assertEqual((response.status_code, response.json()), (STATUS[name], body | more))
                 chunks = await self.lines(
                     "/chat", self.streaming, "application/json-lines", model=failing(name, ["Half"])
                 )
-                more = {"message": body["error"], "statusCode": STATUS[name]}
                 self.assertEqual(chunks[-1], body | more)
 
     async def test_follow_up_questions_and_the_single_turn(self):

@@ -116,7 +116,10 @@ class RefusalTests(GoldenTestCase):
     def check_form(self, dialect, response, status):
         body = response.json()
         self.assertEqual(response.status_code, status, body)
-        self.assertEqual(set(body), {"error"})
+        if isinstance(dialect, ChatCompletions) and "message" in body:
+            self.assertEqual(body, {"error": mock.ANY, "message": body["error"], "statusCode": status})
+        else:
+            self.assertEqual(set(body), {"error"})
         if isinstance(dialect, OpenAI):
             self.assertEqual(set(body["error"]), {"message", "type", "param", "code"})
         elif isinstance(dialect, ChatUi):
@@ -162,6 +165,25 @@ class RefusalTests(GoldenTestCase):
     async def test_callers_without_a_valid_key_are_refused(self):
         for header in ("", "Basic YTpi", "Bearer wrong"):
             await self.every_door(401, Authorization=header)
+
+    async def test_whatever_is_refused_of_a_readable_request_of_chat_completions_has_three_members(self):
+        path, _, body = DOORS["chat_completions"]
+        messages = [{"role": "system", "content": "x"}]
+        for told, status, options in (
+            (body, 401, {"Authorization": "Bearer wrong"}),
+            (body, 401, {"Authorization": ""}),
+            (body, 406, {"Accept": "application/xml"}),
+            (body | {"messages": messages}, 400, {}),
+            (body | {"stream": "yes"}, 400, {}),
+            (body | {"session_state": str(uuid4())}, 404, {}),
+        ):
+            with self.subTest(status=status, options=options):
+                response = await self.post(path, told, **options)
+                self.assertEqual(response.status_code, status)
+                self.assertEqual(
+                    response.json(),
+                    {"error": mock.ANY, "message": response.json()["error"], "statusCode": status},
+                )
 
     async def test_other_media_types_and_methods_are_refused(self):
         await self.every_door(415, lambda _: b"a=b", content_type="text/plain")

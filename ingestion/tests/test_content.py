@@ -194,6 +194,20 @@ class ContentTests(MediaMixin, TestCase):
             else:
                 self.assertTrue(response["Content-Disposition"].startswith("attachment"), name)
 
+    def test_files_may_be_framed_by_this_origin_and_the_listed_ones(self):
+        self.mine("a.md", "Text.")
+        with override_settings(CORS_ORIGINS=["https://front.example.org"]):
+            response = self.client.get("/content/a.md")
+        policy = response["Content-Security-Policy"]
+        self.assertTrue(policy.startswith("sandbox;"))
+        self.assertTrue(policy.endswith("frame-ancestors 'self' https://front.example.org"))
+        self.assertNotIn("X-Frame-Options", response)
+        self.assertTrue(self.client.get("/content/b.md").headers["X-Frame-Options"])
+
+    def test_a_name_is_found_by_look_alikes_of_its_digits(self):
+        self.mine("leave 2026.md", "Text.")
+        self.assertEqual(self.client.get("/content/leave 𝟤𝟢𝟤𝟨.md").status_code, 200)
+
     # Page images
 
     def test_formats_without_pages_and_pages_that_are_not_there(self):

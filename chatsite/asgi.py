@@ -18,6 +18,7 @@ from chat.consumers import CLOSED_UNKNOWN  # noqa: E402
 from chat.llm import configured_model  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chatsite.cors import Cors  # noqa: E402
+from chatsite.demo_guard import DemoGuard  # noqa: E402
 from chatsite.lifespan import lifespan  # noqa: E402
 from chatsite.limits import BodyLimit, LengthHandler  # noqa: E402
 from chatsite.origins import OwnOrigin  # noqa: E402
@@ -38,9 +39,9 @@ sockets = URLRouter([*websocket_urlpatterns, re_path("", no_such_socket)])  # ty
 
 application = ProtocolTypeRouter(
     {
-        "http": Cors(BodyLimit(LengthHandler())),
+        "http": DemoGuard(Cors(BodyLimit(LengthHandler()))),
         "lifespan": lifespan,
-        "websocket": OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets))),
+        "websocket": DemoGuard(OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets)))),
     }
 )
 

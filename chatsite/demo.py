@@ -1,7 +1,8 @@
 """The demo: three accounts and the sample documents, made once in an empty embedded database.
 
-The passwords lie in a file of the data directory that only its owner can read, so that each start can
-print them and the sign-in page can show them. An account whose password was changed is not shown again.
+The passwords are kept in a file of the data directory that only its owner can read, so that each start can
+print them and the sign-in page can show them (but not the administrator's) to a browser on the same machine.
+A site whose demo accounts still have these passwords serves nothing but this machine (see demo_guard).
 """
 
 import functools
@@ -9,20 +10,24 @@ import json
 import secrets
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.hashers import check_password
 from django.contrib.auth.models import Group
 from django.core.files import File
 from django.db import transaction
+from django.http import HttpRequest
 
-from chatsite import embedded
+from chatsite import embedded, environment
 from chatsite.accounts.models import User
+from chatsite.loopback import is_local, is_loopback
 from ingestion.acl import Audience
 from ingestion.pipeline import add_document
 
 SAMPLES = Path(__file__).resolve().parent.parent / "ingestion" / "samples"
 GROUP = "HR"
+ADMINISTRATOR = "admin"
 DESCRIPTIONS = {
     "employee": "reads what everyone may read, and one document of their own",
     "hr": "reads what everyone may read, and what is for HR",
@@ -50,20 +55,68 @@ class DemoAccount(NamedTuple):
 def create_demo() -> None:
     """Make accounts and documents where there is no account yet: all of it, or after a crash nothing.
 
+    A site that serves more than this machine gets none.
+
     The documents are read by the worker; the site answers before.
     """
-    if User.objects.exists():
+    if User.objects.exists() or exposed_by():
         return
     with transaction.atomic():
         accounts = _create_accounts()
         _add_samples(accounts)
 
 
-def demo_accounts() -> list[DemoAccount]:
-    """The accounts to show, in a fixed order; none with an external database or without the demo."""
-    if not (settings.DEMO and settings.EMBEDDED_DATABASE):
+def exposed_by() -> str:
+    """The setting by which the site serves more than this machine, or an empty text."""
+    origins = (urlsplit(origin).hostname or origin for origin in settings.CSRF_TRUSTED_ORIGINS)
+    public_origin = next((host for host in origins if not is_loopback(host)), "")
+    public_name = next((name for name in settings.ALLOWED_HOSTS if not is_loopback(name.lstrip("."))), "")
+    host = environment.text("HOST", "127.0.0.1")
+    if not is_loopback(host):
+        return f"HOST is {host}"
+    if public_name:
+        return f"CHATSITE_ALLOWED_HOSTS has {public_name}"
+    if public_origin:
+        return f"CHATSITE_TRUSTED_ORIGINS has {public_origin}"
+    if settings.TRUSTED_PROXIES:
+        return "CHATSITE_TRUSTED_PROXIES is set"
+    return "CHATSITE_HTTPS is 1" if settings.HTTPS else ""
+
+
+def refusal() -> str:
+    """Why the site must not start with these settings and accounts, or an empty text."""
+    names = ", ".join(known_passwords())
+    if not names or not (reason := exposed_by()):
+        return ""
+    return (
+        f"The demo accounts still have their first passwords ({names}), and the site would serve more than "
+        f"this machine ({reason}). Change these passwords, or set CHATSITE_DEMO=0."
+    )
+
+
+def known_passwords() -> list[str]:
+    """The demo accounts that still have the passwords they were made with, in whichever database."""
+    return [account.username for account in _unchanged_accounts()] if settings.DEMO else []
+
+
+def accounts_on_page(request: HttpRequest) -> list[DemoAccount]:
+    """The accounts for the sign-in page: only on this machine, and never the administrator's."""
+    client, host = request.META.get("REMOTE_ADDR", ""), request.META.get("HTTP_HOST", "")
+    server = request.META.get("SERVER_NAME", "")
+    if exposed_by() or not is_local(client, host or server, request.headers):
         return []
+    return [account for account in demo_accounts() if account.username != ADMINISTRATOR]
+
+
+def demo_accounts() -> list[DemoAccount]:
+    """The accounts for the terminal, in a fixed order; none with an external database or without the demo."""
+    return _unchanged_accounts() if settings.DEMO and settings.EMBEDDED_DATABASE else []
+
+
+def _unchanged_accounts() -> list[DemoAccount]:
     kept = _kept()
+    if not kept:
+        return []
     found = User.objects.filter(username__in=kept, is_active=True).values_list("username", "password")
     current = dict(found)
     return [

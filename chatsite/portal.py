@@ -6,6 +6,7 @@ All of it is lazy: a page that does not show the sidebar costs no query for it.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -17,7 +18,7 @@ from django.utils.functional import SimpleLazyObject, cached_property
 
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
-from chatsite.demo import demo_accounts
+from chatsite.demo import accounts_on_page
 from history.models import Conversation, Message
 from ingestion.models import Document
 
@@ -96,6 +97,6 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "site_name": settings.SITE_NAME,
         "preferences": Preferences.of(request.COOKIES),
         # The function, so that only the sign-in page, which calls it, pays for it.
-        "demo_accounts": demo_accounts,
+        "demo_accounts": partial(accounts_on_page, request),
         "sidebar": SimpleLazyObject(lambda: Sidebar(request)),
     }

@@ -98,10 +98,26 @@ class TestDemo:
         assert site.sign_in("admin").get("/admin/").status == 200
         assert site.sign_in("hr").get("/admin/").status == 302
 
-    def test_the_sign_in_page_shows_them(self, site):
+    def test_the_sign_in_page_shows_them_but_not_the_administrators(self, site):
         page = site.session().get("/accounts/sign-in/").text
-        for password in site.passwords.values():
-            assert password in page
+        shown = {name for name, password in site.passwords.items() if password in page}
+        assert shown == {"employee", "hr"}
+
+    def test_a_proxy_is_refused_as_long_as_their_passwords_are_known(self, site):
+        page = site.session().get("/accounts/sign-in/", **{"X-Forwarded-For": "10.0.0.9"})
+        assert page.status == 403
+        assert "change their passwords or set CHATSITE_DEMO=0" in page.text
+        assert not any(password in page.text for password in site.passwords.values())
+        assert site.session().get("/readyz", Host="ask.example.org").status == 403
+
+    def test_a_site_with_known_passwords_does_not_start_for_more_than_this_machine(self, folder):
+        with Site(folder, demo=True, workers=0) as site:
+            assert site.passwords
+        status, output = Site(folder, demo=True, workers=0, HOST="0.0.0.0").outcome()
+        assert status == 1
+        assert "still have their first passwords (employee, hr, admin)" in output
+        with quiet(folder, HOST="0.0.0.0") as site:  # CHATSITE_DEMO=0
+            assert site.passwords == {}
 
     def test_their_passwords_are_kept_for_the_owner_of_the_files_alone(self, site):
         mode = (site.folder / "demo_accounts.json").stat().st_mode

@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
 import jwt
 from django.conf import settings
+
+from chatsite.loopback import is_loopback
 
 KEPT_SECONDS = 3_600.0
 LEAST_SECONDS = 30.0  # between two looks at the provider, whatever tokens come
@@ -40,21 +41,14 @@ def is_safe(url: str) -> bool:
         return False
     if parts.scheme == "https":
         return bool(host)
-    return parts.scheme == "http" and _is_loopback(host)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return parts.scheme == "http" and is_loopback(host)
 
 
 def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
     """A bounded exchange: no redirects, five seconds, one megabyte. Raises ProviderUnavailable."""
     if not is_safe(url):
         raise ProviderUnavailable("An address of the provider is neither HTTPS nor on this machine.")
-    local = _is_loopback(urlsplit(url).hostname or "")
+    local = is_loopback(urlsplit(url).hostname or "")
     try:
         with (
             httpx2.Client(timeout=TIMEOUT, follow_redirects=False, trust_env=not local) as client,

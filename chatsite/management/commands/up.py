@@ -18,8 +18,9 @@ from django.db import connections
 
 from chat import runs
 from chatsite import embedded, environment
+from chatsite.accounts.models import User
 from chatsite.checks import Tags, check_database_role
-from chatsite.demo import create_demo, demo_accounts
+from chatsite.demo import create_demo, demo_accounts, exposed_by, refusal
 from chatsite.management.commands.work import processes, workers
 from chatsite.supervision import address, schema, static
 from chatsite.supervision.children import Child, Children
@@ -75,6 +76,11 @@ class Command(BaseCommand):
         accounts = demo_accounts()
         if accounts:
             self.stdout.write("\nDemo accounts:")
+        elif settings.DEMO and settings.EMBEDDED_DATABASE and not User.objects.exists():
+            self.stdout.write(
+                f"\nThe site serves more than this machine ({exposed_by()}), so it has no demo accounts."
+                " Make an administrator with `manage.py createsuperuser`."
+            )
         for account in accounts:
             self.stdout.write(f"  {account.username:<10} {account.password:<24} {account.description}")
         if change := pending_change():
@@ -116,6 +122,8 @@ def _prepare() -> None:
             runs.expire_all()
             if settings.DEMO:
                 create_demo()
+        if reason := refusal():
+            raise StartRefused(reason)
 
 
 def _web_servers(number: int, listener: int, gate: int) -> list[Child]:

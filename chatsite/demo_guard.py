@@ -1,0 +1,79 @@
+"""Refuses whatever is not local while the demo accounts have the passwords they were made with."""
+
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from django.db import DatabaseError
+from django.template import loader
+
+from chatsite import errors
+from chatsite.database import in_database_soon
+from chatsite.demo import known_passwords
+from chatsite.loopback import is_local
+from chatsite.middleware import PORTAL_POLICY
+
+logger = logging.getLogger(__name__)
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+LOOK_SECONDS = 2.0  # between two looks at the accounts
+WORDS = (
+    "This site still has demo accounts, so it answers only on the machine it runs on. To open it to others, "
+    "change their passwords or set CHATSITE_DEMO=0."
+)
+
+
+class DemoGuard:
+    """ASGI middleware for requests and sockets. Local ones pass with a look at their headers."""
+
+    def __init__(self, application: Callable[..., Awaitable[None]]) -> None:
+        self.application = application
+        self._looked_at = float("-inf")
+        self._open = False
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if _is_local(scope) or not await self._passwords_are_known():
+            await self.application(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 4403})
+        else:
+            await _refuse(scope, send)
+
+    async def _passwords_are_known(self) -> bool:
+        if time.monotonic() - self._looked_at > LOOK_SECONDS:
+            try:
+                self._open = bool(await in_database_soon(known_passwords))
+            except DatabaseError:
+                logger.warning("The demo accounts could not be looked at", exc_info=True)
+                return self._open  # nobody signs in without the database
+            self._looked_at = time.monotonic()
+        return self._open
+
+
+def _is_local(scope: Message) -> bool:
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    client = scope.get("client") or ("", 0)
+    return is_local(client[0], headers.get("host", ""), headers)
+
+
+async def _refuse(scope: Message, send: Send) -> None:
+    if errors.is_for_programs(scope["path"]):
+        kind, body = b"application/json", json.dumps(errors.body(scope["path"], 403, WORDS)).encode()
+    else:
+        page = loader.render_to_string("demo_refused.html", {"words": WORDS})
+        kind, body = b"text/html; charset=utf-8", page.encode()
+    headers = [
+        (b"content-type", kind),
+        (b"content-length", str(len(body)).encode()),
+        (b"content-security-policy", PORTAL_POLICY.encode()),
+        (b"x-content-type-options", b"nosniff"),
+        (b"cache-control", b"no-store"),
+    ]
+    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

@@ -1,0 +1,47 @@
+"""Which addresses, names and requests stay on this machine."""
+
+from collections.abc import Iterable
+from ipaddress import IPv6Address, ip_address
+
+# Set by proxies, and by nothing that a browser on this machine sends.
+PROXY_HEADERS = frozenset(
+    {
+        "forwarded",
+        "via",
+        "x-real-ip",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "true-client-ip",
+        "cf-connecting-ip",
+    }
+)
+PROXY_PREFIX = "x-forwarded"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address, or a name without a port, can only mean this machine."""
+    host = host.lower().rstrip(".").removeprefix("[").removesuffix("]")
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        return address.ipv4_mapped.is_loopback
+    return address.is_loopback
+
+
+def host_of(header: str) -> str:
+    """The name in a Host header, without the port."""
+    if header.startswith("["):
+        return header.partition("]")[0] + "]"
+    return header.partition(":")[0]
+
+
+def is_local(client: str, host: str, headers: Iterable[str]) -> bool:
+    """Whether a request comes from this machine, for this machine, through no proxy.
+
+    `client` is the caller's address, `host` the Host header, `headers` the names of all headers.
+    """
+    names = {name.lower() for name in headers}
+    proxied = bool(names & PROXY_HEADERS) or any(name.startswith(PROXY_PREFIX) for name in names)
+    return not proxied and is_loopback(client) and is_loopback(host_of(host))

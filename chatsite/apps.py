@@ -4,6 +4,7 @@ from django.core import checks
 from .checks import (
     Tags,
     check_database_role,
+    check_database_settings,
     check_identity_settings,
     check_model_settings,
     check_storage_settings,
@@ -18,4 +19,5 @@ class ChatsiteConfig(AppConfig):
         checks.register(check_model_settings, Tags.chatsite)
         checks.register(check_identity_settings, Tags.chatsite)
         checks.register(check_storage_settings, Tags.chatsite)
+        checks.register(check_database_settings, Tags.chatsite)
         checks.register(check_database_role, checks.Tags.database)

@@ -79,6 +79,14 @@ def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
 
 
+def check_database_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """The way past a pooler needs a pooler."""
+    if environment.text("DATABASE_DIRECT_URL") and not environment.text("DATABASE_URL"):
+        message = "DATABASE_DIRECT_URL is set, but DATABASE_URL is not: set both, or DATABASE_URL alone."
+        return [Error(message, id="chatsite.E031")]
+    return []
+
+
 def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
     """A bucket needs its name, and the packages that talk to it."""
     if settings.STORAGE != "S3":

@@ -154,7 +154,9 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def libpq_parameters() -> dict[str, Any]:
-    """Of a session with the site's database that is not Django's."""
+    """Of a session with the site's database that is not Django's: a whole one, past any pooler."""
+    if settings.DATABASES["default"]["OPTIONS"]["transaction_pooling"]:
+        return dict(settings.DATABASE_DIRECT)
     parameters = connection.get_connection_params()
     return {name: value for name, value in parameters.items() if name not in DJANGOS}
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from chatsite import embedded, environment
+from chatsite.database import default_reader
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.path("CHATSITE_DATA_DIR", BASE_DIR / ".data")
@@ -88,9 +89,23 @@ KEEP_ALIVE = {
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
+# Of a session. The last one shows that a session has got them: poolers of connections drop them.
+SESSION = {
+    "application_name": "chatsite",
+    "connect_timeout": 5,
+    "options": f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout=5s"
+    " -c idle_in_transaction_session_timeout=30s -c jit=off -c client_connection_check_interval=1s"
+    " -c chatsite.session=own",
+}
+_database = environment.database_url("DATABASE_URL") or embedded.connection_parameters(DATA_DIR)
+_direct = environment.database_url("DATABASE_DIRECT_URL")
+# With an address of its own for what needs a session, DATABASE_URL may lead to a pooler in transaction mode.
+# Only web processes use that: commands and workers hold few sessions, and keep locks in them.
+TRANSACTION_POOLING = _direct is not None and not default_reader()
+DATABASE_DIRECT = KEEP_ALIVE | (_direct or _database) | SESSION  # libpq's
 DATABASES = {
     "default": environment.django_database(
-        KEEP_ALIVE | (environment.database_url("DATABASE_URL") or embedded.connection_parameters(DATA_DIR))
+        KEEP_ALIVE | (_database if TRANSACTION_POOLING else _direct or _database)
     )
     | {
         "CONN_HEALTH_CHECKS": True,  # without it the first requests after a restart of PostgreSQL fail
@@ -101,10 +116,8 @@ DATABASES["default"]["OPTIONS"] |= {
     # A lost connection is tried once more and then when it is wanted: left to itself, the pool would wait
     # ever longer between its tries, and not notice for seconds that PostgreSQL is back.
     "pool": {"min_size": 1, "max_size": DATABASE_THREADS + 12, "timeout": 3, "reconnect_timeout": 1},
-    "application_name": "chatsite",
-    "connect_timeout": 5,
-    "options": f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout=5s"
-    " -c idle_in_transaction_session_timeout=30s -c jit=off -c client_connection_check_interval=1s",
+    "transaction_pooling": TRANSACTION_POOLING,
+    **SESSION,
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -3,14 +3,17 @@ A pool's sessions are those of chatsite.postgresql.sessions, which do not wait f
 
 What a session was told is remembered with the session itself, which a pool passes from one thread to the
 next. `set_config` is part of the transaction: whatever may have undone it makes the memory void, and the next
-statement tells the session anew.
+statement tells the session anew. Where the option `transaction_pooling` is set, sessions keep nothing, and
+each transaction is told (chatsite.postgresql.pooling).
 """
 
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
+from django.core.exceptions import ImproperlyConfigured
+from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from psycopg import OperationalError
 from psycopg.pq import TransactionStatus
@@ -19,14 +22,22 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from chatsite.absence import absence
 from chatsite.database import WAIT_SECONDS, default_reader, reader_name
 
+from . import pooling
+from .pooling import SETTING
 from .sessions import Session
 
-SETTING = "chatsite.reader"
 TELL = f"SELECT set_config('{SETTING}', %s, false)"
 # By sessions of psycopg; what is missing is not known.
 _told: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_checked: WeakSet[Any] = WeakSet()  # those that have the settings they were started with
 _used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when they were given back
 MOMENT = 1.0  # seconds
+# The settings give this one to each session, besides those that matter.
+KEEPS_SETTINGS = "SELECT current_setting('chatsite.session', true) = 'own'"
+DROPPED = (
+    "DATABASE_URL leads to a connection pooler that drops the settings of a session: set DATABASE_DIRECT_URL"
+    " to the address of PostgreSQL itself."
+)
 
 
 def _check(session: Session) -> None:
@@ -42,11 +53,19 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.execute_wrappers.append(self._for_reader)
+        pooled = self.settings_dict["OPTIONS"].get("transaction_pooling", False)
+        self.is_pooled = (
+            bool(pooled) and self.alias != NO_DB_ALIAS
+        )  # each transaction may have another session
 
     def get_connection_params(self) -> dict[str, Any]:
         """Sessions of commands and workers read everything from their start, also those of libraries."""
         parameters: dict[str, Any] = super().get_connection_params()
-        if name := default_reader():
+        if parameters.pop("transaction_pooling", False):
+            options = parameters.pop("options", "")
+            if self.is_pooled:
+                parameters["cursor_factory"] = pooling.transaction_cursor(options)
+        elif name := default_reader():
             parameters["options"] = f"{parameters.get('options', '')} -c {SETTING}={name}".strip()
         return parameters
 
@@ -63,19 +82,44 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Not at once for everybody while the server hangs, where the process answers requests."""
         if default_reader() or self.pool is None:
-            return super().get_new_connection(conn_params)
-        if not absence.lets_ask():
-            raise OperationalError("The database does not answer at the moment.")
-        try:
             session = super().get_new_connection(conn_params)
-        except PoolTimeout:
-            absence.missed(WAIT_SECONDS)
-            raise
-        absence.found()
+        elif not absence.lets_ask():
+            raise OperationalError("The database does not answer at the moment.")
+        else:
+            try:
+                session = super().get_new_connection(conn_params)
+            except PoolTimeout:
+                absence.missed(WAIT_SECONDS)
+                raise
+            absence.found()
+        self._check_settings(session)
         return session
 
+    def _check_settings(self, session: Any) -> None:
+        """Once for each session. Raises ImproperlyConfigured where a pooler has dropped its settings."""
+        if self.is_pooled or self.alias == NO_DB_ALIAS or session in _checked:
+            return
+        kept = session.execute(KEEPS_SETTINGS).fetchone() == (True,)
+        session.rollback()  # a session of no pool begins a transaction with its first statement
+        if not kept:
+            if self.pool is None:
+                session.close()
+            else:
+                self.pool.putconn(session)
+            raise ImproperlyConfigured(DROPPED)
+        _checked.add(session)
+
     def create_cursor(self, name: str | None = None) -> Any:
-        """What a cursor does besides executing, COPY for instance, is for whoever reads when it is made."""
+        """What a cursor does besides executing, COPY for instance, is for whoever reads when it is made.
+
+        Behind a pooler a cursor of the server ends with its transaction; without one, all rows come at once.
+        """
+        if name and self.is_pooled:
+            if self.connection.autocommit:
+                name = None
+            else:
+                with self.wrap_database_errors, self.connection.cursor() as ordinary:
+                    ordinary.tell()
         cursor = super().create_cursor(name)
         self._tell()
         return cursor
@@ -93,6 +137,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _tell(self) -> None:
         """Past Django's own cursors: it is no statement of the application's, in no log and no count."""
+        if self.is_pooled:
+            return  # each cursor tells its own transaction
         name = reader_name()
         # A failed transaction reads nothing more, and takes no statement but its end.
         if self.connection is None or _told.get(self.connection) == name or self._has_failed():
@@ -118,6 +164,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _forget(self) -> None:
         if self.connection is not None:
             _told.pop(self.connection, None)
+            pooling.told.pop(self.connection, None)
 
     def _commit(self) -> None:
         """Committing a failed transaction undoes it without a word."""

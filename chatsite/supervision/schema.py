@@ -13,6 +13,7 @@ from chatsite import embedded, environment
 from chatsite.absence import first_line
 from chatsite.migrations_applied import unapplied_migrations
 
+from .pooler import check_sessions
 from .refusal import StartRefused
 
 LOCK = 7_236_114_901  # any number, the same in every version
@@ -22,8 +23,9 @@ CONNECT_SECONDS = 5
 
 
 def parameters() -> dict[str, Any]:
-    """libpq's, of the database that is configured."""
-    return environment.database_url("DATABASE_URL") or embedded.connection_parameters(settings.DATA_DIR)
+    """libpq's, of the database that is configured, past any pooler."""
+    direct, usual = (environment.database_url(name) for name in ("DATABASE_DIRECT_URL", "DATABASE_URL"))
+    return direct or usual or embedded.connection_parameters(settings.DATA_DIR)
 
 
 def connect(parameters: Mapping[str, Any]) -> psycopg.Connection[tuple[Any, ...]]:
@@ -42,6 +44,7 @@ def alone(parameters: Mapping[str, Any]) -> Iterator[None]:
     """
     session = connect(parameters)
     with session:
+        check_sessions()
         _check(session)
         session.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         yield

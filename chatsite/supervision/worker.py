@@ -10,7 +10,10 @@ from typing import NoReturn
 
 import django
 
+from chatsite.database import read_everything_by_default, release_connection
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+read_everything_by_default()  # before the settings, which choose the way to the database by it
 django.setup(set_prefix=False)
 
 from django.db import DatabaseError  # noqa: E402
@@ -19,7 +22,6 @@ from procrastinate.contrib.django.django_connector import DjangoConnector  # noq
 from procrastinate.exceptions import ConnectorException  # noqa: E402
 
 from chatsite.absence import why_absent  # noqa: E402
-from chatsite.database import read_everything_by_default, release_connection  # noqa: E402
 from chatsite.supervision.lifeline import die_with  # noqa: E402
 from ingestion.tasks import hand_back, recover_stalled_jobs  # noqa: E402
 
@@ -30,7 +32,6 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--parent", type=int, required=True)
     die_with(parser.parse_args().parent)
-    read_everything_by_default()
     try:
         recover_stalled_jobs()  # what a killed worker left
         release_connection()

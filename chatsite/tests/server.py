@@ -36,6 +36,7 @@ START_SECONDS = 60
 IN_BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']  # as shells start background jobs
 FORGOTTEN = {  # of the environment of the tests
     "DATABASE_URL",
+    "DATABASE_DIRECT_URL",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
     "CHAT_MODEL",

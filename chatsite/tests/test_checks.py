@@ -8,7 +8,12 @@ from django.conf import settings
 from django.db import connection
 from django.test import SimpleTestCase, TestCase, override_settings
 
-from chatsite.checks import check_database_role, check_model_settings, check_storage_settings
+from chatsite.checks import (
+    check_database_role,
+    check_database_settings,
+    check_model_settings,
+    check_storage_settings,
+)
 from chatsite.supervision import address
 from chatsite.supervision.refusal import StartRefused
 from chatsite.supervision.schema import complaint
@@ -39,6 +44,12 @@ class ModelSettings(SimpleTestCase):
             found = [problem.id for problem in check_storage_settings(None)]
         self.assertEqual(found, ["chatsite.E021", "chatsite.E022", "chatsite.E023"])
         self.assertEqual(check_storage_settings(None), [])
+
+    def test_a_way_past_the_pooler_needs_a_pooler(self):
+        with mock.patch.dict(os.environ, {"DATABASE_DIRECT_URL": "postgresql://a@b/c", "DATABASE_URL": ""}):
+            self.assertEqual([problem.id for problem in check_database_settings(None)], ["chatsite.E031"])
+        with mock.patch.dict(os.environ, {"DATABASE_DIRECT_URL": "", "DATABASE_URL": ""}):
+            self.assertEqual(check_database_settings(None), [])
 
     def test_a_key_without_a_model(self):
         self.assertEqual(self.problems(CHAT_MODEL=""), ["chatsite.E001"])

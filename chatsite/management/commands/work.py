@@ -11,6 +11,7 @@ from django.db import connections
 from chatsite.migrations_applied import unapplied_migrations
 from chatsite.supervision import schema
 from chatsite.supervision.children import Child, Children
+from chatsite.supervision.pooler import check_sessions
 from chatsite.supervision.refusal import StartRefused
 
 
@@ -34,6 +35,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             schema.connect(schema.parameters()).close()
+            check_sessions()
         except StartRefused as error:
             sys.exit(str(error))
         if unapplied_migrations():

@@ -136,6 +136,8 @@ OIDC_NAME = environment.text("OIDC_NAME", "your organisation")
 OIDC_DISCOVERY_URL = environment.text("OIDC_DISCOVERY_URL")
 OIDC_JWKS_URL = environment.text("OIDC_JWKS_URL")
 OIDC_GROUPS_CLAIM = environment.text("OIDC_GROUPS_CLAIM", "groups")
+OIDC_GROUPS_BY_NAME = environment.flag("OIDC_GROUPS_BY_NAME", False)
+OIDC_SUBJECT_CLAIM = environment.one_of("OIDC_SUBJECT_CLAIM", "SUB", ("SUB", "OID")).lower()
 OIDC_SCOPES = environment.text("OIDC_SCOPES", "openid profile")
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",

@@ -16,6 +16,7 @@ from django.utils.text import Truncator
 from .auditing import record
 from .forms import AdminSignInForm
 from .models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
+from .oidc.identities import drop_unmapped_memberships, unlink
 from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
 from .read_only import ReadOnly
 from .sessions import end_sessions
@@ -181,6 +182,18 @@ class GroupMappingAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             kwargs["queryset"] = grantable_groups(request.user)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
+    def save_model(self, request: HttpRequest, obj: GroupMapping, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        drop_unmapped_memberships()
+
+    def delete_model(self, request: HttpRequest, obj: GroupMapping) -> None:
+        super().delete_model(request, obj)
+        drop_unmapped_memberships()
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[GroupMapping]) -> None:
+        super().delete_queryset(request, queryset)
+        drop_unmapped_memberships()
+
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"issuer": settings.OIDC_ISSUER}
 
@@ -189,7 +202,7 @@ class GroupMappingAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 class ExternalIdentityAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Who came by the sign-in provider; to be looked at, and to be deleted."""
 
-    list_display = ["user", "subject", "issuer", "created_at"]
+    list_display = ["user", "subject", "claim", "issuer", "created_at"]
     list_select_related = ["user"]
     search_fields = ["user__username", "subject"]
 
@@ -198,6 +211,12 @@ class ExternalIdentityAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_change_permission(self, request: HttpRequest, obj: ExternalIdentity | None = None) -> bool:
         return False
+
+    def delete_model(self, request: HttpRequest, obj: ExternalIdentity) -> None:
+        unlink(ExternalIdentity.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[ExternalIdentity]) -> None:
+        unlink(ExternalIdentity.objects.filter(pk__in=queryset.values("pk")))
 
     def has_delete_permission(self, request: HttpRequest, obj: ExternalIdentity | None = None) -> bool:
         allowed = super().has_delete_permission(request, obj)

@@ -15,7 +15,7 @@ from chatsite.origins import proves_same_origin
 
 from .keys import hash_key
 from .models import User
-from .oidc.identities import AccountDisabled, user_for
+from .oidc.identities import AccountDisabled, OtherClaim, user_for
 from .oidc.provider import Provider, ProviderUnavailable, provider
 from .oidc.tokens import InvalidToken, looks_like_token, verify
 from .principals import Principal, principal_of
@@ -97,7 +97,7 @@ def _by_token(token: str, source: Provider) -> tuple[User, Principal] | None:
     except ProviderUnavailable as error:
         logger.warning("An ID token cannot be checked: %s", error)
         raise ProviderAway from error
-    except InvalidToken as error:
+    except (InvalidToken, OtherClaim) as error:
         logger.info("An ID token was refused: %s", error)
         return None
     except AccountDisabled:

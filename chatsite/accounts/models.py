@@ -79,12 +79,19 @@ class ExternalIdentity(models.Model):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=500)
-    subject = models.CharField(max_length=255, help_text="The provider's `oid` or `sub`.")
+    subject = models.CharField(max_length=255, help_text="The value of that claim.")
+    claim = models.CharField(
+        max_length=3,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="`sub` or `oid`; empty for an account that was linked before this was stored.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         verbose_name_plural = "external identities"
-        constraints = [models.UniqueConstraint(name="identity_unique", fields=["issuer", "subject"])]
+        constraints = [models.UniqueConstraint(name="identity_unique", fields=["issuer", "claim", "subject"])]
 
     def __str__(self) -> str:
         return f"{self.subject} of {self.issuer}"

@@ -4,9 +4,10 @@ import re
 import secrets
 import unicodedata
 
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, QuerySet
 
 from chatsite.accounts.models import ExternalIdentity, GroupMapping, ManagedMembership, User
 
@@ -21,12 +22,23 @@ class AccountDisabled(Exception):
     """The provider knows them, but their account here is switched off."""
 
 
+class OtherClaim(Exception):
+    """Their account is linked by `oid`, which is believed only where OIDC_SUBJECT_CLAIM says so."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The account of this person is linked by the claim `oid`. If the provider assigns `oid` itself,"
+            " as Entra ID does, set OIDC_SUBJECT_CLAIM=oid; else delete the external identity in the admin."
+        )
+
+
 def user_for(claims: Claims) -> User:
     """The account of that person, made when they are seen for the first time. Raises AccountDisabled.
 
     A person is their provider's subject: no e-mail address and no name leads to an account that exists.
+    Raises OtherClaim for somebody whose account was linked by a claim that is not believed now.
     """
-    identity = _identity(claims) or _made(claims)
+    identity = _identity(claims) or _linked_by_sub(claims) or _made(claims)
     if not identity.user.is_active:
         raise AccountDisabled
     _follow_groups(identity, claims)
@@ -34,8 +46,31 @@ def user_for(claims: Claims) -> User:
 
 
 def _identity(claims: Claims) -> ExternalIdentity | None:
+    """The identity by the claim of the settings; one of which the claim was not stored yet becomes that."""
+    claim = settings.OIDC_SUBJECT_CLAIM
     found = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subject)
-    return found.select_related("user").first()
+    identity = found.filter(claim=claim).select_related("user").first()
+    if identity is None and (identity := found.filter(claim="").select_related("user").first()):
+        ExternalIdentity.objects.filter(pk=identity.pk, claim="").update(claim=claim)
+    return identity
+
+
+def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
+    """The identity of a site that has changed OIDC_SUBJECT_CLAIM, or had taken `oid` without being told to.
+
+    `sub` is what a provider vouches for, so an identity by `sub` becomes one by `oid`. Not the reverse: at
+    some providers people choose claims such as `oid` themselves. They are refused, without a second account.
+    """
+    if settings.OIDC_SUBJECT_CLAIM == "oid":
+        by_sub = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subjects["sub"])
+        identity = by_sub.filter(claim__in=["sub", ""]).select_related("user").first()
+        if identity is not None:
+            by_sub.filter(pk=identity.pk).update(subject=claims.subject, claim="oid")
+        return identity
+    by_oid = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subjects.get("oid", ""))
+    if by_oid.filter(claim__in=["oid", ""]).exists():
+        raise OtherClaim
+    return None
 
 
 def _made(claims: Claims) -> ExternalIdentity:
@@ -51,7 +86,10 @@ def _made(claims: Claims) -> ExternalIdentity:
             with transaction.atomic():
                 user.save()
                 return ExternalIdentity.objects.create(
-                    user=user, issuer=claims.issuer, subject=claims.subject
+                    user=user,
+                    issuer=claims.issuer,
+                    subject=claims.subject,
+                    claim=settings.OIDC_SUBJECT_CLAIM,
                 )
         except IntegrityError:
             if known := _identity(claims):
@@ -95,11 +133,39 @@ def _managed(identity: ExternalIdentity) -> set[int]:
 
 
 def _groups(claims: Claims) -> set[int]:
-    """Groups by the mapping; for a value without one, the group of that very name, where there is one."""
+    """Groups by the mapping; by equal names only where OIDC_GROUPS_BY_NAME allows it, for unmapped values."""
     if not claims.groups:
         return set()
     mapped = GroupMapping.objects.filter(issuer=claims.issuer, value__in=claims.groups)
     rows = list(mapped.values_list("value", "group"))
-    named = claims.groups - {value for value, _ in rows}
-    found = Group.objects.filter(Q(name__in=named)).values_list("pk", flat=True)
-    return {group for _, group in rows} | set(found)
+    groups = {group for _, group in rows}
+    if settings.OIDC_GROUPS_BY_NAME:
+        named = claims.groups - {value for value, _ in rows}
+        groups |= set(Group.objects.filter(name__in=named).values_list("pk", flat=True))
+    return groups
+
+
+def unlink(identities: QuerySet[ExternalIdentity]) -> None:
+    """Delete identities, with the memberships that their tokens gave."""
+    with transaction.atomic():
+        given = ManagedMembership.objects.filter(identity__in=identities)
+        for membership in given.select_related("identity__user"):
+            membership.identity.user.groups.remove(membership.group_id)
+        identities.delete()
+
+
+def drop_unmapped_memberships() -> int:
+    """Take away memberships that a token gave and no mapping gives now; says how many.
+
+    They came from a group of the same name before that had to be allowed, or by a mapping that is gone.
+    Waiting for the person's next token would keep what nobody decided. Those given by hand are not touched.
+    """
+    if settings.OIDC_GROUPS_BY_NAME:
+        return 0
+    mapping = GroupMapping.objects.filter(issuer=OuterRef("identity__issuer"), group=OuterRef("group"))
+    with transaction.atomic():
+        unmapped = list(ManagedMembership.objects.exclude(Exists(mapping)).select_related("identity__user"))
+        for membership in unmapped:
+            membership.identity.user.groups.remove(membership.group_id)
+        ManagedMembership.objects.filter(pk__in=[membership.pk for membership in unmapped]).delete()
+    return len(unmapped)

@@ -1,5 +1,6 @@
 """Is this an ID token of our provider, for us, now? Whatever is not exactly so is refused."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ ALGORITHMS = {
 KNOWN_ALGORITHMS = frozenset().union(*ALGORITHMS.values())
 # Members of the header by which a token would choose its own key, or change how it is to be read.
 REFUSED_MEMBERS = frozenset({"jku", "x5u", "jwk", "x5c", "crit", "b64", "zip", "enc"})
+SUBJECT_CLAIMS = ("sub", "oid")
 REQUIRED = ["exp", "iat", "iss", "sub", "aud"]
 BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, OverflowError, RecursionError)
 
@@ -33,10 +35,15 @@ class InvalidToken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a token says of a person. `groups` is empty where the token has none, or too many to name them."""
+    """What a token says of a person. `groups` is empty where the token has none, or too many to name them.
+
+    `subject` is the claim of OIDC_SUBJECT_CLAIM. `subjects` has all claims that may name a person, by name:
+    of an account that was linked by another claim.
+    """
 
     issuer: str
     subject: str
+    subjects: Mapping[str, str]
     expires_at: int
     groups: frozenset[str]
     username: str
@@ -107,17 +114,24 @@ def _checked(claims: dict[str, Any], nonce: str | None) -> Claims:
         raise InvalidToken("It was issued to another client.")
     if nonce is not None and claims.get("nonce") != nonce:
         raise InvalidToken("It does not belong to this sign-in.")
-    subject = claims.get("oid") or claims["sub"]
-    if not isinstance(subject, str) or not subject.strip() or len(subject) > 255 or "\x00" in subject:
-        raise InvalidToken("It names nobody.")
+    subjects = {name: claims[name] for name in SUBJECT_CLAIMS if _names_somebody(claims.get(name))}
+    if "sub" not in subjects or settings.OIDC_SUBJECT_CLAIM not in subjects:
+        raise InvalidToken(f"It names nobody by {settings.OIDC_SUBJECT_CLAIM}.")
     return Claims(
         issuer=claims["iss"],
-        subject=subject,
+        subject=subjects[settings.OIDC_SUBJECT_CLAIM],
+        subjects=subjects,
         expires_at=int(claims["exp"]) + LEEWAY,
         groups=_groups(claims),
         username=_text(claims, "preferred_username"),
         first_name=_text(claims, "given_name") or _text(claims, "name"),
         last_name=_text(claims, "family_name") if _text(claims, "given_name") else "",
+    )
+
+
+def _names_somebody(subject: object) -> bool:
+    return (
+        isinstance(subject, str) and bool(subject.strip()) and len(subject) <= 255 and "\x00" not in subject
     )
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from . import signing_in
-from .identities import AccountDisabled, user_for
+from .identities import AccountDisabled, OtherClaim, user_for
 from .provider import Provider, ProviderUnavailable, provider
 from .signing_in import SignInFailed
 
@@ -52,6 +52,10 @@ def callback(request: HttpRequest) -> HttpResponse:
         return redirect("accounts:sign-in")
     except AccountDisabled:
         messages.error(request, "Your account here is switched off. Ask an administrator.")
+        return redirect("accounts:sign-in")
+    except OtherClaim as error:
+        logger.warning("Sign-in by the provider was refused: %s", error)
+        messages.error(request, "Your account here is linked in another way. Ask an administrator.")
         return redirect("accounts:sign-in")
     login(request, user, backend=PASSWORD_BACKEND)
     return redirect(destination)

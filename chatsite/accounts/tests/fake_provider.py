@@ -16,6 +16,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from django.contrib.auth.models import Group
+
+from chatsite.accounts.models import GroupMapping
 
 CLIENT, SECRET = "chatsite-client", "a:secret/with+signs"
 KEY = rsa.generate_private_key(
@@ -69,7 +72,15 @@ class FakeProvider:
             "OIDC_DISCOVERY_URL": "",
             "OIDC_JWKS_URL": "",
             "OIDC_GROUPS_CLAIM": "groups",
+            "OIDC_GROUPS_BY_NAME": False,
+            "OIDC_SUBJECT_CLAIM": "sub",
         }
+
+    def mapped_group(self, value):
+        """A group of that name, and the mapping that leads to it."""
+        group = Group.objects.create(name=value)
+        GroupMapping.objects.create(issuer=self.issuer, value=value, group=group)
+        return group
 
     def payload(self, **claims):
         """Good claims, changed; None takes one away."""

@@ -9,11 +9,13 @@ from unittest import mock
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django.test import Client, TestCase, override_settings
 
 from chatsite.accounts.models import ApiKey, ExternalIdentity, GroupMapping, User
 from chatsite.accounts.oidc import provider as provider_module
+from chatsite.accounts.oidc.identities import drop_unmapped_memberships
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.accounts.tests.fake_provider import CLIENT, KEY, OTHER_KEY, FakeProvider, public_jwk, public_pem
 
@@ -42,12 +44,13 @@ class WithProvider(TestCase):
     def assert_taken(self, token):
         answer = self.ask(token)
         self.assertEqual(answer.status_code, 200, answer.content)
-        return ExternalIdentity.objects.get().user
+        subject = jwt.decode(token, options={"verify_signature": False})[settings.OIDC_SUBJECT_CLAIM]
+        return ExternalIdentity.objects.get(subject=subject, claim=settings.OIDC_SUBJECT_CLAIM).user
 
 
 class Matrix(WithProvider):
     def test_the_right_one_is_taken_and_brings_its_groups(self):
-        staff, board = Group.objects.create(name="Staff"), Group.objects.create(name="The board")
+        staff, board = self.provider.mapped_group("Staff"), Group.objects.create(name="The board")
         GroupMapping.objects.create(issuer=self.provider.issuer, value="b-77", group=board)
         GroupMapping.objects.create(issuer="https://other", value="Staff", group=board)
         user = self.assert_taken(self.provider.token(groups=["Staff", "b-77", "unknown", 5, ""]))
@@ -198,10 +201,95 @@ class People(WithProvider):
         self.assertEqual(self.assert_taken(self.provider.token(**claims)), user)
         self.assertEqual(User.objects.count(), 2)
 
-    def test_an_object_id_comes_before_the_subject(self):
+    def identities(self):
+        return set(ExternalIdentity.objects.values_list("claim", "subject"))
+
+    def test_nobody_becomes_somebody_else_by_an_object_id_of_their_choice(self):
+        victim = self.assert_taken(self.provider.token(sub="s-victim"))
+        attacker = self.assert_taken(self.provider.token(sub="s-attacker"))
+        for sub in ("s-attacker", "s-third"):
+            forged = self.assert_taken(self.provider.token(sub=sub, oid="s-victim"))
+            self.assertNotEqual(forged, victim)
+        self.assertEqual(self.assert_taken(self.provider.token(sub="s-attacker")), attacker)
+        self.assertNotIn("oid", {claim for claim, _ in self.identities()})
+
+    @override_settings(OIDC_SUBJECT_CLAIM="oid")
+    def test_where_the_settings_say_so_a_person_is_their_object_id(self):
         self.ask(self.provider.token(oid="o-1", sub="pairwise-1"))
         self.ask(self.provider.token(oid="o-1", sub="pairwise-2"))
-        self.assertEqual(ExternalIdentity.objects.get().subject, "o-1")
+        self.assertEqual(self.identities(), {("oid", "o-1")})
+        self.assertEqual(self.ask(self.provider.token(sub="pairwise-3")).status_code, 401)
+
+    def test_equal_values_of_different_claims_are_different_people(self):
+        by_sub = self.assert_taken(self.provider.token(sub="1"))
+        with override_settings(OIDC_SUBJECT_CLAIM="oid"):
+            by_oid = self.assert_taken(self.provider.token(sub="2", oid="1"))
+        self.assertNotEqual(by_sub, by_oid)
+
+    def linked_before(self, subject):
+        """An account from before the claim was stored."""
+        user = User.objects.create_user(f"user-{subject}")
+        ExternalIdentity.objects.create(user=user, issuer=self.provider.issuer, subject=subject)
+        return user
+
+    def test_an_account_linked_by_sub_before_that_was_stored_is_kept(self):
+        user = self.linked_before("s-1")
+        self.assertEqual(self.assert_taken(self.provider.token(sub="s-1")), user)
+        self.assertEqual(self.identities(), {("sub", "s-1")})
+
+    def test_an_account_linked_by_oid_before_that_was_stored_needs_the_setting_and_gets_no_second_one(self):
+        user = self.linked_before("o-1")
+        self.assertEqual(self.ask(self.provider.token(sub="pairwise-1", oid="o-1")).status_code, 401)
+        self.assertEqual(User.objects.count(), 1)
+        with override_settings(OIDC_SUBJECT_CLAIM="oid"):
+            self.assertEqual(self.assert_taken(self.provider.token(sub="pairwise-1", oid="o-1")), user)
+        self.assertEqual(self.identities(), {("oid", "o-1")})
+
+    def test_accounts_linked_by_sub_are_kept_when_the_setting_becomes_oid(self):
+        user = self.assert_taken(self.provider.token(sub="s-1"))
+        with override_settings(OIDC_SUBJECT_CLAIM="oid"):
+            self.assertEqual(self.assert_taken(self.provider.token(sub="s-1", oid="o-1")), user)
+        self.assertEqual(self.identities(), {("oid", "o-1")})
+
+    def test_a_group_of_the_same_name_is_not_joined_without_a_mapping(self):
+        board = Group.objects.create(name="Board")
+        user = self.assert_taken(self.provider.token(groups=["Board"]))
+        self.assertFalse(user.groups.exists())
+        with override_settings(OIDC_GROUPS_BY_NAME=True):
+            self.ask(self.provider.token(groups=["Board"]))
+        self.assertEqual(list(user.groups.all()), [board])
+
+    def test_memberships_by_name_from_before_end_at_the_start_and_those_by_hand_or_mapping_stay(self):
+        staff, by_hand = self.provider.mapped_group("Staff"), Group.objects.create(name="Hand")
+        Group.objects.create(name="Board")
+        with override_settings(OIDC_GROUPS_BY_NAME=True):
+            user = self.assert_taken(self.provider.token(groups=["Staff", "Board"]))
+            user.groups.add(by_hand)
+            self.assertEqual(drop_unmapped_memberships(), 0)
+        self.assertEqual(drop_unmapped_memberships(), 1)
+        self.assertEqual(set(user.groups.all()), {staff, by_hand})
+        self.assertEqual(drop_unmapped_memberships(), 0)
+
+    def test_an_identity_that_is_deleted_takes_the_memberships_of_its_tokens_along(self):
+        self.provider.mapped_group("Staff")
+        user = self.assert_taken(self.provider.token(groups=["Staff"]))
+        self.client.force_login(User.objects.create_superuser("root"))
+        identity = ExternalIdentity.objects.get()
+        self.client.post(f"/admin/accounts/externalidentity/{identity.pk}/delete/", {"post": "yes"})
+        self.assertFalse(user.groups.exists())
+
+    def test_a_mapping_that_is_deleted_or_changed_takes_its_memberships_along(self):
+        staff, board = self.provider.mapped_group("Staff"), self.provider.mapped_group("Board")
+        user = self.assert_taken(self.provider.token(groups=["Staff", "Board"]))
+        self.client.force_login(User.objects.create_superuser("root"))
+        mappings = "/admin/accounts/groupmapping/"
+        of_staff, of_board = GroupMapping.objects.get(group=staff), GroupMapping.objects.get(group=board)
+        self.client.post(f"{mappings}{of_staff.pk}/delete/", {"post": "yes"})
+        self.assertEqual(list(user.groups.all()), [board])
+        other = Group.objects.create(name="Other")
+        fields = {"issuer": self.provider.issuer, "value": "Board", "group": other.pk}
+        self.client.post(f"{mappings}{of_board.pk}/change/", fields)
+        self.assertFalse(user.groups.exists())
 
     def test_names_are_made_safe(self):
         user = self.assert_taken(
@@ -218,7 +306,7 @@ class People(WithProvider):
         self.assertEqual(self.ask(self.provider.token()).status_code, 401)
 
     def test_memberships_by_token_go_with_the_claim_and_those_by_hand_stay(self):
-        groups = [Group.objects.create(name=name) for name in ("A", "B", "C")]
+        groups = [self.provider.mapped_group(name) for name in ("A", "B", "C")]
         user = self.assert_taken(self.provider.token(groups=["A", "B"]))
         user.groups.add(groups[2])
         self.ask(self.provider.token(groups=["B", "C"]))
@@ -227,7 +315,7 @@ class People(WithProvider):
         self.assertEqual(set(user.groups.all()), {groups[2]})
 
     def test_too_many_groups_to_name_are_no_groups(self):
-        Group.objects.create(name="A")
+        self.provider.mapped_group("A")
         user = self.assert_taken(self.provider.token(groups=["A"]))
         self.assertTrue(user.groups.exists())
         overage = {"_claim_names": {"groups": "src1"}, "_claim_sources": {"src1": {"endpoint": "http://x"}}}
@@ -235,7 +323,7 @@ class People(WithProvider):
         self.assertFalse(user.groups.exists())
 
     def test_groups_come_from_the_claim_of_the_settings(self):
-        group = Group.objects.create(name="A")
+        group = self.provider.mapped_group("A")
         with override_settings(OIDC_GROUPS_CLAIM="roles"):
             user = self.assert_taken(self.provider.token(roles="A", groups=["B"]))
         self.assertEqual(list(user.groups.all()), [group])

@@ -4,7 +4,6 @@ from unittest import mock
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-from django.contrib.auth.models import Group
 from django.test import Client, TestCase, override_settings
 
 from chatsite.accounts.models import ExternalIdentity, User
@@ -46,7 +45,7 @@ class SigningIn(TestCase):
         return answer.content.decode()
 
     def test_the_whole_way(self):
-        group = Group.objects.create(name="Staff")
+        group = self.provider.mapped_group("Staff")
         self.provider.claims = {"preferred_username": "ann", "groups": ["Staff"]}
         self.assertContains(
             self.client.get("/accounts/sign-in/?next=/documents/"), "Sign in with Example Works"

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import logging
 import os
 import socket
 import sys
@@ -19,6 +20,7 @@ from django.db import connections
 from chat import runs
 from chatsite import embedded, environment
 from chatsite.accounts.models import User
+from chatsite.accounts.oidc.identities import drop_unmapped_memberships
 from chatsite.checks import Tags, check_database_role
 from chatsite.demo import create_demo, demo_accounts, exposed_by, refusal
 from chatsite.management.commands.work import processes, workers
@@ -28,6 +30,8 @@ from chatsite.supervision.keeper import Keeper
 from chatsite.supervision.readiness import wait_until_ready
 from chatsite.supervision.refusal import StartRefused
 from ingestion.embedding import pending_change
+
+logger = logging.getLogger(__name__)
 
 # While one waits for the database the other reads: together they use two cores, and hold 200 MB each.
 WORKERS = min(2, os.cpu_count() or 1)
@@ -122,6 +126,12 @@ def _prepare() -> None:
             runs.expire_all()
             if settings.DEMO:
                 create_demo()
+        if count := drop_unmapped_memberships():
+            logger.warning(
+                "Group memberships that came from the sign-in provider without a mapping were removed: %s."
+                " Map these groups in the admin, or set OIDC_GROUPS_BY_NAME=1.",
+                count,
+            )
         if reason := refusal():
             raise StartRefused(reason)
 

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any, cast
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -103,7 +104,8 @@ class ChatView(ExchangeView):
     parser_classes = [StrictJSONParser, AttachmentParser]
 
     def choose(self, request: Request) -> tuple[Dialect, bool]:
-        self.dialect = dialect = dialects.choose(request.headers, request.data)
+        version = settings.RAG_CHAT_VERSION
+        self.dialect = dialect = dialects.choose(request.headers, request.data, version)
         streamed = isinstance(dialect, dialects.ChatCompletions) and dialect.streams(request.data)
         return dialect, streamed
 
@@ -114,7 +116,14 @@ class ChatStreamView(ExchangeView):
     parser_classes = [StrictJSONParser, AttachmentParser]
 
     def choose(self, request: Request) -> tuple[Dialect, bool]:
-        return dialects.choose_streamed(request.headers, request.data), True
+        return dialects.choose_streamed(request.headers, request.data, settings.RAG_CHAT_VERSION), True
+
+
+class RagChat2026View(ExchangeView):
+    """`POST /2026/chat`, `/2026/ask` and their `/stream`: whatever the setting says."""
+
+    def choose(self, request: Request) -> tuple[Dialect, bool]:
+        return dialects.rag_chat(request.data, "2026"), self.kwargs.get("streamed", False)
 
 
 class ChatUiView(ExchangeView):

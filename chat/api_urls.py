@@ -16,6 +16,16 @@ def _chat_ui(path: str, view: type[api.ExchangeView], name: str) -> list[URLPatt
     ]
 
 
+def _rag_chat_2026(path: str, name: str, *, alone: bool = False) -> list[URLPattern]:
+    """The same URLs below a prefix, for front ends since April 2026 beside older ones."""
+    view = api.RagChat2026View.as_view()
+    more = {"alone": True} if alone else {}
+    return [
+        re_path(rf"^2026/{path}/?\Z", view, more, name=name),
+        re_path(rf"^2026/{path}//?stream/?\Z", view, more | {"streamed": True}, name=f"{name}-stream"),
+    ]
+
+
 app_name = "chat-api"
 urlpatterns = [
     re_path(r"^chat/?\Z", api.ChatView.as_view(), name="chat"),
@@ -24,6 +34,8 @@ urlpatterns = [
     re_path(RUN + r"/stop/?\Z", runs_api.StopRunView.as_view(), name="stop-run"),
     re_path(r"^ask/?\Z", api.ChatView.as_view(), {"alone": True}, name="ask"),
     re_path(r"^ask//?stream/?\Z", api.ChatStreamView.as_view(), {"alone": True}, name="ask-stream"),
+    *_rag_chat_2026("chat", "chat-2026"),
+    *_rag_chat_2026("ask", "ask-2026", alone=True),
     *_chat_ui("chat", api.ChatUiView, "chat-ui"),
     *_chat_ui("multi-agent-chat", api.TeamChatUiView, "chat-ui-team"),
     *_chat_ui("minimal/chat", api.MinimalChatUiView, "minimal"),

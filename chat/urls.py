@@ -1,8 +1,8 @@
-"""URLs of the portal's conversations."""
+"""URLs of the portal's conversations, and of what published front ends ask before they start."""
 
 from django.urls import path
 
-from . import changes, views
+from . import changes, front_ends, views
 
 app_name = "chat"
 urlpatterns = [
@@ -17,4 +17,6 @@ urlpatterns = [
     path("c/<uuid:conversation_id>/delete", changes.delete, name="delete"),
     path("c/<uuid:conversation_id>/undo", changes.undo, name="undo"),
     path("c/<uuid:conversation_id>/export.md", views.export, name="export"),
+    path("auth_setup", front_ends.auth_setup, name="auth-setup"),
+    path("config", front_ends.config, name="config"),
 ]

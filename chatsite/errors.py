@@ -13,7 +13,17 @@ from chatsite.absence import has_no_room
 
 # Whose form of errors holds for the paths that begin so; the plain one elsewhere.
 FORMS: dict[str, Dialect] = {"/api": ChatUi(), "/chat-history": ChatUi(), "/v1": OpenAI()}
-PROGRAM_PATHS = ("/chat", "/ask", "/api", "/v1", "/chat-history", "/content")
+PROGRAM_PATHS = (
+    "/chat",
+    "/ask",
+    "/api",
+    "/v1",
+    "/chat-history",
+    "/content",
+    "/2026",
+    "/auth_setup",
+    "/config",
+)
 WORDS = {
     400: "The request cannot be understood.",
     403: "This is not allowed.",

@@ -19,8 +19,8 @@ from django.views.decorators.http import require_safe
 FOLDER = Path(__file__).resolve().parent / "openapi"
 VERSION = "1.0.0"
 DESCRIPTION = """\
-Questions about documents, answered from what the caller may read, in six published protocols; and the history
-of conversations.
+Questions about documents, answered from what the caller may read, in seven published protocols; and the
+history of conversations.
 
 Authenticate with an API key or an ID token (`Authorization: Bearer …`), or by the portal's session, whose
 requests come from the site's own origin or carry the CSRF token. Where the operator lets guests in, a request

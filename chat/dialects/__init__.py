@@ -16,12 +16,13 @@ from .chat_ui import ChatUi, ChatUiMinimal, TeamChatUi, TeamChatUiMinimal
 from .openai import OpenAI, model, models
 from .openai_completions import OpenAICompletions
 from .rag_chat import RagChat
+from .rag_chat_2026 import RagChat2026
 from .web_component import WebComponent, is_web_component
 
 __all__ = [
     "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "OpenAI",
-    "OpenAICompletions", "RagChat", "TeamChatUi", "TeamChatUiMinimal",
-    "choose", "choose_streamed", "model", "models",
+    "OpenAICompletions", "RagChat", "RagChat2026", "TeamChatUi", "TeamChatUiMinimal", "WebComponent",
+    "choose", "choose_streamed", "model", "models", "rag_chat",
 ]  # fmt: skip
 
 
@@ -54,23 +55,28 @@ class Dialect(Protocol):
         ...
 
 
-def choose(headers: Mapping[str, str], body: Any) -> Dialect:
-    """The dialect of a request to /chat or /ask."""
+def choose(headers: Mapping[str, str], body: Any, version: str = "2025") -> Dialect:
+    """The dialect of a request to /chat or /ask; `version` is that of RAG chat."""
     if isinstance(body, dict) and "stream" in body and not _has_attachments(headers):
         return WebComponent() if is_web_component(body) else ChatCompletions()
-    return choose_streamed(headers, body)
+    return choose_streamed(headers, body, version)
 
 
-def choose_streamed(headers: Mapping[str, str], body: Any) -> Dialect:
+def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025") -> Dialect:
     """The dialect of a request to /chat/stream or /ask/stream, where `stream` in the body says nothing."""
     members = body if isinstance(body, dict) else {}
     if _has_attachments(headers):
         return AiChatProtocol()
-    if "session_state" in members:
-        return RagChat()
-    if "sessionState" in members or "application/jsonl" in headers.get("Accept", "").lower():
+    accepts_jsonl = "application/jsonl" in headers.get("Accept", "").lower()
+    if "session_state" not in members and ("sessionState" in members or accepts_jsonl):
         return AiChatProtocol()
-    return RagChat(decided=False)
+    return rag_chat(body, version)
+
+
+def rag_chat(body: Any, version: str) -> RagChat:
+    """RAG chat of a version; a request that names no session is told it both ways."""
+    decided = isinstance(body, dict) and "session_state" in body
+    return RagChat2026(decided=decided) if version == "2026" else RagChat(decided=decided)
 
 
 def _has_attachments(headers: Mapping[str, str]) -> bool:

@@ -88,6 +88,16 @@ chat-api:ask             POST   session  401       yes      yes      yes      ye
 chat-api:ask             POST   key      401       yes      yes      yes      yes      401
 chat-api:ask-stream      POST   session  401       yes      yes      yes      yes      401
 chat-api:ask-stream      POST   key      401       yes      yes      yes      yes      401
+chat-api:chat-2026       POST   session  401       yes      yes      yes      yes      401
+chat-api:chat-2026       POST   key      401       yes      yes      yes      yes      401
+chat-api:chat-2026-stream POST  session  401       yes      yes      yes      yes      401
+chat-api:chat-2026-stream POST  key      401       yes      yes      yes      yes      401
+chat-api:ask-2026        POST   session  401       yes      yes      yes      yes      401
+chat-api:ask-2026        POST   key      401       yes      yes      yes      yes      401
+chat-api:ask-2026-stream POST   session  401       yes      yes      yes      yes      401
+chat-api:ask-2026-stream POST   key      401       yes      yes      yes      yes      401
+chat:auth-setup          GET    session  yes       yes      yes      yes      yes      yes
+chat:config              GET    session  yes       yes      yes      yes      yes      yes
 chat-api:completions     POST   session  401       yes      yes      yes      yes      401
 chat-api:completions     POST   key      401       yes      yes      yes      yes      401
 chat-api:chat-ui         POST   session  401       yes      yes      yes      yes      401

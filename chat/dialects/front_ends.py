@@ -1,0 +1,62 @@
+"""`/auth_setup` and `/config`, which the React front ends of RAG chat read before they draw anything.
+
+They list the features that this site has. Those that it does not have are off: uploads, speech by a server,
+agentic retrieval, query rewriting, reasoning effort, a history in a database of the front end's own.
+"""
+
+from chat.events import Json
+
+
+def auth_setup() -> Json:
+    """No login of the front end's own: the site's session, or a token that a proxy adds, says who asks."""
+    return {
+        "useLogin": False,
+        "requireAccessControl": False,
+        "enableUnauthenticatedAccess": True,
+        "msalConfig": {
+            "auth": {
+                "clientId": "",
+                "authority": "",
+                "redirectUri": "/redirect",
+                "postLogoutRedirectUri": "/",
+                "navigateToLoginRequestUrl": False,
+            },
+            "cache": {"cacheLocation": "sessionStorage", "storeAuthStateInCookie": False},
+        },
+        "loginRequest": {"scopes": []},
+        "tokenRequest": {"scopes": []},
+    }
+
+
+def config(*, reads_images: bool, ranks: bool) -> Json:
+    """Features by the names of all versions from 2025 on.
+
+    `reads_images` says whether the model does, `ranks` whether there is something to order passages with.
+    """
+    return {
+        "streamingEnabled": True,
+        "showVectorOption": True,
+        "showSemanticRankerOption": ranks,
+        "showGPT4VOptions": reads_images,
+        "showMultimodalOptions": reads_images,
+        "ragSearchTextEmbeddings": True,
+        "ragSearchImageEmbeddings": False,
+        "ragSendTextSources": True,
+        "ragSendImageSources": reads_images,
+        # In the browser, without a server's help.
+        "showLanguagePicker": True,
+        "showSpeechInput": False,
+        "showSpeechOutputBrowser": False,
+        "showChatHistoryBrowser": True,
+        "showChatHistoryCosmos": False,
+        "showUserUpload": False,
+        "showSpeechOutputAzure": False,
+        "showAgenticRetrievalOption": False,
+        "showQueryRewritingOption": False,
+        "showReasoningEffortOption": False,
+        "reasoningEffortOptions": [],
+        "defaultReasoningEffort": "",
+        "defaultRetrievalReasoningEffort": "minimal",
+        "webSourceEnabled": False,
+        "sharepointSourceEnabled": False,
+    }

@@ -1,0 +1,50 @@
+"""What front ends ask before they draw anything."""
+
+from django.test import SimpleTestCase, TestCase, override_settings
+
+from chatsite.accounts.models import User
+
+
+class BootTests(SimpleTestCase):
+    def test_there_is_no_login_of_the_front_ends_own(self):
+        told = self.client.get("/auth_setup").json()
+        self.assertEqual((told["useLogin"], told["requireAccessControl"]), (False, False))
+        self.assertEqual(set(told["msalConfig"]), {"auth", "cache"})
+
+    @override_settings(CHAT_MODEL="", CHAT_MODEL_READS_IMAGES=False, RERANK_MODEL="")
+    def test_without_a_model_there_is_no_ranker_and_there_are_no_images(self):
+        told = self.client.get("/config").json()
+        self.assertTrue(told["streamingEnabled"] and told["showVectorOption"])
+        for feature in ("showSemanticRankerOption", "showGPT4VOptions", "showMultimodalOptions"):
+            self.assertFalse(told[feature], feature)
+
+    def test_features_follow_the_settings(self):
+        for values, feature in (
+            ({"CHAT_MODEL": "m", "RERANK_MODEL": ""}, "showSemanticRankerOption"),
+            ({"CHAT_MODEL": "", "RERANK_MODEL": "r"}, "showSemanticRankerOption"),
+            ({"CHAT_MODEL_READS_IMAGES": True}, "showGPT4VOptions"),
+            ({"CHAT_MODEL_READS_IMAGES": True}, "showMultimodalOptions"),
+        ):
+            with override_settings(**values):
+                self.assertIs(self.client.get("/config").json()[feature], True, feature)
+
+    def test_what_this_site_has_not_is_off(self):
+        told = self.client.get("/config").json()
+        for feature in (
+            "showUserUpload", "showSpeechInput", "showSpeechOutputAzure", "showChatHistoryCosmos",
+            "showAgenticRetrievalOption", "showQueryRewritingOption", "showReasoningEffortOption",
+            "webSourceEnabled", "sharepointSourceEnabled",
+        ):  # fmt: skip
+            self.assertIs(told[feature], False, feature)
+
+    def test_only_reading_is_answered(self):
+        for path in ("/auth_setup", "/config"):
+            self.assertEqual(self.client.post(path).status_code, 405)
+
+
+@override_settings(LOGIN_REQUIRED=False)
+class GuestTests(TestCase):
+    def test_asking_makes_no_guest(self):
+        for path in ("/auth_setup", "/config"):
+            self.assertFalse(self.client.get(path).cookies)
+        self.assertFalse(User.objects.exists())

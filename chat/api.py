@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from typing import Any, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
@@ -157,8 +158,14 @@ class TeamMinimalChatUiView(ChatUiView):
 
 def _told(response: HttpResponseBase, accepted: Accepted) -> HttpResponseBase:
     """With the id by which the answer is resumed and stopped, and what is left of the day's messages."""
-    response.headers["Chat-Run"] = str(accepted.id)
+    mark_run(response, accepted.id)
     if accepted.allowance:
         for name, value in limit_headers(accepted.allowance).items():
             response.headers[name] = value
+    return response
+
+
+def mark_run(response: HttpResponseBase, run_id: UUID) -> HttpResponseBase:
+    """With the id by which the answer is resumed and stopped."""
+    response.headers["Chat-Run"] = str(run_id)
     return response

@@ -38,19 +38,19 @@ class Door(APIView):
 
     guests_welcome = True
     parser_classes = [StrictJSONParser]
-    method: ClassVar[str] = "POST"  # the one that is answered
+    methods: ClassVar[tuple[str, ...]] = ("POST",)  # those that are answered
     dialect: Dialect = RagChat()  # whose form refusals have; until the body was read, the address decides
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         self.args, self.kwargs = args, kwargs
-        if request.method == self.method:
-            response: HttpResponseBase = await getattr(self, self.method.lower())(request, **kwargs)
+        if request.method in self.methods:
+            response: HttpResponseBase = await getattr(self, request.method.lower())(request, **kwargs)
             return response
-        words = f"Only {self.method} is answered here."
+        words = f"Only {' and '.join(self.methods)} is answered here."
         response = refused_with(self.dialect.error(words, status=405), 405)
-        response.headers["Allow"] = self.method
+        response.headers["Allow"] = ", ".join(self.methods)
         return response
 
     async def let_in(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:

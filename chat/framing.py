@@ -18,10 +18,18 @@ def json_lines(chunk: Any) -> bytes:
 
 
 def server_sent_event(chunk: Any) -> bytes:
-    """One event a chunk; text is sent as it is, anything else as JSON. A `seq` is also the event's id."""
+    """One event a chunk; text is sent as it is, anything else as JSON.
+
+    A `seq` is also the event's id, and the `type` of a chunk with a `sequence_number` its name.
+    """
     data = chunk.encode() if isinstance(chunk, str) else _compact(chunk)
-    number = chunk.get("seq") if isinstance(chunk, dict) else None
-    return (b"" if number is None else b"id: %d\n" % number) + b"data: " + data + b"\n\n"
+    head = b""
+    if isinstance(chunk, dict):
+        if (number := chunk.get("seq")) is not None:
+            head = b"id: %d\n" % number
+        elif "sequence_number" in chunk:
+            head = b"event: %s\n" % str(chunk["type"]).encode()
+    return head + b"data: " + data + b"\n\n"
 
 
 def _compact(chunk: Any) -> bytes:

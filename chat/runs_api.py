@@ -33,7 +33,7 @@ Asked = tuple[Principal, int, str]  # after which event, in which media type
 class RunEventsView(Door):
     """`GET /chat/runs/{id}/events`: one JSON object a line, or server-sent events."""
 
-    method = "GET"
+    methods = ("GET",)
 
     async def get(self, request: HttpRequest, run_id: str) -> HttpResponseBase:
         asked = await self.let_in(request, self._asked)

@@ -13,7 +13,7 @@ from django.http import StreamingHttpResponse
 from chatsite.accounts.principals import Principal
 
 from . import errors, runs
-from .dialects import Dialect, run_events
+from .dialects import Dialect, Encoder, NumberedEncoder, run_events
 from .events import TERMINAL, Event, Failed, Json
 from .framing import COMMENT, EVENT_STREAM, FRAMINGS
 from .seats import seats
@@ -59,19 +59,19 @@ class Silence:
 
 
 async def exchange_stream(
-    principal: Principal, run_id: UUID, dialect: Dialect
+    principal: Principal, run_id: UUID, dialect: Dialect, *, apart: int = 0
 ) -> AsyncGenerator[bytes, None]:
     """One exchange in a dialect's chunks, framed: all that are there at a time, or with the dialect's gap
     between them.
 
     Losing the right to read, the database, or the process that tells an answer of another, ends it with an
-    error chunk.
+    error chunk. No text that is told as one reaches over the run's event with the number `apart`.
     """
     frame = FRAMINGS[dialect.stream_type]
     told = float("-inf")
     silence = Silence()
     with seats.taken(principal.user_id):
-        async with aclosing(_chunks(principal, run_id, dialect)) as news:
+        async with aclosing(_chunks(principal, run_id, dialect, apart)) as news:
             async for chunks in news:
                 if chunks is None:
                     # Only server-sent events have something to say that means nothing.
@@ -89,17 +89,17 @@ async def exchange_stream(
 
 
 async def _chunks(
-    principal: Principal, run_id: UUID, dialect: Dialect
+    principal: Principal, run_id: UUID, dialect: Dialect, apart: int
 ) -> AsyncGenerator[list[object] | None, None]:
     """None stands for a second or so without news."""
     encoder = dialect.encoder()
     failed = Failed("failed", "internal")
     try:
-        async with aclosing(runs.watch(principal, run_id)) as news:
+        async with aclosing(runs.watch(principal, run_id, apart=apart)) as news:
             async for part in news:
                 if not part:
                     yield None
-                elif chunks := [chunk for _, event in part for chunk in encoder.encode(event)]:
+                elif chunks := [chunk for item in part for chunk in _encoded(encoder, *item)]:
                     yield chunks
         return
     except errors.Refused as refusal:
@@ -110,6 +110,10 @@ async def _chunks(
     except Exception:
         logger.exception("An answer could not be followed to its end")
     yield [*encoder.encode(failed)]
+
+
+def _encoded(encoder: Encoder, number: int, event: Event) -> list[object]:
+    return encoder.numbered(number, event) if isinstance(encoder, NumberedEncoder) else encoder.encode(event)
 
 
 async def resumed_stream(

@@ -217,6 +217,12 @@ def delete(principal: Principal, conversation_id: UUID) -> None:
     _change(Conversation.objects.owned_by(principal), conversation_id, deleted_at=timezone.now())
 
 
+def discard(principal: Principal, conversation_id: UUID) -> None:
+    """As :func:`delete`, also of a conversation that is shown nowhere."""
+    own = Conversation.objects.filter(owner_id=principal.user_id, deleted_at=None)
+    _change(own, conversation_id, deleted_at=timezone.now())
+
+
 def restore(principal: Principal, conversation_id: UUID) -> None:
     _change(Conversation.objects.deleted_by(principal), conversation_id, deleted_at=None)
 

@@ -5,7 +5,7 @@ field's name stands in its dialect's module, or in one that several documents sh
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from chat.events import Event, Json, Whole
 from chat.requests import ChatRequest
@@ -17,12 +17,13 @@ from .openai import OpenAI, model, models
 from .openai_completions import OpenAICompletions
 from .rag_chat import RagChat
 from .rag_chat_2026 import RagChat2026
+from .responses import Responses
 from .web_component import WebComponent, is_web_component
 
 __all__ = [
-    "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "OpenAI",
-    "OpenAICompletions", "RagChat", "RagChat2026", "TeamChatUi", "TeamChatUiMinimal", "WebComponent",
-    "choose", "choose_streamed", "model", "models", "rag_chat",
+    "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "NumberedEncoder",
+    "OpenAI", "OpenAICompletions", "RagChat", "RagChat2026", "Responses", "TeamChatUi", "TeamChatUiMinimal",
+    "WebComponent", "choose", "choose_streamed", "model", "models", "rag_chat",
 ]  # fmt: skip
 
 
@@ -32,6 +33,13 @@ class Encoder(Protocol):
     def encode(self, event: Event) -> list[Any]:
         """The chunks that this event causes: none, one or several."""
         ...
+
+
+@runtime_checkable
+class NumberedEncoder(Protocol):
+    """The state of a stream whose chunks have numbers made from those of the run's events."""
+
+    def numbered(self, number: int, event: Event) -> list[Any]: ...
 
 
 class Dialect(Protocol):

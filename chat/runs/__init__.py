@@ -6,7 +6,7 @@ A generation needs no connection; readers attach and detach. Only :func:`stop` e
 
 from .beginning import again, begin, request_stop
 from .endings import close_expired, expire_all
-from .following import follow, last_event, told, watch, whole
+from .following import follow, last_event, progress, told, watch, whole
 from .generating import is_written_here, start, stop
 from .guarding import guards
 from .storing import Accepted
@@ -15,6 +15,6 @@ from .wakeups import hub
 
 __all__ = [
     "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "guards", "housekeeping",
-    "hub", "is_written_here", "last_event", "listening", "request_stop", "shutdown", "start", "stop",
-    "told", "watch", "whole",
+    "hub", "is_written_here", "last_event", "listening", "progress", "request_stop", "shutdown", "start",
+    "stop", "told", "watch", "whole",
 ]  # fmt: skip

@@ -163,6 +163,15 @@ async def told(principal: Principal, run_id: UUID) -> Whole:
     return endings.fold([await _for_reader(principal, event) for event in events])
 
 
+async def progress(principal: Principal, run_id: UUID) -> tuple[Run, Whole]:
+    """A run, and its exchange if it has ended: before that, only who answers. Raises Refused."""
+    run = await patiently(_run, principal, run_id)
+    events = await patiently(retold, run)
+    if run.finished_at is None:
+        return run, endings.fold(events[:1])
+    return run, endings.fold([await _for_reader(principal, event) for event in events])
+
+
 def _run(principal: Principal, run_id: UUID) -> Run:
     run = Run.objects.owned_by(principal).filter(pk=run_id).select_related("answer").first()
     if run is None or not still_valid(principal):

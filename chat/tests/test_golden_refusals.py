@@ -7,7 +7,16 @@ from uuid import uuid4
 
 from django.test import SimpleTestCase, override_settings
 
-from chat.dialects import AiChatProtocol, ChatCompletions, ChatUi, ChatUiMinimal, OpenAI, RagChat
+from chat.dialects import (
+    AiChatProtocol,
+    ChatCompletions,
+    ChatUi,
+    ChatUiMinimal,
+    OpenAI,
+    OpenAICompletions,
+    RagChat,
+    Responses,
+)
 from chat.errors import Refused
 from chat.llm import ModelError
 from chat.llm.scripted import ScriptedModel
@@ -45,6 +54,21 @@ DOORS = {
         | {"response_format": {"type": "text"}, "tools": [{}], "tool_choice": "auto", "metadata": {"a": "b"}},
     ),
 }
+RESPONSE = {
+    "model": "m", "input": [{"role": "user", "content": [{"type": "input_text", "text": "How?"}]}],
+    "instructions": "x", "stream": False, "store": True, "background": False, "temperature": 1, "top_p": 1,
+    "max_output_tokens": 5, "text": {"format": {"type": "text"}, "verbosity": "low"}, "include": [],
+    "tools": [{}], "reasoning": {"effort": "low", "summary": "auto"}, "metadata": {"a": "b"},
+    "truncation": "auto", "previous_response_id": f"resp_{'0' * 32}",
+}  # fmt: skip
+EVERY_POSITION = DOORS | {
+    "openai, a prompt": (
+        "/v1/completions",
+        OpenAICompletions(),
+        {"prompt": "How?", "max_tokens": 5, "echo": False},
+    ),
+    "responses": ("/v1/responses", Responses(), RESPONSE),
+}
 VALUES = (None, True, 0, -1, 1.5, 10**400, "", "x", "a\x00b", [], [None], ["x"], {}, {"x": 1})
 
 
@@ -74,7 +98,7 @@ def spelled(path):
 
 def read(dialect, body):
     if isinstance(dialect, OpenAI):
-        type(dialect).of(body)
+        dialect = type(dialect).of(body)
     if isinstance(dialect, ChatCompletions | OpenAI):
         dialect.streams(body)
     return dialect.parse(body)
@@ -93,7 +117,7 @@ def words(body):
 class EveryPositionTests(SimpleTestCase):
     def test_any_value_anywhere_is_taken_or_refused_with_its_member_named(self):
         refused = 0
-        for name, (_, dialect, body) in DOORS.items():
+        for name, (_, dialect, body) in EVERY_POSITION.items():
             for path in positions(body):
                 for value in VALUES:
                     told = changed(body, path, value)

@@ -127,6 +127,14 @@ chat-api:minimal-team-batch   POST   key      401       yes      yes      yes   
 chat-api:models          GET    key      401       yes      yes      yes      yes      401
 chat-api:model           GET    session  401       yes      yes      yes      yes      401
 chat-api:model           GET    key      401       yes      yes      yes      yes      401
+chat-api:responses       POST   session  401       yes      yes      yes      yes      401
+chat-api:responses       POST   key      401       yes      yes      yes      yes      401
+chat-api:response        GET    session  401       absent   absent   yes      absent   401
+chat-api:response        GET    key      401       absent   absent   yes      absent   401
+chat-api:response        DELETE session  401       absent   absent   yes      absent   401
+chat-api:response        DELETE key      401       absent   absent   yes      absent   401
+chat-api:cancel-response POST   session  401       absent   absent   yes      absent   401
+chat-api:cancel-response POST   key      401       absent   absent   yes      absent   401
 chat-api:legacy-completions POST session 401       yes      yes      yes      yes      401
 chat-api:legacy-completions POST key     401       yes      yes      yes      yes      401
 

@@ -23,6 +23,7 @@ DESCRIBED_TOO = {"ingestion:content", "ingestion:page-image"}
 VALUES = {
     "conversation_id": str(uuid.UUID(int=1)),
     "run_id": str(uuid.UUID(int=1)),
+    "response_id": f"resp_{uuid.UUID(int=1).hex}",
     "public_id": str(uuid.UUID(int=1)),
     "page": "1",
     "sourcefile": "a.pdf",

@@ -115,6 +115,7 @@ class World:
         return {
             "conversation_id": CONVERSATION,
             "run_id": RUN,
+            "response_id": f"resp_{RUN.hex}",
             "public_id": DOCUMENT,
             "key_id": ApiKey.objects.get(user=self.people["owner"]).pk,
             "position": 1,
@@ -130,6 +131,7 @@ class World:
         return self.arguments | {
             "conversation_id": NOWHERE,
             "run_id": NOWHERE,
+            "response_id": f"resp_{NOWHERE.hex}",
             "public_id": NOWHERE,
             "key_id": 999_999,
             "sourcefile": "nothing-here.pdf",

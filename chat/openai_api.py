@@ -33,15 +33,15 @@ class ChatCompletionsView(ExchangeView):
     """`POST /v1/chat/completions`."""
 
     dialect: Dialect = OpenAI()
-    form: type[OpenAI] = OpenAI
+    spoken: type[OpenAI] = OpenAI
 
     def choose(self, request: Request) -> tuple[Dialect, bool]:
-        dialect = self.form.of(request.data)
+        dialect = self.spoken.of(request.data)
         return dialect, dialect.streams(request.data)
 
     def read(self, principal: Principal, body: Any) -> ChatRequest:
         asked = super().read(principal, body)
-        check_abilities(asked, self.form())
+        check_abilities(asked, self.spoken())
         return asked
 
 
@@ -49,7 +49,7 @@ class CompletionsView(ChatCompletionsView):
     """`POST /v1/completions`."""
 
     dialect: Dialect = OpenAICompletions()
-    form = OpenAICompletions
+    spoken = OpenAICompletions
 
 
 class ModelsView(APIView):

@@ -29,6 +29,11 @@ class BlockSplitter:
         """The unfinished block."""
         return "".join(self._lines) + self._line
 
+    @property
+    def unfinished(self) -> int:
+        """How many characters the unfinished block has."""
+        return sum(map(len, self._lines)) + len(self._line)
+
     def feed(self, text: str) -> list[str]:
         """The blocks that this text finished."""
         if "\n" not in text:

@@ -10,15 +10,18 @@ from collections.abc import Iterable
 HELD_AT_MOST = 400  # characters; a longer bracket is no citation
 # A run of spaces is tried once, from its start: a model that writes nothing else must not stop the site.
 _BRACKET = re.compile(r"(?<![ \t])(?P<space>[ \t]*)\[(?P<inner>[^\[\]\n]{1,400})\](?!\()")
-_OPEN = re.compile(r"[ \t]*(?:\[[^\[\]\n]*)?\Z")
-_AFTER_BRACKET = re.compile(r"[ \t]*\[[^\[\]\n]*\]\Z")
-_SEPARATOR = re.compile(r"\s*[;,]\s*|\s*\]\s*\[\s*")
-_FILE_NAME = re.compile(r"[^/\\]\.[A-Za-z0-9]{1,8}(#.*)?\Z")
-_ANCHOR = re.compile(r"#(page|slide|sheet)=")
+_FILE_ENDING = re.compile(r"[A-Za-z0-9]{1,8}")
+_ANCHORS = ("#page=", "#slide=", "#sheet=")
 
 
 def _looks_like_citation(text: str) -> bool:
-    return bool(_FILE_NAME.search(text) or _ANCHOR.search(text))
+    names = (text, text.partition("#")[0])
+    return any(_is_file_name(name) for name in names) or any(anchor in text for anchor in _ANCHORS)
+
+
+def _is_file_name(text: str) -> bool:
+    stem, dot, ending = text.rpartition(".")
+    return bool(dot) and stem[-1:] not in ("", "/", "\\") and bool(_FILE_ENDING.fullmatch(ending))
 
 
 class Labels:
@@ -62,18 +65,20 @@ class CitationFilter:
 
     def _undecided(self, text: str) -> int:
         """Where the part begins that the next characters may still turn into a citation."""
-        closed = _AFTER_BRACKET.search(text, max(0, len(text) - HELD_AT_MOST))
-        if closed:  # “(” could follow and make it a link
-            return closed.start()
-        found = _OPEN.search(text, max(0, len(text) - HELD_AT_MOST))
-        return found.start() if found else len(text)
+        first = max(0, len(text) - HELD_AT_MOST)
+        start = text.rfind("[", first)
+        inside = text[start + 1 :]
+        # Open still, or closed by the last character: then “(” could follow and make it a link.
+        if start < 0 or "\n" in inside or "]" in inside[:-1]:
+            return self._end(text)
+        return max(first, len(text[:start].rstrip(" \t")))
 
     def _verified(self, match: re.Match[str]) -> str:
         inner = match["inner"].strip()
         exact = self._labels.find(inner)
         if exact is not None:
             return match["space"] + self._cite(exact)
-        parts = [part for part in _SEPARATOR.split(inner) if part]
+        parts = [part.strip() for part in inner.replace(";", ",").split(",") if part.strip()]
         found = [label for part in parts if (label := self._labels.find(part)) is not None]
         if found:
             self.removed += len(parts) - len(found)

@@ -23,9 +23,9 @@ from markdown_it.utils import EnvType, OptionsDict
 from .blocks import BlockSplitter, split
 
 LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
-LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, on the event loop
+LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, in a thread
 LATEST_BLOCKS = 256  # that are kept
-LAST_WORD = re.compile(r"(\S{1,30})([ \t\n]*)$")
+LAST_WORD = re.compile(r"(\S{1,30}+)([ \t\n]*+)$")
 CLOSING = re.compile(r"^[.,;:!?)\]’”»…]+")
 BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
 OPEN_BRACKET = re.compile(r"(?<!\s)\s*\[[^\[\]]{0,800}$")
@@ -263,6 +263,11 @@ class BlockRenderer:
 
     def finish(self) -> list[str]:
         return self._rendered(self._splitter.finish())
+
+    @property
+    def unfinished(self) -> int:
+        """How many characters the unfinished block has."""
+        return self._splitter.unfinished
 
     @property
     def tail(self) -> str:

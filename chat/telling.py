@@ -1,5 +1,6 @@
 """What one open page is told of one run: frames of messages, for each message of the exchange in turn."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -40,7 +41,7 @@ class Teller:
                 self._transcript.labels = await in_database(
                     labels_of_message, self._principal, UUID(event.message_id)
                 )
-            added = self._transcript.add(seq, event)
+            added = await self._added(seq, event)
             messages += added if seq > self._after else []
         if not self._told:
             frames.append(self._transcript.reset())
@@ -67,8 +68,15 @@ class Teller:
             self._fresh, self._told = True, False
         return frames
 
+    async def _added(self, seq: int, event: Event) -> list[Json]:
+        """Text of some length is rendered in a thread: a hostile one takes half a second."""
+        if self._transcript.takes_long(event):
+            return await asyncio.to_thread(self._transcript.add, seq, event)
+        return self._transcript.add(seq, event)
+
     async def _ended(self, kind: str, messages: list[Json]) -> list[Json]:
-        rest = self._transcript.finish()
+        long = self._transcript.takes_long()
+        rest = await asyncio.to_thread(self._transcript.finish) if long else self._transcript.finish()
         shown = "\n".join(self._transcript.blocks) if self._fresh and self._told else None
         place = self._transcript.place
         end = await in_database(ended, self._principal, self._conversation_id, place, shown)

@@ -19,6 +19,8 @@ from .sources import SourceView
 
 Json = dict[str, Any]
 
+MAX_CHARACTERS_AT_ONCE = 1_000  # that are rendered on the event loop: a hostile block of them takes some ms
+
 
 class Transcript:
     """One answer as it is being followed; `place` is its position in the conversation."""
@@ -33,6 +35,11 @@ class Transcript:
         self._status: Json | None = None
         self._before_thinking: Json | None = None  # the status that comes back with the first text
         self._title = ""
+
+    def takes_long(self, event: Event | None = None) -> bool:
+        """Whether adding this event, or finishing, renders so much text that a thread has to do it."""
+        added = len(event.text) if isinstance(event, TextDelta) else 0
+        return added + self._renderer.unfinished > MAX_CHARACTERS_AT_ONCE
 
     def add(self, seq: int, event: Event) -> list[Json]:
         """The messages that tell a reader who knows everything before about this event."""

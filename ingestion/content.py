@@ -36,7 +36,8 @@ from .parsing.sections import Unreadable
 from .retrieval import resolve
 
 CHUNK_BYTES = 256 * 1024
-RANGE = re.compile(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", re.ASCII)
+# Possessive: two neighbouring runs of white space would otherwise be divided in every possible way.
+RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
 # Texts are shown as plain text: a browser would download CSV, and Markdown may hold HTML.
 SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP, CSV, TABS, JSON)}
 SHOWN[PDF.media_type] = PDF.media_type

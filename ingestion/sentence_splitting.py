@@ -15,7 +15,7 @@ _BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)
 _MARKER = re.compile(r"(?:\s|[-*•–▪‣](?=\s)|#{1,6}(?=\s)|\|(?=\s)|>(?=\s))+")
 _ROW = re.compile(r"\s*[^;:\n]{1,80}: [^;\n]*(?:; [^;:\n]{1,80}: [^;\n]*)+\s*\Z")
 _RULE = re.compile(r"[\s|:\-=_*+]*\Z")
-_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«(\[]*[^\Wa-zß-öø-ÿ])|[。！？｡]+[」』”’）]*")
+_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«(\[]*[^\Wa-zß-öø-ÿ])|[。！？｡]+[」』”’）]*")
 _CUT = re.compile(r";\s|\n")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|no|nr|fig|art|sec|ch|vol|pp?|approx|ca|cf|al|inc|ltd|co|corp|dept|est|"
@@ -79,8 +79,7 @@ def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _ends_sentence(content: str, dot: int) -> bool:
     """Whether a full stop after something like an abbreviation ends a sentence: after a number it does."""
-    before = re.search(r"(\w+)\Z", content[max(0, dot - 12) : dot])
-    word = before.group(1) if before else ""
+    word = re.split(r"\W", content[max(0, dot - 12) : dot])[-1]
     # "by 12." against "12. Item": at the start of a line it numbers an item.
     line_start = content.rfind("\n", 0, dot) + 1
     return word.isdigit() and content[line_start:dot].strip() != word

@@ -110,7 +110,7 @@ function answerText(answer) {
   for (const block of $$('p, li, tr, pre, h3, h4', prose)) block.append('\n');
   const sources = $$('.source-row', answer).map(row => [...row.children].map(part => part.textContent.trim()).filter(Boolean));
   const list = sources.map(([number, ...name]) => `[${number}] ${name.join(', ')}`);
-  return [prose.textContent.replace(/ +\[/g, ' [').replace(/\n{3,}/g, '\n\n').trim(), list.join('\n')].filter(Boolean).join('\n\n');
+  return [prose.textContent.replace(/(?<! ) +\[/g, ' [').replace(/\n{3,}/g, '\n\n').trim(), list.join('\n')].filter(Boolean).join('\n\n');
 }
 document.addEventListener('click', async event => {
   const button = event.target.closest('[data-copy], [data-copy-passage]');

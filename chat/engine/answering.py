@@ -1,7 +1,7 @@
 """The order of an exchange: search, context, text, what helps to go on."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -18,6 +18,7 @@ from chat.events import (
 from chat.llm import ChatModel, Prompt, Said, configured_model
 from chat.patience import patiently
 from chat.quotations import quotes
+from chat.sources import SourceView
 from history import recording
 from history.models import Message
 from history.recording import Closing
@@ -119,8 +120,14 @@ async def _message(model: ChatModel, told: _Told, message_id: UUID) -> AsyncGene
                 told.message_id, told.done = message_id, event
             yield event
     told.text = "".join(text)
-    if found := quotes(told.text, told.prompt.sources):
-        await patiently(recording.record_quotes, message_id, found)
+    if told.done and told.done.citations:
+        await patiently(_keep_quotes, message_id, told.text, told.prompt.sources)
+
+
+def _keep_quotes(message_id: UUID, text: str, sources: Sequence[SourceView]) -> None:
+    """In a thread: comparing the texts takes time that grows with the answer."""
+    if found := quotes(text, sources):
+        recording.record_quotes(message_id, found)
 
 
 async def _afterwards(exchange: Exchange, model: ChatModel, told: _Told) -> AsyncGenerator[Event, None]:

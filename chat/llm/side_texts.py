@@ -14,7 +14,7 @@ _REASONED = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
 _REASONING = re.compile(r"<think(?:ing)?>.*", re.S | re.I)
 _NUMBER = re.compile(r"\s*(?:[-*•–]|\(?\d{1,2}[.):])\s+|\s*\*{2}")
 _LABEL = re.compile(r"(?:title|titel|search query|query|suchanfrage)\s*:\s*", re.I)
-_GRADE = re.compile(r"^\W*(\d{1,3})\W+([0-4](?:\.\d+)?)\s*(?:/\s*4)?\W*$", re.M)
+_GRADE = re.compile(r"\W*+(\d{1,3})\W++([0-4](?:\.\d+)?)(?:\s*+/\s*+4)?\W*+")
 _AROUND = " \t\"'“”„«»`*,"
 _QUESTION_MARKS = ("?", "？", "؟")
 
@@ -47,7 +47,8 @@ def followups(text: str, asked: Iterable[str]) -> list[str]:
     known = {_normal(question) for question in asked}
     found: list[str] = []
     for line in without_reasoning(text).splitlines():
-        question = _bare(_NUMBER.sub("", line, count=1))
+        number = _NUMBER.match(line)
+        question = _bare(line[number.end() :] if number else line)
         if not question.endswith(_QUESTION_MARKS) or len(question) > FOLLOWUP_LENGTH:
             continue
         if _normal(question) not in known:
@@ -58,7 +59,8 @@ def followups(text: str, asked: Iterable[str]) -> list[str]:
 
 def grades(text: str, count: int) -> dict[int, float]:
     """Lines such as “3: 4”: the passage's number from 1, and its grade; by places from 0."""
-    found = ((int(match[1]) - 1, float(match[2])) for match in _GRADE.finditer(without_reasoning(text)))
+    lines = without_reasoning(text).splitlines()
+    found = ((int(match[1]) - 1, float(match[2])) for line in lines if (match := _GRADE.fullmatch(line)))
     return {place: min(grade, 4.0) for place, grade in found if 0 <= place < count}
 
 

@@ -26,6 +26,8 @@ from chatsite.tests.patience import patience
 from chatsite.tests.server import Site, temporary_folder
 
 ORDER = re.compile(r"tell (\w+) words (\d+) pause (\d+)")
+FILL = re.compile(r"fill \w+ with (\d+) times (\S+) around (\S+)")  # what a hostile model sends
+FILLINGS = {"spaces": " ", "tabs": "\t", "lines": "\n", "brackets": "["}
 PASSWORD = "correct horse battery"
 HASH = "pbkdf2_sha256$1$salt$kbetH8pvQW2woEDkqwW3lBiusahaNsvlbcMnQlA1Qxc="
 SHORT = {  # deadlines of the site under test
@@ -89,11 +91,26 @@ def _asked(request):
 
 
 async def _tell(exchange):
+    if filled := FILL.findall(exchange.request.prompt):
+        await _fill(exchange, *filled[-1])
+        return
     token, words, pause = _asked(exchange.request)
     await exchange.head()
     for number in range(int(words)):
         await exchange.send(chunk(f"{token}-{number} "))
         await asyncio.sleep(int(pause) / 1000)
+    await exchange.end()
+
+
+async def _fill(exchange, count, filling, label):
+    """A citation, some white space or brackets in large pieces, and the citation again."""
+    await exchange.head()
+    rest = int(count)
+    await exchange.send(chunk(f"The ferry sails [{label}] "))
+    while rest > 0:
+        await exchange.send(chunk(FILLINGS[filling] * min(rest, 5_000)))
+        rest -= 5_000
+    await exchange.send(chunk(f"and so on [{label}]."))
     await exchange.end()
 
 

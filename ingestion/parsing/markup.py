@@ -14,7 +14,7 @@ from .sections import Contents, Limits, one_line
 from .tables import CELL_CHARACTERS
 
 FRONT_MATTER = re.compile(r"\A---\r?\n(.*?)\r?\n(?:---|\.\.\.)\r?\n", re.DOTALL)
-FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE | re.IGNORECASE)
+FRONT_TITLE = re.compile(r"^title:(.*)$", re.MULTILINE | re.IGNORECASE)
 TAG = re.compile(r"<!--.{0,1000}?-->|<[^<>]{0,1000}>", re.DOTALL)
 MARK = re.compile(r"[\\`*_\[\]<&!]")
 INLINE_CHARACTERS = 1_500
@@ -30,7 +30,7 @@ def read(path: Path, limits: Limits) -> Contents:
     if front := FRONT_MATTER.match(text):
         text = text[front.end() :]
         found = FRONT_TITLE.search(front[1])
-        title = found[1] if found else ""
+        title = found[1].strip().strip("\"'").strip() if found else ""
     outline = Outline(limits)
     _collect(text, outline)
     contents = outline.close()

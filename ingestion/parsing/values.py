@@ -5,7 +5,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 QUOTED = re.compile(r'"([^"]*)"|\\(.)')
-CURRENCY = re.compile(r"\[\$([^\]-]*)(?:-[^\]]*)?\]")
+CURRENCY = re.compile(r"\[\$([^\[\]-]*)(?:-[^\[\]]*)?\]")
 DIGITS = re.compile(r"([#0?][#0?,]*)(?:\.([0#?]+))?,*")
 ERRORS = frozenset(["#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!"])
 DECIMALS = 15
@@ -56,7 +56,7 @@ def _plain(value: float) -> str:
 def _around(section: str) -> tuple[str, str]:
     """What the format writes before and after the digits: signs of money, units, per cent."""
     literal = CURRENCY.sub(lambda match: match[1], section)
-    literal = re.sub(r"\[[^\]]*\]|_.|\*.", "", literal)
+    literal = re.sub(r"\[[^\[\]]*\]|_.|\*.", "", literal)
     digits = DIGITS.search(QUOTED.sub(lambda match: "\ue000" * len(match[0]), literal))
     if not digits:
         return "", ""

@@ -1,0 +1,73 @@
+"""Every function of the product that takes nothing but text, found by its annotations."""
+
+import ast
+import importlib
+import inspect
+
+from chatsite.tests.expressions import ROOT, trees
+
+# Of which the text is nobody else's, or which do something else with it than reading it: their names are part
+# of the tree, of its settings, or of the machine.
+NOT_FOREIGN = {
+    "chat.errors": {"words", "status"},
+    "chat.llm.protocol": {"instructions"},
+    "chat.page_images": {"scaled"},  # an image, of at most some pixels
+    "chat.runs.journal": {"_with_readable"},
+    "chatsite.accounts.throttling": {"admit", "forget"},  # work in the database
+    "chatsite.accounts.oidc.provider": {"request"},
+    "chatsite.accounts.views": set(),
+    "chatsite.database": {"_reading", "_set_request"},
+    "chatsite.demo": {"_matches"},  # a hash of passwords, slow by design and of fixed cost
+    "chatsite.embedded.cluster": {"_password_on_descriptor"},
+    "chatsite.environment": None,  # of the operator
+    "chatsite.health": {"_unavailable"},
+    "chatsite.schema": {"_part"},
+    "ingestion.embedding.selection": {"_loaded"},
+    "ingestion.files": None,  # names of stored files, which the site itself gives
+    "ingestion.management.commands.sync": None,
+    "ingestion.parsing.child": {"_module"},
+    "ingestion.parsing.forking": {"_environment"},
+    "ingestion.parsing.ocr": {"why_not", "usable"},
+    "ingestion.statements": {"statement"},
+}
+
+
+def functions():
+    """Module-level functions whose required parameters are all text, with the kinds of these, by name."""
+    found = {}
+    for path, tree in trees().items():
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        left_out = NOT_FOREIGN.get(name, set())
+        if left_out is None:
+            continue
+        for node in tree.body:
+            kinds = _kinds(node) if isinstance(node, ast.FunctionDef) else []
+            if kinds and node.name not in left_out:
+                found[f"{name}.{node.name}"] = (name, node.name, kinds)
+    return found
+
+
+def call_of(name, function, kinds):
+    """Give the function the same text in each place; an exception is an answer, what it yields is read."""
+    asked = getattr(importlib.import_module(name), function)
+
+    def call(text):
+        data = text.encode("utf-8", "replace")
+        try:
+            result = asked(*[data if kind == "bytes" else text for kind in kinds])
+            if inspect.isgenerator(result):
+                for _ in result:
+                    pass
+        except Exception:
+            return
+
+    return call
+
+
+def _kinds(node):
+    arguments = [*node.args.posonlyargs, *node.args.args]
+    required = arguments[: len(arguments) - len(node.args.defaults)]
+    if None in node.args.kw_defaults or not required:
+        return []
+    kinds = [getattr(argument.annotation, "id", "") for argument in required]
+    return kinds if set(kinds) <= {"str", "bytes"} else []

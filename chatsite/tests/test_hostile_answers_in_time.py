@@ -1,0 +1,64 @@
+"""A model that sends nothing but white space or brackets: everybody else is served meanwhile."""
+
+import threading
+import time
+
+import pytest
+
+from chatsite.tests.faults import PASSWORD, fresh, upload
+
+pytestmark = pytest.mark.server
+
+MAX_SECONDS = 1.0  # that anybody else waits; the fault that this is about took 11 s
+STATE = (
+    "SELECT answer.state, length(answer.content) FROM history_message AS question"
+    " JOIN chat_run AS run ON run.question_id = question.id"
+    " JOIN history_message AS answer ON answer.id = run.answer_id WHERE question.content LIKE %s"
+)
+READY = "SELECT count(*) FROM ingestion_document WHERE name = %s AND status = 'ready'"
+
+
+def until(condition, seconds):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.05)
+
+
+class Asking(threading.Thread):
+    """Somebody else, who asks for a small page again and again."""
+
+    def __init__(self, session):
+        super().__init__(daemon=True)
+        self.session, self.waits, self.over = session, [], threading.Event()
+
+    def run(self):
+        while not self.over.is_set():
+            begun = time.monotonic()
+            assert self.session.get("/healthz").status == 200
+            self.waits.append(time.monotonic() - begun)
+
+
+@pytest.mark.parametrize("filling", ["spaces", "tabs", "lines", "brackets"])
+def test_an_answer_of_190_000_spaces_keeps_nobody_else_waiting(faulty, filling):
+    owner, name, token = fresh("u"), f"{fresh()}.txt", fresh()
+    faulty.caller(owner)
+    session = faulty.sign_in(owner, PASSWORD)
+    assert upload(session, name, f"The {token} ferry sails at nine.".encode())[0] == 201
+    until(lambda: faulty.query(READY, name) == [(1,)], 30)
+    others = [Asking(faulty.session()) for _ in range(2)]
+    for other in others:
+        other.start()
+    caller = faulty.caller()
+    asking, asked = caller.ask(f"fill {token} with 190000 times {filling} around {name}: the {token} ferry")
+    page = threading.Thread(target=asked.read, daemon=True)
+    page.start()
+    until(lambda: [state for state, _ in faulty.query(STATE, f"%{token}%")] == ["complete"], 60)
+    for other in others:
+        other.over.set()
+        other.join(10)
+    asking.close()
+    [(_, length)] = faulty.query(STATE, f"%{token}%")
+    assert length > 190_000, "the whole of it was answered"
+    assert min(len(other.waits) for other in others) >= 5, "others were served meanwhile"
+    assert max(max(other.waits) for other in others) < MAX_SECONDS

@@ -1,0 +1,286 @@
+"""No text costs more than its length: every expression and every scan of the product, on 200,000 characters.
+
+Time is that of this thread's CPU, so that a busy machine changes nothing. What grows with the square of the
+length is over the budget by orders of magnitude long before 200,000 characters: sizes rise, and stop there.
+"""
+
+import gc
+import time
+from contextlib import suppress
+from functools import partial
+from io import BytesIO
+from urllib.parse import quote
+from uuid import UUID
+
+import pytest
+from django.test import SimpleTestCase, TestCase
+
+from chat.blocks import split
+from chat.citations import CitationFilter, cited_labels
+from chat.llm import side_texts
+from chat.marking import marked
+from chat.multipart import parts
+from chat.quotations import quotes
+from chat.rendering import Chip, Citations, _cleaner, plain, render
+from chat.tests.sources import source
+from chatsite.accounts.models import User
+from chatsite.limits import BodyLimit
+from chatsite.parsing import StrictJSONParser
+from chatsite.tests import expressions, scans
+from history.citing import without
+from history.search import excerpt
+from ingestion.labels import Uniqueness, source_name
+from ingestion.naming import UploadRefused, category_name, file_name, folder_name, title_of
+
+SIZES = (2_000, 8_000, 50_000, 200_000)
+BUDGET = 5e-6  # seconds a character, of an expression
+SCAN_BUDGET = 2e-5  # of a function in Python
+PLAIN = (" ", "\t", "\n", "[", "]", '"', "\\", "7")
+UNITS = (
+    *"\r(){}<>'`“/aA_.,:;!?-*#=|~@&%^…中", "a ", "a. ", "a.b", "U.N.", "中 ", "x: y; ", "[b.md] ", "[b.md",
+    "x[b.md] y ", "- a\n", "| a ", "|-|\n", "<b ", "</", "&amp;", "<!--", "\r\n--x\r\n", '{"a":',
+    "~1a2b3c4d.",
+    "#page=", "1. ", "</think>", "<think>", "7\n\n", "” ", ". (", "title: ", "a\n\n",
+)  # fmt: skip
+MARKDOWN = (
+    "**",
+    "*a_",
+    "a*",
+    "~~",
+    "``a`",
+    "![",
+    "[a](",
+    "[](<",
+    "[a\n",
+    "> ",
+    "  - a\n",
+    "***",
+    "|a|b\n",
+    "\\\n",
+)
+KNOWN, DYNAMIC = expressions.expressions()
+
+
+def cost(call, text, budget):
+    """Seconds of CPU, without collecting garbage; the least of three where it was too much at first."""
+    least = float("inf")
+    gc.disable()
+    try:
+        for _ in range(3):
+            begun = time.thread_time()
+            call(text)
+            least = min(least, time.thread_time() - begun)
+            if least <= budget:
+                break
+    finally:
+        gc.enable()
+    return least
+
+
+def assert_linear(call, pump, *, sizes=SIZES, budget=BUDGET, floor=0.0, name=""):
+    """Each size within the budget (and `floor` seconds), and in proportion to the one before it."""
+    before = None
+    for size in sizes:
+        text = expressions.text_of(pump, size)
+        allowed = floor + budget * len(text)
+        spent = cost(call, text, allowed)
+        assert spent <= allowed, f"{name}: {spent:.2f} s for {len(text)} characters of {pump!r}"
+        if before is not None and spent > 0.05 + floor:
+            grown = len(text) / before[0]
+            assert spent < 2.5 * grown * before[1] + 0.05, f"{name}: {before} → {spent} for {pump!r}"
+        before = len(text), spent
+
+
+def exhaust(pattern, method):
+    """The method on a text as it is used: whatever it finds is gone through."""
+    binary = isinstance(pattern.pattern, bytes)
+
+    def call(text):
+        text = text.encode("utf-8") if binary else text
+        if method in ("sub", "subn"):
+            pattern.sub(b"" if binary else "", text)
+        elif method == "finditer":
+            sum(1 for _ in pattern.finditer(text))
+        else:
+            getattr(pattern, method)(text)
+
+    return call
+
+
+@pytest.mark.parametrize("expression", KNOWN, ids=lambda expression: expression.place)
+def test_no_expression_takes_longer_than_the_length_of_its_text(expression):
+    for method in expression.methods:
+        call = exhaust(expression.pattern, method)
+        for pump in expressions.pumps(expression.pattern):
+            sizes = SIZES if pump in [("", unit, "") for unit in PLAIN] else SIZES[:2]
+            assert_linear(call, pump, sizes=sizes, name=f"{expression.place}.{method}")
+
+
+def test_every_expression_is_looked_at():
+    """Those that are put together while the site runs belong to functions that are measured here by name."""
+    assert len(KNOWN) > 80
+    assert set(DYNAMIC) == {"chatsite/limits.py:__init__", "history/search.py:_marks"}
+    assert list(expressions.other_engines()) == []
+
+
+class ScanTests(SimpleTestCase):
+    """Functions that read foreign text. Queries are refused here: a function is measured up to its first."""
+
+    def test_no_function_that_takes_only_text_takes_longer_than_its_length(self):
+        found = scans.functions()
+        self.assertGreater(len(found), 100)
+        for name, function in found.items():
+            call = scans.call_of(*function)
+            for unit in UNITS:
+                assert_linear(call, ("", unit, ""), sizes=SIZES[:2], budget=SCAN_BUDGET, name=name)
+            for unit in PLAIN:
+                assert_linear(call, ("", unit, ""), sizes=SIZES[2:], budget=SCAN_BUDGET, name=name)
+
+    def test_no_expression_that_is_put_together_takes_longer_than_the_length_of_its_text(self):
+        limits = BodyLimit(None).large
+        for query in ("ferry", "a b c d e f g h", "7 77 777", "中 中文", "U.N. a.b"):
+            self.assert_scans(marks=lambda text, query=query: excerpt(text, query))
+        for pattern, _, _ in limits:
+            self.assert_scans(
+                path=pattern.fullmatch, long_path=lambda text, p=pattern: p.fullmatch("/chat/" + text)
+            )
+
+    def assert_scans(self, budget=SCAN_BUDGET, **calls):
+        for name, call in calls.items():
+            for unit in (*UNITS, *PLAIN):
+                sizes = SIZES if unit in PLAIN else SIZES[:3]
+                assert_linear(call, ("", unit, ""), sizes=sizes, budget=budget, name=name)
+
+    def test_no_text_of_a_model_takes_longer_than_its_length(self):
+        labels = ["a.md#page=1", "b.md"]
+        sources = [
+            source(rank=rank, label=label, content=12 * "The ferry [sails] at nine.  Or not? ")
+            for rank, label in enumerate(labels, start=1)
+        ]
+
+        def in_pieces(text):
+            filter_ = CitationFilter(labels)
+            for start in range(0, len(text), 50):
+                filter_.feed(text[start : start + 50])
+            filter_.flush()
+
+        self.assert_scans(
+            filtered=lambda text: cited_labels(text, labels),
+            filtered_in_pieces=in_pieces,
+            quoted=lambda text: quotes(text, sources),
+            quoted_with_citations=lambda text: quotes(text.replace("x", "[b.md]") + "[b.md]", sources),
+            without=lambda text: without(text, labels),
+            split=split,
+            followups=lambda text: side_texts.followups(text, [text]),
+            grades=lambda text: side_texts.grades(text, 30),
+            marked=lambda text: marked(text, [(1, 5), (3, len(text))]),
+        )
+
+    def test_a_source_full_of_anything_is_quoted_in_proportion_to_its_length(self):
+        answer = 150 * "The ferry sails [b.md] at nine, at nine. "
+        self.assert_scans(
+            quoted=lambda text: quotes(answer, [source(rank=1, label="b.md", content=text)]),
+            whole=lambda text: quotes(f"{text[:3_000]} [b.md]", [source(rank=1, label="b.md", content=text)]),
+        )
+
+    def test_markdown_takes_no_longer_than_its_length(self):
+        """In blocks of bounded length, each of which may cost half a second, in a thread."""
+        chips = {"b.md": Chip("B")}
+        for unit in (*UNITS, *MARKDOWN):
+            for call in (
+                lambda text: render(text, Citations(1, chips)),
+                lambda text: plain(text, Citations(1, chips)),
+            ):
+                pump = ("", unit, "")
+                assert_linear(call, pump, sizes=(2_000, 8_000, 29_000, 60_000), budget=6e-5, name="markdown")
+
+    def test_markdown_nested_a_thousand_deep_is_rendered_at_once(self):
+        for opening, closing in (
+            ("> ", ""),
+            ("- ", ""),
+            ("1. ", ""),
+            ("[", "]"),
+            ("[", "](x)"),
+            ("**", "**"),
+            ("(", ")"),
+        ):
+            for depth in (1_000, 10_000):
+                text = f"{depth * opening}x{depth * closing}"
+                self.assertLess(cost(lambda text: render(text, Citations(1)), text, 1.0), 1.0, opening)
+        for tag in ("<div>", "<ul><li>", "<b>", "<table><tr><td>"):
+            self.assertLess(cost(lambda text: _cleaner().clean(text), 1_000 * tag, 1.0), 1.0, tag)
+
+    def test_forms_and_bodies_take_no_longer_than_their_length(self):
+        def form(text):
+            body = f"--x\r\nContent-Disposition: form-data; name={text}\r\n\r\n{text}\r\n--x--\r\n".encode()
+            for kind in ("multipart/form-data; boundary=x", f"multipart/form-data; boundary={text[:60]}"):
+                with suppress(Exception):
+                    list(parts(body, kind))
+
+        def json_body(text):
+            with suppress(Exception):
+                StrictJSONParser().parse(BytesIO(text.encode()))
+
+        self.assert_scans(form=form, json=json_body, in_a_string=lambda text: json_body(f'{{"a": "{text}'))
+
+    def test_names_folders_and_categories_take_no_longer_than_their_length(self):
+        unique = Uniqueness(name=True, path=True, prefix=True)
+        public_id = UUID(int=7)
+
+        def named(name):
+            for function in (file_name, folder_name, category_name, title_of):
+                with suppress(UploadRefused):
+                    function(name)
+            source_name(name, name, public_id, unique)
+
+        self.assert_scans(named=named)
+
+
+class RequestTests(TestCase):
+    """Headers of 60,000 characters, and addresses of 8,000: more is refused before Django sees it."""
+
+    def test_no_header_takes_longer_than_its_length(self):
+        user = User.objects.create(username="u")
+        self.client.force_login(user)
+        names = (
+            "accept", "accept-language", "accept-encoding", "authorization", "content-type", "cookie",
+            "if-none-match", "if-modified-since", "if-range", "last-event-id", "origin", "range", "referer",
+            "x-request-id",
+            "idempotency-key", "x-forwarded-for", "access-control-request-headers", "sec-fetch-site",
+        )  # fmt: skip
+
+        def asked(text, name, path):
+            with suppress(Exception):
+                self.client.get(path, headers={name: text})
+
+        for name in names:
+            beginning = {
+                "range": "bytes=",
+                "authorization": "Bearer ",
+                "content-type": "multipart/form-data;",
+            }
+            for unit in (*PLAIN, ",", ";", "a=", "*/*,", 'W/"', "a;q=", "-", "1-", " ;a", "=?", "a,b "):
+                pump = (beginning.get(name, ""), unit, "x")
+                call = partial(asked, name=name, path="/content/none.pdf")
+                assert_linear(call, pump, sizes=(4_000, 60_000), budget=SCAN_BUDGET, floor=0.2, name=name)
+
+    def test_no_address_takes_longer_than_its_length(self):
+        self.client.force_login(User.objects.create(username="u"))
+
+        def asked(text, path):
+            with suppress(Exception):
+                self.client.get(path + quote(text))
+
+        for path in (
+            "/",
+            "/content/",
+            "/search/?q=",
+            "/chat-history/search?q=",
+            "/documents/?q=",
+            "/?source=",
+        ):
+            for unit in (*PLAIN, "..", "/", "%", "~", "#", "a."):
+                call = partial(asked, path=path)
+                assert_linear(
+                    call, ("", unit, ""), sizes=(500, 8_000), budget=SCAN_BUDGET, floor=0.3, name=path
+                )

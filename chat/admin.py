@@ -1,5 +1,7 @@
 """Runs in the back office: to see what is being answered, and what broke off."""
 
+from datetime import datetime
+
 from django.contrib import admin
 
 from chatsite.accounts.read_only import ReadOnly
@@ -33,15 +35,20 @@ class RunAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
         "owner",
         "conversation",
         "created_at",
-        "lease_until",
+        "leased_until",
         "stop_requested",
         "finished_at",
     ]
     list_filter = [("finished_at", admin.EmptyFieldListFilter), "stop_requested"]
-    list_select_related = ["owner", "conversation"]
+    list_select_related = ["owner", "conversation", "lease"]
     search_fields = ["id", "owner__username"]
     date_hierarchy = "created_at"
     fields = (
-        "id", "owner", "conversation", "question", "answer", "created_at", "lease_until",
+        "id", "owner", "conversation", "question", "answer", "created_at", "leased_until",
         "stop_requested", "finished_at", "idempotency_key",
     )  # fmt: skip
+
+    @admin.display(description="process lives until", empty_value="-")
+    def leased_until(self, run: Run) -> datetime | None:
+        lease = getattr(run, "lease", None)
+        return lease.until if lease else None

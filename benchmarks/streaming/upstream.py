@@ -2,7 +2,8 @@
 
     python -m streaming.upstream [tokens]      prints its port
 
-A question with “(17)” in it gets the text of number 17, so that whoever mixes answers up is found out.
+A question with “(17)” in it gets the text of number 17, so that whoever mixes answers up is found out; one
+with “in 2 tokens” gets so short an answer.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ INTERVAL = 0.05  # seconds between two tokens, and before the first
 WORDS = 997
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 NUMBER = re.compile(rb"\((\d+)\)")
+SHORT = re.compile(rb"in (\d+) tokens")
 
 
 def marker(number: int) -> str:
@@ -97,11 +99,15 @@ class Server(asyncio.Protocol):
             return
         self.received.clear()
         if b'"stream":true' in body or b'"stream": true' in body:
-            self._stream([int(number) for number in NUMBER.findall(body)])
+            short = SHORT.findall(body)
+            self._stream(
+                [int(number) for number in NUMBER.findall(body)], int(short[-1]) if short else self.tokens
+            )
         else:
             self.transport.write(WHOLE)
 
-    def _stream(self, numbers: list[int]) -> None:
+    def _stream(self, numbers: list[int], length: int) -> None:
+        self.length = length
         self.number = numbers[-1] if numbers else 0
         self.sent = 0
         self.next = asyncio.get_running_loop().time() + INTERVAL
@@ -114,7 +120,7 @@ class Server(asyncio.Protocol):
     def _send(self) -> None:
         if self.sent == 0:
             self.transport.write(_event({"role": "assistant", "content": marker(self.number)}))
-        elif self.sent < self.tokens:
+        elif self.sent < self.length:
             self.transport.write(PREBUILT[(self.number + self.sent) % WORDS])
         else:
             self.transport.write(LAST)

@@ -37,6 +37,10 @@ ANSWERS = """
     FROM history_message AS message WHERE message.role = 'assistant'
 """
 
+WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
+UPDATES = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = %s"
+STATISTICS_SECONDS = 2.0  # after which a session has reported what it did
+
 MANY = 1_000_000
 OWN = """
     SELECT id FROM history_conversation
@@ -72,14 +76,26 @@ class World:
     def rows(self, statement: str, *parameters: Any) -> list[Any]:
         return self._database.execute(statement, parameters).fetchall()
 
-    def questions(self, number: int, different: int = MANY) -> dict[str, Any]:
+    def wal_bytes(self) -> int:
+        """All write-ahead log that the database has written so far."""
+        return int(self.rows(WAL)[0][0])
+
+    def updates(self, table: str) -> tuple[int, int]:
+        """Of the rows of a table so far, and how many of them touched no index (heap-only tuples)."""
+        time.sleep(STATISTICS_SECONDS)
+        every, heap_only = self.rows(UPDATES, table)[0]
+        return int(every), int(heap_only)
+
+    def questions(self, number: int, different: int = MANY, tokens: int = 0) -> dict[str, Any]:
         """The part of a plan that says what is asked: each by somebody else, as far as there are people.
 
-        After so many `different` questions they are asked again from the first.
+        After so many `different` questions they are asked again from the first. `tokens` is the length of the
+        answers, where it is not the model's own.
         """
         numbers = [each % different for each in range(self._asked, self._asked + number)]
         self._asked += number
-        texts = [QUESTION.format(number=each) for each in numbers]
+        wish = f" Answer in {tokens} tokens." if tokens else ""
+        texts = [QUESTION.format(number=each) + wish for each in numbers]
         return {
             "path": "/chat/stream",
             "port": self.port,

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from chat.citations import cited_labels
 from chat.events import Event, Failed, Finished, Spoken, Whole
-from chat.models import Run
+from chat.models import Lease
 from chatsite.absence import absence
 from history import recording
 from history.models import Conversation, Message, Source
@@ -72,12 +72,12 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
     Of the whole site, of one conversation, or one run. Returns how many: none at the first look, and none
     while PostgreSQL runs for less than a lease, in which living processes renew theirs.
     """
-    expired = Run.objects.unfinished().filter(lease_until__lt=Now())
+    expired = Lease.objects.filter(until__lt=Now())
     if conversation is not None:
-        expired = expired.filter(conversation=conversation)
+        expired = expired.filter(run__conversation=conversation)
     if run_id is not None:
         expired = expired.filter(pk=run_id)
-    leases = list(expired.values_list("pk", "lease_until"))
+    leases = list(expired.values_list("pk", "until"))
     if conversation is None and run_id is None:
         for renewed in set(_suspected).difference(leases):  # a copy: other threads add to it
             _suspected.pop(renewed, None)
@@ -99,8 +99,8 @@ def _seen_before(leases: Iterable[tuple[UUID, datetime]]) -> list[UUID]:
 
 def expire_all() -> int:
     """Declare every unfinished run dead: for a start when no other process can be at work."""
-    Run.objects.unfinished().update(lease_until=Now())
-    return _close_all(list(Run.objects.unfinished().values_list("pk", flat=True)))
+    Lease.objects.update(until=Now())
+    return _close_all(list(Lease.objects.values_list("pk", flat=True)))
 
 
 def _close_all(dead: Sequence[UUID]) -> int:
@@ -125,21 +125,20 @@ def fold(every: Sequence[Event]) -> Whole:
 
 @transaction.atomic
 def _close_dead(run_id: UUID) -> int:
-    # Skipping locked rows: whoever holds one is closing it, or is alive and renewing its lease.
-    run = (
-        Run.objects.unfinished()
-        .filter(pk=run_id, lease_until__lt=Now())
+    # Skipping locked rows: whoever holds one is closing the run, or is alive and renewing its lease.
+    lease = (
+        Lease.objects.filter(pk=run_id, until__lt=Now())
         .select_for_update(skip_locked=True, of=("self",))
-        .select_related("answer")
+        .select_related("run__answer")
         .first()
     )
-    if run is None:
+    if lease is None:
         return 0
     numbered = journal.read(run_id)
-    end = Failed(Message.State.INTERRUPTED, "interrupted", run.answer.request_id)
+    end = Failed(Message.State.INTERRUPTED, "interrupted", lease.run.answer.request_id)
     every = [*(event for _, event in numbered), end]
     last = numbered[-1][0] if numbered else 0
-    carriers.publish_on_commit(carriers.messages("news", [run_id, run.conversation_id]))
+    carriers.publish_on_commit(carriers.messages("news", [run_id, lease.run.conversation_id]))
     return int(close(run_id, Batch(run_id, last + UNWRITTEN, [end]), every))
 
 

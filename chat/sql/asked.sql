@@ -1,7 +1,7 @@
 -- What one more question of somebody is measured by: their answers at work, in how many seconds each question of the
 -- last minute will be a minute old, and how many messages a day they may send.
 SELECT
-    count(*) FILTER (WHERE run.finished_at IS NULL AND run.lease_until >= statement_timestamp()) AS running,
+    count(*) FILTER (WHERE run.finished_at IS NULL AND lease.until >= statement_timestamp()) AS running,
     coalesce(
         array_agg(
             extract(EPOCH FROM run.created_at + interval '1 minute' - statement_timestamp())::float
@@ -13,6 +13,7 @@ SELECT
 -- include: message_limit
     ) AS message_limit
 FROM chat_run AS run
+LEFT JOIN chat_lease AS lease ON lease.run_id = run.id
 WHERE
     run.owner_id = %(owner)s
     AND (run.finished_at IS NULL OR run.created_at > statement_timestamp() - interval '1 minute')

@@ -4,7 +4,7 @@ from django.contrib.auth.models import Permission
 from django.test import TestCase
 from django.utils import timezone
 
-from chat.models import Run
+from chat.models import Lease, Run
 from chatsite.accounts.models import User
 from history.models import Conversation, Message
 
@@ -19,8 +19,9 @@ class RunAdminTests(TestCase):
         )
         self.run_row = Run.objects.create(
             owner=self.root, conversation=conversation, question=question, answer=answer,
-            body_digest="0" * 64, lease_until=timezone.now(),
+            body_digest="0" * 64,
         )  # fmt: skip
+        Lease.objects.create(run=self.run_row, until=timezone.now())
         self.list = "/admin/chat/run/"
         self.page = f"{self.list}{self.run_row.pk}/change/"
 

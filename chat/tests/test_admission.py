@@ -12,7 +12,7 @@ from django.utils import timezone
 from chat import runs
 from chat.allowances import Allowance, allowance_of
 from chat.errors import Refused
-from chat.models import MessageAllowance, Run, Usage
+from chat.models import Lease, MessageAllowance, Run, Usage
 from chat.requests import ChatRequest
 from chat.runs.room import room
 from chat.tests.sockets import Socket
@@ -75,7 +75,7 @@ class CapTests(AdmissionCase):
     @override_settings(USER_CONCURRENT_ANSWERS=1)
     async def test_an_answer_whose_process_died_takes_no_room(self):
         await self.at_once(1)
-        await in_database(lambda: Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1)))
+        await in_database(lambda: Lease.objects.update(until=timezone.now() - timedelta(seconds=1)))
         self.assertEqual(len((await self.at_once(1))[0]), 1)
 
     @override_settings(USER_QUESTIONS_PER_MINUTE=5, USER_CONCURRENT_ANSWERS=100)

@@ -11,7 +11,7 @@ from chat import runs
 from chat.errors import Refused
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chat.models import JournalEntry, Run
+from chat.models import JournalEntry, Lease, Run
 from chat.requests import ChatRequest
 from chat.runs import endings, journal
 from chatsite.database import in_database
@@ -54,7 +54,7 @@ class ClockTests(TransactionTestCase):
     def test_nor_does_it_keep_a_dead_one_alive(self):
         with clock(MINUTE):
             self.ask()
-        Run.objects.update(lease_until=datetime.now(UTC) - timedelta(seconds=1))
+        Lease.objects.update(until=datetime.now(UTC) - timedelta(seconds=1))
         with clock(-MINUTE):
             self.assertEqual(self.close(), 1)
 
@@ -104,7 +104,7 @@ class SecondLookTests(TransactionTestCase):
         self.expire()
 
     def expire(self):
-        Run.objects.update(lease_until=datetime.now(UTC) - timedelta(seconds=1))
+        Lease.objects.update(until=datetime.now(UTC) - timedelta(seconds=1))
 
     def test_nobody_is_taken_for_dead_at_one_look(self):
         self.assertEqual((runs.close_expired(), runs.close_expired()), (0, 0))

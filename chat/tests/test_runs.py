@@ -15,7 +15,7 @@ from chat.errors import Refused
 from chat.events import ContextReady, Failed, Finished, Started, TextDelta
 from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
-from chat.models import JournalEntry, Run
+from chat.models import JournalEntry, Lease, Run
 from chat.requests import ChatRequest, Options
 from chat.runs import endings, journal
 from chat.runs.generating import Generations, Live, generations
@@ -350,7 +350,7 @@ class BeginTests(TransactionTestCase):
 
     def test_what_a_dead_process_left_is_closed_and_does_not_block(self):
         first = ask(self.principal)
-        Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        Lease.objects.update(until=timezone.now() - timedelta(seconds=1))
         self.refused("generation_in_progress", ask, self.principal, "Next?", first.conversation_id)
         with patch.object(endings, "SECOND_LOOK_SECONDS", 0):
             ask(self.principal, "Next?", first.conversation_id)
@@ -363,7 +363,7 @@ class BeginTests(TransactionTestCase):
             run_id=first.id, first=1, last=2, events=[["TextDelta", "Half an "], ["TextDelta", "answer"]]
         )
         self.assertEqual(runs.close_expired(), 0)
-        Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        Lease.objects.update(until=timezone.now() - timedelta(seconds=1))
         with patch.object(endings, "SECOND_LOOK_SECONDS", 0):
             self.assertEqual([runs.close_expired() for _ in range(3)], [0, 1, 0])
         message = Message.objects.get(pk=first.answer_id)

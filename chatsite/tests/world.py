@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group
 from django.core.files.base import ContentFile
 from django.utils import timezone
 
-from chat.models import Run
+from chat.models import Lease, Run
 from chatsite.accounts.models import ApiKey, User
 from chatsite.demo import SAMPLES
 from history.models import Conversation, Message, Source
@@ -101,8 +101,8 @@ class World:
             question=conversation.messages.get(position=0),
             answer=answer,
             body_digest="0",
-            lease_until=timezone.now() + timedelta(hours=1),
         )
+        Lease.objects.create(run_id=RUN, until=timezone.now() + timedelta(hours=1))
         return conversation
 
     def delete_conversation(self):

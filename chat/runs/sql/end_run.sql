@@ -1,9 +1,15 @@
 -- The end of an answer: its last events, and whose messages are still to be closed. No row where it has ended already.
-WITH ended AS (
-    UPDATE chat_run
+-- The lease goes first: whoever has its lock writes or ends the run, and nobody else.
+WITH released AS (
+    DELETE FROM chat_lease WHERE run_id = %(run)s RETURNING run_id
+),
+
+ended AS (
+    UPDATE chat_run AS run
     SET finished_at = statement_timestamp(), last_event = %(last)s
-    WHERE id = %(run)s AND finished_at IS NULL
-    RETURNING id, owner_id, answer_id
+    FROM released
+    WHERE run.id = released.run_id AND run.finished_at IS NULL
+    RETURNING run.id, run.owner_id, run.answer_id
 ),
 
 written AS (

@@ -2,13 +2,20 @@
 -- may differ.
 WITH counted AS (
     UPDATE chat_usage SET messages = messages + 1 WHERE owner_id = %(owner)s
+),
+
+stored AS (
+    INSERT INTO chat_run (
+        id, owner_id, conversation_id, question_id, answer_id, options, idempotency_key, body_digest, stop_requested,
+        created_at, last_event
+    )
+    VALUES (
+        %(id)s, %(owner)s, %(conversation)s, %(question)s, %(answer)s, %(options)s::jsonb, %(key)s, %(digest)s, false,
+        statement_timestamp(), 0
+    )
+    RETURNING id
 )
 
-INSERT INTO chat_run (
-    id, owner_id, conversation_id, question_id, answer_id, options, idempotency_key, body_digest, lease_until,
-    stop_requested, created_at, last_event
-)
-VALUES (
-    %(id)s, %(owner)s, %(conversation)s, %(question)s, %(answer)s, %(options)s::jsonb, %(key)s, %(digest)s,
-    statement_timestamp() + make_interval(secs => %(lease)s), false, statement_timestamp(), 0
-)
+INSERT INTO chat_lease (run_id, until)
+SELECT stored.id, statement_timestamp() + make_interval(secs => %(lease)s)
+FROM stored

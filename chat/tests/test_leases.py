@@ -1,0 +1,79 @@
+"""The lease of a run that is being written: cheap to renew, and gone with the end of its run."""
+
+from datetime import UTC, datetime
+
+from django.db import connection, transaction
+from django.db.migrations.executor import MigrationExecutor
+from django.test import TransactionTestCase
+
+from chat import runs
+from chat.models import Lease
+from chat.requests import ChatRequest
+from chat.runs import beginning, journal
+from ingestion.tests.factories import command_principal, make_user
+
+UPDATES = """
+    SELECT pg_stat_get_xact_tuples_updated(table_id), pg_stat_get_xact_tuples_hot_updated(table_id)
+    FROM CAST('chat_lease'::regclass AS oid) AS table_id
+"""
+WRITTEN = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
+RUNS, ROUNDS = 8, 3
+MOST_BYTES = 100  # of write-ahead log for one renewal
+
+
+def value(statement):
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchone()
+
+
+class LeaseTests(TransactionTestCase):
+    def begun(self, number=RUNS):
+        people = [command_principal(make_user(f"asker{place}")) for place in range(number)]
+        return [beginning.begin(person, ChatRequest("Leave?")).id for person in people]
+
+    def test_renewing_a_lease_touches_no_index(self):
+        run_ids = self.begun()
+        with transaction.atomic():
+            before = value(UPDATES)
+            for _ in range(ROUNDS):
+                journal.flush(run_ids, [])
+            every, heap_only = (now - then for now, then in zip(value(UPDATES), before, strict=True))
+        self.assertEqual((every, heap_only), (RUNS * ROUNDS, RUNS * ROUNDS))
+
+    def test_renewing_a_lease_writes_no_wide_row_to_the_log(self):
+        run_ids = self.begun()
+        written = []
+        for _ in range(4):  # the first after a checkpoint writes whole pages
+            (before,) = value(WRITTEN)
+            journal.flush(run_ids, [])
+            written.append(value(WRITTEN)[0] - before)
+        self.assertLess(min(written), RUNS * MOST_BYTES)
+
+    def test_the_end_of_a_run_takes_its_lease_away(self):
+        self.begun()
+        self.assertEqual(Lease.objects.count(), RUNS)
+        runs.expire_all()
+        self.assertEqual(Lease.objects.count(), 0)
+
+
+class MigrationTests(TransactionTestCase):
+    def migrate(self, name):
+        executor = MigrationExecutor(connection)
+        executor.migrate([("chat", name)])
+        return executor.loader.project_state([("chat", name)]).apps
+
+    def test_runs_keep_their_leases_on_the_way_to_a_table_of_their_own_and_back(self):
+        for name in ("first", "second"):
+            beginning.begin(command_principal(make_user(name)), ChatRequest("Leave?"))
+        runs.expire_all()
+        going = beginning.begin(command_principal(make_user("third")), ChatRequest("Leave?")).id
+        moment = datetime(2030, 1, 1, tzinfo=UTC)
+        Lease.objects.filter(pk=going).update(until=moment)
+        try:
+            rows = self.migrate("0006_caps_and_allowances").get_model("chat", "Run").objects
+            self.assertEqual(rows.get(pk=going).lease_until, moment)
+            self.assertEqual(rows.count(), 3)
+        finally:
+            self.migrate("0007_lease")
+        self.assertEqual(list(Lease.objects.values_list("pk", "until")), [(going, moment)])

@@ -8,7 +8,7 @@ MessageDone, then Usage, FollowUps and TitleChanged where there are any, and one
 end. Of a team, each message begins with MessageStarted before its ContextReady.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, get_args
 
@@ -149,6 +149,32 @@ def to_json(event: Event) -> list[Any]:
     if isinstance(event, TextDelta):
         return ["TextDelta", event.text]
     return [type(event).__name__, asdict(event)]
+
+
+def list_to_json(events: Iterable[Event]) -> list[list[Any]]:
+    """Events as the journal keeps them: texts that follow each other as `["Texts", [text, …]]`, since each
+    event of its own takes more room than its text."""
+    values: list[list[Any]] = []
+    texts: list[str] | None = None
+    for event in events:
+        if not isinstance(event, TextDelta):
+            texts = None
+            values.append(to_json(event))
+        elif texts is None:
+            texts = [event.text]
+            values.append(["Texts", texts])
+        else:
+            texts.append(event.text)
+    return values
+
+
+def list_from_json(values: Iterable[list[Any]]) -> Iterator[Event | None]:
+    """The inverse of :func:`list_to_json`: None stands for an event that only a later version knows."""
+    for value in values:
+        if value[0] == "Texts":
+            yield from map(TextDelta, value[1])
+        else:
+            yield from_json(value)
 
 
 def from_json(value: list[Any]) -> Event | None:

@@ -111,7 +111,7 @@ class Lease(models.Model):
 
 
 class JournalEntry(models.Model):
-    """What one flush wrote for one run: a list of events, of which the first has number `first`."""
+    """What one flush wrote for one run: events (chat.events.list_to_json), numbered from `first`."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="journal")
     first = models.PositiveIntegerField()

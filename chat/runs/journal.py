@@ -72,7 +72,7 @@ def _entry(batch: Batch) -> dict[str, Any]:
         "run_id": str(batch.run_id),
         "first": batch.first,
         "last": batch.first + len(batch.events) - 1,
-        "events": [events.to_json(_without_passages(event)) for event in batch.events],
+        "events": events.list_to_json(_without_passages(event) for event in batch.events),
     }
 
 
@@ -127,9 +127,8 @@ def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[in
         entries = entries.filter(first__lt=Subquery(entries.values("first")[:1]) + most)
     found: list[tuple[int, Event]] = []
     for entry in entries:
-        for number, value in enumerate(entry.events, start=entry.first):
-            event = events.from_json(value) if number > after else None
-            if event is not None:
+        for number, event in enumerate(events.list_from_json(entry.events), start=entry.first):
+            if event is not None and number > after:
                 found.append((number, event))
     if entries and not found:  # only what another version of the site knows
         return read(run_id, entries[len(entries) - 1].last, most)

@@ -17,6 +17,8 @@ from chat.events import (
     Usage,
     Whole,
     from_json,
+    list_from_json,
+    list_to_json,
     to_json,
 )
 from chat.tests.sources import source
@@ -41,6 +43,13 @@ class EventTests(SimpleTestCase):
     def test_every_event_survives_json(self):
         for event in EVERY:
             self.assertEqual(from_json(json.loads(json.dumps(to_json(event)))), event)
+
+    def test_texts_that_follow_each_other_share_their_place_in_the_journal_and_stay_apart(self):
+        values = json.loads(json.dumps(list_to_json(EVERY)))
+        self.assertEqual(list(list_from_json(values)), EVERY)
+        self.assertEqual(len(values), len(EVERY) - 1)
+        former = [to_json(event) for event in EVERY]  # as each event was written before
+        self.assertEqual(list(list_from_json(json.loads(json.dumps(former)))), EVERY)
 
     def test_what_a_later_version_writes_is_passed_over(self):
         self.assertIsNone(from_json(["Later", {"more": 1}]))

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, re_path
 
-from . import api, openai_api, responses_api, runs_api
+from . import api, embeddings_api, openai_api, responses_api, runs_api
 
 RESPONSE = r"^v1//?responses/(?P<response_id>resp_[0-9a-f]{32})"
 RUN = r"^chat/runs/(?P<run_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
@@ -43,6 +43,7 @@ urlpatterns = [
     *_chat_ui("minimal/multi-agent-chat", api.TeamMinimalChatUiView, "minimal-team"),
     re_path(r"^v1//?chat/completions/?\Z", openai_api.ChatCompletionsView.as_view(), name="completions"),
     re_path(r"^v1//?completions/?\Z", openai_api.CompletionsView.as_view(), name="legacy-completions"),
+    re_path(r"^v1//?embeddings/?\Z", embeddings_api.EmbeddingsView.as_view(), name="embeddings"),
     re_path(r"^v1//?responses/?\Z", responses_api.ResponsesView.as_view(), name="responses"),
     re_path(RESPONSE + r"/?\Z", responses_api.ResponseView.as_view(), name="response"),
     re_path(RESPONSE + r"/cancel/?\Z", responses_api.CancelView.as_view(), name="cancel-response"),

@@ -127,6 +127,8 @@ chat-api:minimal-team-batch   POST   key      401       yes      yes      yes   
 chat-api:models          GET    key      401       yes      yes      yes      yes      401
 chat-api:model           GET    session  401       yes      yes      yes      yes      401
 chat-api:model           GET    key      401       yes      yes      yes      yes      401
+chat-api:embeddings      POST   session  401       yes      yes      yes      yes      401
+chat-api:embeddings      POST   key      401       yes      yes      yes      yes      401
 chat-api:responses       POST   session  401       yes      yes      yes      yes      401
 chat-api:responses       POST   key      401       yes      yes      yes      yes      401
 chat-api:response        GET    session  401       absent   absent   yes      absent   401

@@ -1,0 +1,84 @@
+"""`/v1/embeddings`: vectors as OpenAI's clients read them, within the caller's limits."""
+
+import base64
+from unittest import mock
+
+import numpy as np
+from django.test import override_settings
+
+from chat import embeddings_api
+from chat.models import MessageAllowance, Usage
+from chat.tests.golden_exchange import GoldenTestCase
+from chatsite.database import in_database
+from ingestion.embedding.protocol import EmbeddingError
+from ingestion.embedding.selection import embedder
+
+PATH = "/v1/embeddings"
+
+
+class EmbeddingTests(GoldenTestCase):
+    def setUp(self):
+        super().setUp()
+        embeddings_api._asked_at.clear()
+
+    async def asked(self, status=200, **members):
+        response = await self.post(PATH, {"model": "any", "input": "Leave"} | members)
+        self.assertEqual(response.status_code, status, response.content)
+        self.headers = response.headers
+        return response.json()
+
+    async def test_texts_become_the_vectors_that_the_site_searches_with(self):
+        told = await self.asked(input=["How many days of leave?", "The canteen"])
+        self.assertEqual((told["object"], told["model"]), ("list", embedder().name))
+        self.assertEqual([item["index"] for item in told["data"]], [0, 1])
+        expected = await in_database(embedder().embed, ["How many days of leave?", "The canteen"])
+        np.testing.assert_allclose([item["embedding"] for item in told["data"]], expected, atol=1e-6)
+
+    async def test_base64_holds_the_same_numbers(self):
+        plain = (await self.asked())["data"][0]["embedding"]
+        packed = (await self.asked(encoding_format="base64"))["data"][0]["embedding"]
+        np.testing.assert_allclose(np.frombuffer(base64.b64decode(packed), dtype="<f4"), plain, atol=1e-6)
+
+    async def test_shorter_vectors_have_length_one(self):
+        for dimensions in (64, 128, 256):
+            vector = (await self.asked(dimensions=dimensions))["data"][0]["embedding"]
+            self.assertEqual(len(vector), dimensions)
+            self.assertAlmostEqual(float(np.linalg.norm(vector)), 1, places=4)
+
+    async def test_what_cannot_be_embedded_is_refused_by_name(self):
+        for member, value in (
+            ("input", None), ("input", []), ("input", [""]), ("input", [1, 2]), ("input", [[1, 2]]),
+            ("input", ["x"] * 2_049), ("input", "x" * 32_001), ("input", "a\x00b"), ("dimensions", 100),
+            ("dimensions", 512), ("encoding_format", "int8"), ("other", 1),
+        ):  # fmt: skip
+            error = (await self.asked(400, **{member: value}))["error"]
+            self.assertEqual((error["param"], error["type"]), (member, "invalid_request_error"))
+        self.assertFalse(await Usage.objects.filter(messages__gt=0).aexists())
+
+    async def test_a_request_counts_as_a_message_of_the_day(self):
+        await MessageAllowance.objects.acreate(user=self.user, messages=2)
+        await self.asked()
+        await self.asked()
+        error = (await self.asked(429))["error"]
+        self.assertEqual(error["code"], "quota_exceeded")
+        self.assertIn("Retry-After", self.headers)
+
+    @override_settings(USER_EMBEDDINGS_PER_MINUTE=2)
+    async def test_so_many_requests_a_minute_are_answered(self):
+        await self.asked()
+        await self.asked()
+        self.assertEqual((await self.asked(429))["error"]["code"], "rate_limited")
+        self.assertLessEqual(int(self.headers["Retry-After"]), 61)
+
+    async def test_a_model_that_fails_is_told_in_our_words(self):
+        failing = EmbeddingError("secret address", passing=True, retry_after=3)
+        with mock.patch("ingestion.embedding.built_in.WordLlamaEmbedder.embed", side_effect=failing):
+            error = (await self.asked(502))["error"]
+        self.assertEqual((error["type"], error["code"]), ("server_error", "upstream_unavailable"))
+        self.assertNotIn("secret", error["message"])
+
+    async def test_a_stranger_gets_no_vectors(self):
+        response = await self.post(PATH, {"input": "x"}, Authorization="Bearer wrong")
+        self.assertEqual(
+            (response.status_code, response.json()["error"]["type"]), (401, "authentication_error")
+        )

@@ -1,6 +1,7 @@
 """A refused or failed request gets a page in a browser, JSON in a program, never a traceback."""
 
 import errno
+import math
 import sys
 from typing import Any
 
@@ -33,6 +34,8 @@ WORDS = {
     507: "There is no room for this on the server, and nothing of it is kept. Tell whoever runs the site.",
 }
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+FOREIGN = "Pages of other sites cannot use this site without a key or a token."
+MANY_GUESTS = "Many people without an account have come within a minute. Try again in a moment, or sign in."
 CSRF = "The page was open for too long, or cookies are off. Go back, reload the page, and try again."
 
 
@@ -63,6 +66,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return _response(request, 403, CSRF)
+
+
+def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> HttpResponse:
+    """The answer to somebody without an account who is not made a guest."""
+    response = _response(request, status, FOREIGN if status == 403 else MANY_GUESTS)
+    if retry_after:
+        response.headers["Retry-After"] = str(math.ceil(retry_after))
+    return response
 
 
 def body(path: str, status: int, words: str) -> dict[str, Any]:

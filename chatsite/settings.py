@@ -129,6 +129,11 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "accounts:sign-in"
 LOGIN_REQUIRED = environment.flag("CHATSITE_LOGIN_REQUIRED", True)
 GUEST_HOURS = environment.number("CHATSITE_GUEST_HOURS", 24, least=1)
+GUESTS_PER_MINUTE = environment.whole("CHATSITE_GUESTS_PER_MINUTE", 200, least=1)
+GUESTS_PER_ADDRESS = environment.whole("CHATSITE_GUESTS_PER_ADDRESS", 20, least=1)
+GUEST_QUESTIONS_PER_MINUTE = environment.whole("CHATSITE_GUEST_QUESTIONS_PER_MINUTE", 300, least=1)
+GUEST_QUESTIONS_PER_ADDRESS = environment.whole("CHATSITE_GUEST_QUESTIONS_PER_ADDRESS", 30, least=1)
+GUEST_REFUSAL_VIEW = "chatsite.errors.guest_refused"
 OIDC_ISSUER = environment.text("OIDC_ISSUER")
 OIDC_AUDIENCE = environment.text("OIDC_AUDIENCE")  # the client's id at the provider
 OIDC_CLIENT_SECRET = environment.text("OIDC_CLIENT_SECRET")

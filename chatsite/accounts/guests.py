@@ -20,10 +20,13 @@ from django.contrib.sessions.models import Session
 from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from rest_framework.views import APIView
 
 from chatsite.database import in_database, reading_everything, request_reads_as
+from chatsite.origins import comes_from_elsewhere
 
+from .guest_limits import address_digest, count_guest, purge_counts
 from .models import User
 
 logger = logging.getLogger(__name__)
@@ -57,6 +60,7 @@ class GuestMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]]) -> None:
         self.get_response = get_response
+        self.refuse = import_string(settings.GUEST_REFUSAL_VIEW)
         markcoroutinefunction(self)
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -71,17 +75,32 @@ class GuestMiddleware:
         if not welcomes(view):
             if isinstance(user, User) and user.is_guest:
                 _become(request, AnonymousUser())
-        elif user.is_authenticated or "Authorization" in request.headers:
             return None
-        elif not (is_api(view) and request.COOKIES.get(settings.SESSION_COOKIE_NAME)):
-            await in_database(enter, request)
-        return None
+        api = issubclass(getattr(view, "cls", object), APIView)
+        # An answer of the API never replaces the cookie of a session, whoever's it was.
+        has_session = api and request.COOKIES.get(settings.SESSION_COOKIE_NAME)
+        if user.is_authenticated or "Authorization" in request.headers or has_session:
+            return None
+        if comes_from_elsewhere(request):
+            return self.refuse(request, 403) if api else None
+        wait = await in_database(admit, request)
+        return self.refuse(request, 429, wait) if wait else None
 
 
-def enter(request: HttpRequest) -> User:
+def admit(request: HttpRequest) -> float:
+    """Make the caller a guest: 0, or in how many seconds another one may come."""
+    digest = address_digest(request.META.get("REMOTE_ADDR", ""))
+    wait = count_guest(digest)
+    if not wait:
+        enter(request, digest)
+    return wait
+
+
+def enter(request: HttpRequest, digest: str) -> User:
     """A new guest with a session and a CSRF token of their own, which both travel in cookies."""
     lifetime = timedelta(hours=settings.GUEST_HOURS)
     guest = User(username=f"guest-{secrets.token_hex(8)}", guest_until=timezone.now() + lifetime)
+    guest.guest_address = digest
     guest.set_unusable_password()
     guest.save()
     login(request, guest, backend=BACKEND)
@@ -98,6 +117,7 @@ def purge() -> int:
     Session.objects.filter(expire_date__lt=now).delete()
     gone = User.objects.filter(guest_until__lt=now)
     count = gone.count()
+    purge_counts()
     with reading_everything():  # documents that were given to one of them lose their owner
         gone.delete()
     return count
@@ -116,11 +136,6 @@ async def housekeeping() -> None:
 def welcomes(view: Callable[..., Any]) -> bool:
     """Whether guests may open this view."""
     return bool(getattr(view, "guests_welcome", getattr(getattr(view, "cls", None), "guests_welcome", False)))
-
-
-def is_api(view: Callable[..., Any]) -> bool:
-    """Whether this view is part of the API, whose answers never replace the cookie of a session."""
-    return issubclass(getattr(view, "cls", object), APIView)
 
 
 def _become(request: HttpRequest, user: User | AnonymousUser) -> None:

@@ -1,6 +1,7 @@
 """People and programs that may ask: users, and the keys their programs present."""
 
 from django.contrib.auth.models import AbstractUser, Group
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
@@ -12,6 +13,15 @@ class User(AbstractUser):
 
     guest_until = models.DateTimeField(
         null=True, blank=True, editable=False, db_index=True, help_text="When a guest's row is removed."
+    )
+
+    guest_address = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="A keyed hash of the address that a guest came from.",
     )
 
     @property
@@ -72,6 +82,16 @@ class SignInAttempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.created_at:%Y-%m-%d %H:%M}"
+
+
+class GuestRate(models.Model):
+    """What guests did in the last minute, from one address or in all (see guest_limits)."""
+
+    key = models.CharField(max_length=80, primary_key=True)
+    moments = ArrayField(models.DateTimeField())
+
+    def __str__(self) -> str:
+        return self.key
 
 
 class ExternalIdentity(models.Model):

@@ -54,7 +54,7 @@ class ExchangeView(Door):
             runs.start(begun[1])
         return begun
 
-    def form(self, request: Request) -> Dialect:
+    def refusal_dialect(self, request: Request) -> Dialect:
         """The dialect of a refusal: that of the request, where its body can be read."""
         try:
             return self.choose(request)[0]

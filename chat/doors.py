@@ -74,12 +74,14 @@ class Door(APIView):
             return refused_with(body, error.status)
         except exceptions.APIException as error:
             code = error.status_code
-            response = refused_with(self.form(request).error(self._words(error), status=code), code)
+            response = refused_with(
+                self.refusal_dialect(request).error(self._words(error), status=code), code
+            )
             if code == status.HTTP_401_UNAUTHORIZED:
                 response.headers["WWW-Authenticate"] = "Bearer"
             return response
 
-    def form(self, request: Request) -> Dialect:
+    def refusal_dialect(self, request: Request) -> Dialect:
         """Whose form a refusal has."""
         return self.dialect
 

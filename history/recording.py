@@ -151,7 +151,7 @@ def record_context(
     answer_id: UUID, sources: Sequence[Mapping[str, Any]], thoughts: Sequence[Any], readable: int | None
 ) -> None:
     """Keep what the answer is written from, before its first word is shown. Of each source the columns of
-    Source, ranks from 1 on."""
+    Source, ranks from 1 on, and `public_id` of its document."""
     parameters = {
         "answer": answer_id,
         "sources": json.dumps(sources),

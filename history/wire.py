@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
+
+from ingestion.labels import content_address
 
 from .citing import without
 from .failures import failure_of
@@ -93,10 +94,10 @@ def readable_text(row: Message, readable: Sequence[Source]) -> str:
 
 
 def source(row: Source) -> Json:
-    file = quote(row.label.partition("#")[0])
+    address = content_address(row.document.public_id, row.label.partition("#")[0].rpartition("/")[2])
     return {
         "id": f"{row.document.public_id}-{row.passage_id}",
         "title": row.title,
-        "url": f"/content/{file}" + (f"#page={row.page}" if row.page else ""),
+        "url": address + (f"#page={row.page}" if row.page else ""),
         "snippet": " ".join(row.content.split())[:SNIPPET],
     }

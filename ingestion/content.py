@@ -6,17 +6,17 @@ a script could hide are downloads, and every file stands in a sandbox of its own
 
 import re
 import unicodedata
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
-from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.files import File
 from django.core.handlers.asgi import ASGIRequest
-from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 from django.utils.http import content_disposition_header, parse_etags, quote_etag
 from rest_framework.exceptions import APIException, NotAuthenticated
@@ -30,11 +30,13 @@ from chatsite.accounts.principals import Principal
 from chatsite.database import release_connection
 
 from . import files
+from .labels import content_address, public_id_of
 from .models import Document
 from .parsing.formats import CSV, JSON, MARKUP, PAGED, PDF, TABS, TEXT
 from .parsing.sections import Unreadable
-from .retrieval import resolve
+from .retrieval import Meaning, meaning_of
 
+AMBIGUOUS = "Several documents that you can read have this name. Choose one by its address."
 CHUNK_BYTES = 256 * 1024
 # Possessive: two neighbouring runs of white space would otherwise be divided in every possible way.
 RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
@@ -81,12 +83,16 @@ class Content(APIView):
 
 
 class DocumentFile(Content):
-    """`/content/<sourcefile>`: the file that a citation names; what follows # (sent as %23) is left aside."""
+    """`/content/<public_id>/<any name>`: the file of a document; `/content/<sourcefile>`: the one so named.
+
+    What follows # (sent as %23) is left aside.
+    """
 
     def get(self, request: Request, sourcefile: str) -> HttpResponseBase:
-        document = _cited(_principal(request), sourcefile.partition("#")[0])
+        meaning = _cited(_principal(request), sourcefile.partition("#")[0])
+        document = meaning.document
         if document is None:
-            raise Http404
+            return _choices(request, meaning.choices)
         etag = quote_etag(document.sha256)
         if _unchanged(request, etag):
             return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
@@ -103,12 +109,11 @@ class PageImage(Content):
     """`/content/<public_id or sourcefile>/pages/<n>.png`: page n (from 1) of a PDF."""
 
     def get(self, request: Request, sourcefile: str, page: int) -> HttpResponseBase:
-        document = _named(_principal(request), sourcefile)
-        if (
-            document is None
-            or document.media_type not in PAGED
-            or not 1 <= page <= (document.page_count or 0)
-        ):
+        meaning = _cited(_principal(request), sourcefile)
+        document = meaning.document
+        if document is None:
+            return _choices(request, meaning.choices)
+        if document.media_type not in PAGED or not 1 <= page <= (document.page_count or 0):
             raise Http404
         etag = quote_etag(f"{document.sha256}-{page}")
         if _unchanged(request, etag):
@@ -123,22 +128,44 @@ class PageImage(Content):
         return _guarded(HttpResponse(image, content_type="image/png"), etag)
 
 
-def _cited(principal: Principal, name: str) -> Document | None:
-    """The readable document of this name.
+def _cited(principal: Principal, address: str) -> Meaning:
+    """The readable document of this public id, or else of this name.
 
     One published client cannot be told digits, and asks for names with look-alikes of them: see
     chat/dialects/web_component.py.
     """
-    return resolve(principal, name) or resolve(principal, unicodedata.normalize("NFKC", name))
+    if public_id := public_id_of(address):
+        return Meaning(Document.objects.visible_to(principal).filter(public_id=public_id).first())
+    meaning = meaning_of(principal, address)
+    normal = unicodedata.normalize("NFKC", address)
+    if meaning.document or meaning.choices or normal == address:
+        return meaning
+    return meaning_of(principal, normal)
 
 
-def _named(principal: Principal, name: str) -> Document | None:
-    """The readable document of this public id, or else of this name."""
-    try:
-        public_id = UUID(name)
-    except ValueError:
-        return resolve(principal, name)
-    return Document.objects.visible_to(principal).filter(public_id=public_id).first()
+def _choices(request: Request, documents: Sequence[Document]) -> HttpResponseBase:
+    """300: the name alone does not say which of these documents is meant. 404 where there is none."""
+    if not documents:
+        raise Http404
+    choices = [
+        {
+            "title": each.title or each.name,
+            "name": each.name,
+            "folder": each.folder,
+            "url": content_address(each.public_id, each.name),
+        }
+        for each in documents
+    ]
+    if "text/html" in request.headers.get("Accept", ""):
+        page = render_to_string("ingestion/choices.html", {"choices": choices})
+        response = HttpResponse(page, status=HTTPStatus.MULTIPLE_CHOICES)
+    else:
+        body = {"error": AMBIGUOUS, "choices": choices}
+        response = JsonResponse(body, status=HTTPStatus.MULTIPLE_CHOICES)
+    _sandbox(response)
+    response.headers["Cache-Control"] = "private, no-store"
+    patch_vary_headers(response, ["Accept", "Cookie", "Authorization"])
+    return response
 
 
 def _principal(request: Request) -> Principal:
@@ -170,16 +197,20 @@ def _file_response(request: Request, document: Document, file: "File[bytes]", et
 
 
 def _guarded(response: HttpResponseBase, etag: str) -> HttpResponseBase:
+    _sandbox(response)
     response.headers["ETag"] = etag
+    # Browsers keep it but ask each time: rights apply now, not when something was first seen.
+    response.headers["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ["Cookie", "Authorization"])
+    return response
+
+
+def _sandbox(response: HttpResponseBase) -> None:
     # Front ends show a cited file in a frame: those of this origin, and of the origins that may use the API.
     framing = " ".join(["'self'", *settings.CORS_ORIGINS])
     response.headers["Content-Security-Policy"] = SANDBOX.format(framing)
     response.xframe_options_exempt = True  # type: ignore[attr-defined]  # it knows no list of origins
     response.headers["X-Content-Type-Options"] = "nosniff"
-    # Browsers keep it but ask each time: rights apply now, not when something was first seen.
-    response.headers["Cache-Control"] = "private, no-cache"
-    patch_vary_headers(response, ["Cookie", "Authorization"])
-    return response
 
 
 def _unchanged(request: Request, etag: str) -> bool:

@@ -8,9 +8,11 @@ only where this module puts them: so the three kinds of label never coincide.
 import re
 import unicodedata
 from dataclasses import dataclass
+from urllib.parse import quote
 from uuid import UUID
 
 SHORT_DIGITS = 8
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 
 _REPLACED = str.maketrans({"[": "(", "]": ")", ":": "-", "#": "-", "/": "-", "\\": "-", "~": "-"})
 _NUMBERED = re.compile(r"~([0-9a-f]{8}|[0-9a-f]{32})(?:\.[^.~/]*)?\Z")
@@ -30,7 +32,9 @@ def source_name(name: str, folder: str, public_id: UUID, unique: Uniqueness) -> 
     if _is_plain(name):
         if unique.name:
             return name
-        if unique.path and folder and all(_is_plain(part) for part in folder.split("/")):
+        parts = folder.split("/")
+        # A first folder that looks like an id would be taken for one in an address.
+        if unique.path and folder and all(map(_is_plain, parts)) and not _UUID.fullmatch(parts[0]):
             return f"{folder}/{name}"
     cleaned = cleaned_label(name) or "document"
     stem, dot, ending = cleaned.rpartition(".")
@@ -42,6 +46,17 @@ def cleaned_label(text: str) -> str:
     """`text` on one line without what would break a citation."""
     visible = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in text)
     return " ".join(visible.translate(_REPLACED).split())
+
+
+def public_id_of(address: str) -> UUID | None:
+    """The id with which an address below /content/ begins: `<id>` or `<id>/<any name>`."""
+    first = address.partition("/")[0]
+    return UUID(first) if _UUID.fullmatch(first) else None
+
+
+def content_address(public_id: UUID, name: str) -> str:
+    """Where a document's file is, for good; the name is only for people and programs that look at endings."""
+    return f"/content/{public_id}/{quote(name, safe='')}"
 
 
 def identifier_range(label: str) -> tuple[UUID, UUID] | None:

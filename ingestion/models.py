@@ -169,6 +169,27 @@ class SourceFile(models.Model):
         return self.path
 
 
+class CitedName(models.Model):
+    """A name under which a document was cited to a reader: to them it means that document from then on.
+
+    Not a foreign key: after a deletion the name leads nowhere, instead of to another document of that name.
+    """
+
+    reader = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )  # the constraint's index serves it
+    name = models.UUIDField(help_text="MD5 of the name: it does not outlive its document as text.")
+    document = models.UUIDField(help_text="Its public id.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="cited_name_unique", fields=["reader", "name", "document"])
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.document}"
+
+
 class Passage(models.Model):
     """A citable piece of a document: a few sentences of one page, slide, sheet or section."""
 

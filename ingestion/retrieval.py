@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
+
 from chatsite.accounts.principals import Principal
 from ingestion.closeness import closeness
 from ingestion.embedding import EmbeddingError, active_space, embed_soon, embedder_of, is_built_in
@@ -29,6 +31,7 @@ Loaded = dict[int, Mapping[str, Any]]  # passages, as sql/load_passages.sql give
 
 MOST_WORDS = 64  # of a question, distinct; each costs a look-up in the index
 MOST_EMBEDDED = 4_000  # characters of a question
+MAX_CHOICES = 20  # documents that one name may mean, shown to whoever asks for it
 MOST_PASSAGES = 50  # of one answer to a search
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
@@ -71,6 +74,14 @@ class Found:
     query: str
     candidates: int
     mode: Mode = "hybrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a name means to a reader: one document, or several among which only they can choose."""
+
+    document: Document | None = None
+    choices: tuple[Document, ...] = ()
 
 
 def search(
@@ -134,18 +145,36 @@ def readable_among(principal: Principal, documents: Collection[int]) -> set[int]
 
 def resolve(principal: Principal, sourcefile: str) -> Document | None:
     """The readable document that `sourcefile` (of a FoundPassage) names; None for all others."""
+    return meaning_of(principal, sourcefile).document
+
+
+def meaning_of(principal: Principal, sourcefile: str) -> Meaning:
+    """What a name, a path or a name with digits means to this reader.
+
+    What was once cited to them under it comes first: nobody changes that by sharing a document of the same
+    name, or by deleting one.
+    """
     if _storable(sourcefile) != sourcefile:
-        return None
+        return Meaning()
+    parameters: dict[str, Any] = {"user_id": principal.user_id, "most": MAX_CHOICES}
+    cited = {row["document"] for row in rows("resolve_cited", parameters | {"sourcefile": sourcefile})}
+    readable = Document.objects.visible_to(principal)
+    if len(cited) == 1 and (document := readable.filter(public_id__in=cited).first()):
+        return Meaning(document)
+    candidates = {row["id"] for row in _named_so(parameters, sourcefile)}
+    choices = tuple(readable.filter(Q(pk__in=candidates) | Q(public_id__in=cited)).order_by("-pk"))
+    # The only one left is not it, where another was cited under that name.
+    if len(choices) == 1 and not cited:
+        return Meaning(choices[0])
+    return Meaning(choices=choices[:MAX_CHOICES])
+
+
+def _named_so(parameters: dict[str, Any], sourcefile: str) -> Sequence[Mapping[str, Any]]:
     bounds = identifier_range(sourcefile)
-    parameters: dict[str, Any] = {"user_id": principal.user_id}
     if bounds is not None:
-        loaded = rows("resolve_prefix", parameters | {"lowest": bounds[0], "highest": bounds[1]})
-    else:
-        folder, slash, name = sourcefile.rpartition("/")
-        loaded = rows("resolve_name", parameters | {"name": name, "folder": folder if slash else None})
-    if len(loaded) != 1:
-        return None
-    return Document.objects.visible_to(principal).filter(pk=loaded[0]["id"]).first()
+        return rows("resolve_prefix", parameters | {"lowest": bounds[0], "highest": bounds[1]})
+    folder, slash, name = sourcefile.rpartition("/")
+    return rows("resolve_name", parameters | {"name": name, "folder": folder if slash else None})
 
 
 def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:

@@ -8,7 +8,6 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -20,7 +19,7 @@ from . import listing, quota
 from .changing import may_change, may_delete, rights_form
 from .descriptions import as_json, places, rows
 from .explaining import why_readable
-from .labels import Uniqueness, source_name
+from .labels import content_address
 from .models import Document, Passage
 from .parsing.formats import PAGED
 
@@ -82,19 +81,13 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "row": rows([found], principal)[0],
         "reasons": why_readable(principal, found),
         "may_delete": may_delete(request.user, found),
-        "open_url": reverse("ingestion:content", args=[_label(found)]),
+        "open_url": content_address(found.public_id, found.name),
         "paged": found.media_type in PAGED,
         **_passages(found, request.GET.get("from", "")),
     }
     if may_change(request.user, found):
         context["form"] = rights_form(request, found)
     return render(request, "ingestion/document.html", context)
-
-
-def _label(found: Document) -> str:
-    """The label that names this document for every reader, whatever else they may read."""
-    nothing = Uniqueness(name=False, path=False, prefix=False)
-    return source_name(found.name, found.folder, found.public_id, nothing)
 
 
 def _passages(found: Document, start: str) -> dict[str, Any]:

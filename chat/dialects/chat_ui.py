@@ -241,9 +241,14 @@ def _source(source: SourceView) -> Json:
     return {
         "id": f"{source.document_id}-{source.passage_id}",
         "title": source.title,
-        "url": f"/content/{quote(source.sourcefile)}{_fragment(source)}",
+        # By its id: another document of the same name changes nothing. The name is there for people.
+        "url": f"/content/{source.document_id}/{quote(_file_name(source))}{_fragment(source)}",
         "snippet": " ".join(source.content.split())[:SNIPPET],
     }
+
+
+def _file_name(source: SourceView) -> str:
+    return source.sourcefile.rpartition("/")[2]
 
 
 def _fragment(source: SourceView) -> str:

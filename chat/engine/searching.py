@@ -131,6 +131,7 @@ def _record(answer_id: UUID, found: Search, thoughts: Sequence[Thought], readabl
         {
             "document_id": passage.document_id,
             "document_version": passage.document_version,
+            "public_id": str(passage.public_id),
             "passage_id": passage.passage_id,
             "rank": view.rank,
             "label": view.label,

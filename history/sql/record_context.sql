@@ -32,6 +32,17 @@ recorded AS (
         score = excluded.score,
         ranker_score = excluded.ranker_score,
         found_by = excluded.found_by
+),
+
+-- From now on these names mean these documents to whoever asked.
+named AS (
+    INSERT INTO ingestion_citedname (reader_id, name, document)
+    SELECT DISTINCT conversation.owner_id, md5(split_part(source.label, '#', 1))::uuid, source.public_id
+    FROM jsonb_to_recordset(%(sources)s::jsonb) AS source (label text, public_id uuid)
+    CROSS JOIN history_message AS message
+    JOIN history_conversation AS conversation ON conversation.id = message.conversation_id
+    WHERE message.id = %(answer)s AND source.public_id IS NOT NULL
+    ON CONFLICT DO NOTHING
 )
 
 UPDATE history_message

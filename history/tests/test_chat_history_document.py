@@ -109,7 +109,8 @@ class DocumentTests(ChatHistoryCase):
         self.assertEqual((sent["content"], sent["contentType"]), (f"Five days [{LABEL}].", "markdown"))
         [source] = sent["sources"]
         self.assertEqual(source["id"], f"{self.document.public_id}-7")
-        self.assertEqual((source["title"], source["url"]), ("Leave guide", "/content/guide.md#page=3"))
+        address = f"/content/{self.document.public_id}/guide.md#page=3"
+        self.assertEqual((source["title"], source["url"]), ("Leave guide", address))
         self.assertIn("five days of leave", source["snippet"])
 
     def test_states_are_those_of_the_document(self):

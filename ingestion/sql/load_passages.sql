@@ -1,5 +1,6 @@
--- The passages found, and whether each document's name, path and id prefix are its own among what the caller
--- may read: a document that they may not read changes no label.
+-- The passages found, and whether each document's name, path and id prefix are its own among the documents that the
+-- caller may read and that were read in: one that they may not read, or an empty one, changes no label. A name under
+-- which the caller was once cited another document is not free either, whatever became of that document.
 -- Arrays lead to the rows by their numbers, whatever the planner thinks of the policies on the tables.
 WITH readable AS MATERIALIZED (
 -- include: readable
@@ -29,7 +30,15 @@ SELECT
         WHERE
             other.name = document.name
             AND other.id <> document.id
+            AND other.version > 0
             AND (other.access_list_id IN (SELECT readable.access_list_id FROM readable)) IS TRUE
+    ) AND NOT EXISTS (
+        SELECT 1
+        FROM ingestion_citedname AS cited
+        WHERE
+            cited.reader_id = %(user_id)s
+            AND cited.name = md5(document.name)::uuid
+            AND cited.document <> document.public_id
     ) AS name_is_unique,
     NOT EXISTS (
         SELECT 1
@@ -38,7 +47,15 @@ SELECT
             other.name = document.name
             AND other.folder = document.folder
             AND other.id <> document.id
+            AND other.version > 0
             AND (other.access_list_id IN (SELECT readable.access_list_id FROM readable)) IS TRUE
+    ) AND NOT EXISTS (
+        SELECT 1
+        FROM ingestion_citedname AS cited
+        WHERE
+            cited.reader_id = %(user_id)s
+            AND cited.name = md5(document.folder || '/' || document.name)::uuid
+            AND cited.document <> document.public_id
     ) AS path_is_unique,
     NOT EXISTS (
         SELECT 1

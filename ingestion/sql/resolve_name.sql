@@ -1,10 +1,13 @@
--- At most two: more than one means that the name alone says nothing to this reader.
+-- What the name alone can mean to this reader, the newest first: documents that were read in, and not their namesakes
+-- that are empty, failed or still waiting.
 SELECT document.id
 FROM ingestion_document AS document
 WHERE
     document.name = %(name)s
     AND (%(folder)s::text IS NULL OR document.folder = %(folder)s)
+    AND document.version > 0
     AND document.access_list_id IN (
 -- include: readable
     )
-LIMIT 2
+ORDER BY document.id DESC
+LIMIT %(most)s

@@ -1,0 +1,180 @@
+"""What a citation opens stays what was cited: nobody changes that by sharing a namesake, or by deleting."""
+
+from django.core.files.base import ContentFile
+from django.test import TestCase
+
+from chatsite.accounts.principals import Principal
+from history import recording
+from history.models import Conversation
+from ingestion import pipeline
+from ingestion.acl import Audience
+from ingestion.models import CitedName, Document
+from ingestion.retrieval import meaning_of, search
+from ingestion.tests.factories import make_user
+from ingestion.tests.media import MediaMixin
+
+HTML = {"accept": "text/html,*/*;q=0.8"}
+PLAN = "# Plan\n\nThe ferry sails at nine."
+
+
+def body(response):
+    return b"".join(response.streaming_content).decode()
+
+
+class CitedNames(MediaMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.reader, self.stranger = make_user("reader"), make_user("stranger")
+        self.principal = Principal(self.reader.pk, "command")
+        self.plan = self.add("plan.md", PLAN, owner=self.reader, audience=Audience())
+        self.client.force_login(self.reader)
+
+    def cite(self):
+        """An answer to the reader, from all that fits; the names of its sources."""
+        conversation = Conversation.objects.create(owner=self.reader)
+        answer = recording.append(conversation, "assistant", state="queued")
+        passages = search(self.principal, "ferry").passages
+        sources = [
+            {
+                "document_id": passage.document_id,
+                "document_version": passage.document_version,
+                "public_id": str(passage.public_id),
+                "passage_id": passage.passage_id,
+                "rank": rank,
+                "label": passage.label,
+                "title": passage.title,
+                "heading": passage.heading,
+                "page": passage.page,
+                "content": passage.content,
+                "captions": [],
+                "given": "text",
+                "score": passage.score,
+                "ranker_score": None,
+                "found_by": passage.found_by,
+            }
+            for rank, passage in enumerate(passages, start=1)
+        ]
+        recording.record_context(answer.pk, sources, [], None)
+        return {passage.public_id: passage.sourcefile for passage in passages}
+
+    def namesake(self, text="# Plan\n\nThe ferry sails at noon, says somebody else.", **more):
+        return self.add("plan.md", text, owner=self.stranger, **more)
+
+    def opened(self, name):
+        response = self.client.get(f"/content/{name}")
+        return body(response) if response.status_code == 200 else response.status_code
+
+    def test_an_empty_or_failed_namesake_breaks_no_name(self):
+        self.namesake("", read=False)
+        Document.objects.filter(owner=self.stranger).update(status="failed")
+        self.assertEqual(self.opened("plan.md"), PLAN)
+        self.assertEqual(list(self.cite().values()), ["plan.md"])
+
+    def test_a_namesake_takes_nothing_over_from_what_was_cited(self):
+        self.cite()
+        self.namesake()
+        self.assertEqual(self.opened("plan.md"), PLAN)
+        self.assertEqual(self.opened("plan.md%23page=1"), PLAN)
+
+    def test_after_a_deletion_a_namesake_is_not_opened_in_silence(self):
+        self.cite()
+        self.namesake()
+        pipeline.delete_document(self.plan)
+        response = self.client.get("/content/plan.md")
+        self.assertEqual(response.status_code, 300)
+        self.assertEqual(len(response.json()["choices"]), 1)
+
+    def test_a_deleted_document_without_a_namesake_is_not_found(self):
+        self.cite()
+        pipeline.delete_document(self.plan)
+        self.assertEqual(self.opened("plan.md"), 404)
+
+    def test_a_name_that_was_cited_is_given_to_no_other_document(self):
+        self.cite()
+        pipeline.delete_document(self.plan)
+        other = self.namesake()
+        [name] = self.cite().values()
+        self.assertEqual(name, f"plan~{other.public_id.hex[:8]}.md")
+        self.assertEqual(meaning_of(self.principal, name).document, other)
+
+    def test_a_path_that_was_cited_is_given_to_no_other_document(self):
+        first = self.add("trip.md", f"{PLAN} Weekly.", owner=self.reader, folder="a", audience=Audience())
+        second = self.add("trip.md", f"{PLAN} Daily.", owner=self.reader, folder="b", audience=Audience())
+        self.assertEqual(self.cite()[first.public_id], "a/trip.md")
+        pipeline.delete_document(first)
+        other = self.namesake(folder="a")
+        Document.objects.filter(pk=other.pk).update(name="trip.md")
+        names = self.cite()
+        self.assertEqual(names[second.public_id], "b/trip.md")
+        self.assertEqual(names[other.public_id], f"trip~{other.public_id.hex[:8]}.md")
+
+    def test_an_ambiguous_name_tells_its_reader_what_it_may_mean_and_nothing_else(self):
+        shared = self.namesake(folder="<b>shared</b>")
+        hidden = self.namesake(audience=Audience(), folder="secret")
+        answer = self.client.get("/content/plan.md")
+        self.assertEqual(answer.status_code, 300)
+        self.assertEqual(
+            [choice["url"] for choice in answer.json()["choices"]],
+            [f"/content/{each.public_id}/plan.md" for each in (shared, self.plan)],
+        )
+        self.assertNotIn(str(hidden.public_id), answer.content.decode())
+        self.assertNotIn("secret", answer.content.decode())
+        for choice in answer.json()["choices"]:
+            self.assertEqual(self.client.get(choice["url"]).status_code, 200)
+        page = self.client.get("/content/plan.md", headers=HTML)
+        self.assertEqual((page.status_code, page["Content-Type"]), (300, "text/html; charset=utf-8"))
+        self.assertContains(page, "&lt;b&gt;shared&lt;/b&gt;", status_code=300)
+        self.assertIn("sandbox", page["Content-Security-Policy"])
+        self.client.force_login(self.stranger)
+        self.assertEqual(self.client.get("/content/plan.md").status_code, 300)
+        self.client.force_login(make_user("third"))
+        self.assertEqual(self.client.get("/content/plan.md").status_code, 200)
+
+    def test_one_readers_citations_change_no_name_for_another(self):
+        third = make_user("third")
+        self.cite()
+        self.namesake()
+        self.client.force_login(third)
+        self.assertIn("somebody else", self.opened("plan.md"))
+
+    def test_an_address_with_the_id_opens_that_document_or_nothing(self):
+        address = f"{self.plan.public_id}/plan.md"
+        self.namesake(folder=str(self.plan.public_id))
+        self.assertEqual(self.opened(address), PLAN)
+        self.assertEqual(self.opened(f"{self.plan.public_id}/any%20other%20name.pdf%23page=3"), PLAN)
+        self.assertEqual(self.opened(str(self.plan.public_id)), PLAN)
+        pipeline.delete_document(self.plan)
+        self.assertEqual(self.opened(address), 404)
+
+    def test_a_document_that_is_closed_to_the_reader_is_not_found_by_its_id(self):
+        hidden = self.namesake(audience=Audience())
+        self.assertEqual(self.opened(f"{hidden.public_id}/plan.md"), 404)
+
+    def test_a_folder_that_looks_like_an_id_is_no_part_of_a_label(self):
+        first, second = (
+            self.add(
+                "x.md", f"{PLAN} Also in {folder}.", owner=self.reader, folder=folder, audience=Audience()
+            )
+            for folder in (str(self.plan.public_id), "b")
+        )
+        names = self.cite()
+        self.assertEqual(names[first.public_id], f"x~{first.public_id.hex[:8]}.md")
+        self.assertEqual(names[second.public_id], "b/x.md")
+
+    def test_a_new_version_stays_the_same_document(self):
+        self.cite()
+        pipeline.read_document(
+            self.plan.pk, pipeline.replace_file(self.plan, ContentFile(b"# Plan\n\nNew ferry."))
+        )
+        self.assertEqual(self.opened("plan.md"), "# Plan\n\nNew ferry.")
+        self.assertEqual(list(self.cite().values()), ["plan.md"])
+        self.assertEqual(CitedName.objects.count(), 1)
+
+    def test_where_a_name_was_cited_for_two_documents_the_reader_chooses(self):
+        """Only answers of earlier versions of the site can have done that."""
+        other = self.namesake()
+        self.cite()
+        digest = CitedName.objects.get(document=self.plan.public_id).name
+        CitedName.objects.create(reader=self.reader, name=digest, document=other.public_id)
+        name = f"plan~{self.plan.public_id.hex[:8]}.md"
+        self.assertEqual(self.client.get(f"/content/{name}").status_code, 300)

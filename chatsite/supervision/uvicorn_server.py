@@ -1,0 +1,307 @@
+"""uvicorn's server and its HTTP protocol, with limits on connections and an end in two steps.
+
+The only module that depends on what uvicorn and httptools do not document; test_uvicorn_server names each
+attribute, and fails when one of them changes.
+"""
+
+import asyncio
+import json
+import resource
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import uvicorn
+from django.conf import settings
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD_BYTES = 65_536  # request line and headers
+HEAD_SECONDS = 10.0  # from the first byte of a head to its last
+SILENT_SECONDS = 30.0  # from the connection to the first byte of a request
+BODY_BYTES_PER_SECOND = 500  # of a body, on average, after BODY_SECONDS
+BODY_SECONDS = 30.0
+PACE_SECONDS = 10.0  # between two looks at a body's pace
+MAX_FRAMING_BYTES = 65_536  # of a chunked body: sizes, extensions, trailers; and FRAMING_RATIO times the body
+FRAMING_RATIO = 8  # chunks of one byte have six bytes around them
+# In which a refused caller is still read: resetting the connection at once would lose the answer.
+LINGER_SECONDS = 1.0
+SPARE_FILES = 128  # descriptors that are not for callers: database, files, listeners
+LAST_REQUEST_SECONDS = 0.5  # for connections on which nothing is asked, when the process is asked to end
+READERS_SECONDS = 2.0  # to hear of the end of an answer that the end of the process cuts short
+
+REFUSALS = {
+    408: (b"Request Timeout", "The request did not arrive in time."),
+    431: (b"Request Header Fields Too Large", f"The request’s head is larger than {MAX_HEAD_BYTES} bytes."),
+    503: (b"Service Unavailable", "Too many connections are open. Try again in a few seconds."),
+}
+
+
+def raise_file_limit() -> None:
+    """Allow this process as many open files as the system lets it have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def max_connections() -> int:
+    """How many connections leave enough descriptors for everything else."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(64, soft - SPARE_FILES) if soft != resource.RLIM_INFINITY else 1_000_000
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """HTTP on one connection, each part of it within limits of time and size.
+
+    One timer says until when the connection may stay in its state: waiting for a request, reading a head,
+    reading a body, closing. Data alone never moves it. A second one drops a reader who takes too little.
+    """
+
+    silent: dict["LimitedProtocol", None] = {}  # all that never asked, the oldest first
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        self._in_head = self._in_body = self._refused = self._upgraded = False
+        self._heads = 0  # that began in the piece which is being read
+        self._head_bytes = self._fields_bytes = 0
+        self._wire_bytes = self._body_bytes = 0  # of the body: as they came, and without framing
+        self._body_begun = 0.0
+
+    # --- the connection ---
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > max_connections():
+            oldest = next(iter(self.silent), None)
+            if oldest is None:
+                self._refuse(503)
+                return
+            oldest._end()
+        self.silent[self] = None
+        self._limit(SILENT_SECONDS, self._end)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self) -> None:
+        if self._refused:
+            return
+        self._upgraded = True
+        self._forget()
+        super().handle_websocket_upgrade()
+
+    def data_received(self, data: bytes) -> None:
+        # In pieces, so that a head is refused before much more than its limit is stored.
+        for start in range(0, len(data), MAX_HEAD_BYTES):
+            piece = data if len(data) <= MAX_HEAD_BYTES else data[start : start + MAX_HEAD_BYTES]
+            in_head, in_body, self._heads = self._in_head, self._in_body, 0
+            super().data_received(piece)
+            if self._upgraded or self._refused:
+                return
+            if self.transport.is_closing():  # it was no HTTP
+                self._limit(settings.READER_SECONDS, self.transport.abort)
+                return
+            self._count(len(piece), in_head, in_body)
+
+    def _count(self, size: int, in_head: bool, in_body: bool) -> None:
+        """Account for a piece that lies in one head, or in one body, as a whole."""
+        if self._in_head and not in_body and self._heads == (0 if in_head else 1):
+            self._head_bytes += size
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._refuse(431)
+        elif self._in_body and in_body and self._heads == 0:
+            self._wire_bytes += size
+            if self._wire_bytes - self._body_bytes > MAX_FRAMING_BYTES + FRAMING_RATIO * self._body_bytes:
+                self._end()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled = self.loop.call_later(settings.READER_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    # --- the parts of a request, as the parser finds them ---
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.silent.pop(self, None)
+        self._in_head, self._in_body = True, False
+        self._heads += 1
+        self._head_bytes = self._fields_bytes = 0
+        self._limit(HEAD_SECONDS, self._head_is_late)
+
+    def on_url(self, url: bytes) -> None:
+        self._fields_bytes += len(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # else it is a trailer, and becomes no header of a request that is at work already
+            self._fields_bytes += len(name) + len(value) + 4
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_head, self._in_body = False, True
+        self._wire_bytes = self._body_bytes = 0
+        if self._fields_bytes > MAX_HEAD_BYTES:
+            self._refuse(431)
+            return
+        self._body_begun = self.loop.time()
+        self._limit(BODY_SECONDS + PACE_SECONDS, self._body_is_due)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        if self._refused:
+            return
+        if self.cycle is not None and self.cycle.response_complete:
+            self._limit(self.timeout_keep_alive, self._end)
+        else:
+            self._unlimit()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._limit(settings.READER_SECONDS, self.transport.abort)
+        elif not self.pipeline and not self._in_head:
+            self._limit(self.timeout_keep_alive, self._end)  # also where a body goes on that nobody reads
+
+    # --- limits ---
+
+    def _limit(self, seconds: float, then: Callable[[], None]) -> None:
+        self._unlimit()
+        self._deadline = self.loop.call_later(seconds, then)
+
+    def _unlimit(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _forget(self) -> None:
+        self._unlimit()
+        if self._stalled is not None:
+            self._stalled.cancel()
+        self.silent.pop(self, None)
+
+    def _head_is_late(self) -> None:
+        self._refuse(408)
+
+    def _body_is_due(self) -> None:
+        """Go on as long as the body comes at a fair pace, or waits for the site itself."""
+        due = BODY_BYTES_PER_SECOND * (self.loop.time() - self._body_begun - BODY_SECONDS)
+        if self.flow.read_paused or self._body_bytes >= due:
+            self._limit(PACE_SECONDS, self._body_is_due)
+        else:
+            self._end()
+
+    def _refuse(self, status: int) -> None:
+        """Answer without the application, read on for a moment, and close."""
+        self._refused = True
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._end()  # the answer to an earlier request is being sent
+            return
+        reason, words = REFUSALS[status]
+        body = json.dumps({"error": words}).encode()
+        again = b"retry-after: 2\r\n" if status == 503 else b""
+        self.transport.write(
+            b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%sconnection: close"
+            b"\r\n\r\n%s" % (status, reason, len(body), again, body)
+        )
+        self._limit(LINGER_SECONDS, self._end)
+
+    def _end(self) -> None:
+        """Close, and cut off an end that does not take what is still to be sent."""
+        self.silent.pop(self, None)
+        self._limit(settings.READER_SECONDS, self.transport.abort)
+        self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """Ends in two steps: first the answers, so that everybody who reads one is told, then the connections."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        ends_by = time.monotonic() + settings.GRACE_SECONDS
+        await self._close_the_door(sockets or [])
+        await self._last_requests()
+        for connection in list(self.server_state.connections):
+            if _is_http(connection):
+                connection.shutdown()  # as soon as what it asked for is answered
+        ending = asyncio.create_task(self.lifespan.state["end"](max(0.0, ends_by - time.monotonic())))
+        while not ending.done() or self._at_work():
+            if self.force_exit or time.monotonic() > ends_by + READERS_SECONDS:
+                break
+            await asyncio.sleep(0.05)
+        await super().shutdown(sockets)
+
+    def _at_work(self) -> bool:
+        """A socket that was told to close is not waited for: its page may be asleep."""
+        connections = self.server_state.connections
+        return bool(self.server_state.tasks) or not all(
+            getattr(connection, "close_sent", False) for connection in connections
+        )
+
+    async def _close_the_door(self, sockets: Sequence[socket.socket]) -> None:
+        """Who waits before it is let in first: the kernel would reset them."""
+        loop = asyncio.get_running_loop()
+        waiting = [caller for listener in sockets for caller in _waiting(listener)]
+        for listener in self.servers:
+            listener.close()
+        for caller in waiting:
+            with suppress(OSError):  # gone meanwhile
+                await loop.connect_accepted_socket(self._connection, caller)
+
+    def _connection(self) -> asyncio.Protocol:
+        protocol: Any = self.config.http_protocol_class
+        connection: asyncio.Protocol = protocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return connection
+
+    async def _last_requests(self) -> None:
+        """Who was let in, or keeps a connection, may be asking just now: closing it would lose the request.
+
+        So all stay open for a moment. What is asked then is answered with the word that the connection ends:
+        of one whose answer has begun, a proxy is told nothing, and might ask once more while it closes.
+        """
+        deadline = time.monotonic() + LAST_REQUEST_SECONDS
+        while any(map(_is_idle, self.server_state.connections)) and time.monotonic() < deadline:
+            for connection in list(self.server_state.connections):
+                if _is_asking(connection):
+                    connection.shutdown()
+            await asyncio.sleep(0.01)
+
+
+def _waiting(listener: socket.socket) -> Iterator[socket.socket]:
+    """Those whom the kernel has connected already."""
+    with suppress(OSError):
+        while True:
+            yield listener.accept()[0]
+
+
+def _is_http(connection: object) -> bool:
+    return hasattr(connection, "cycle")
+
+
+def _is_idle(connection: object) -> bool:
+    """Of HTTP: nothing was asked on it yet, or all of it is answered."""
+    cycle = getattr(connection, "cycle", None)
+    return _is_http(connection) and (cycle is None or cycle.response_complete)
+
+
+def _is_asking(connection: object) -> bool:
+    """Of HTTP: it waits for the beginning of an answer."""
+    cycle = getattr(connection, "cycle", None)
+    return cycle is not None and not cycle.response_started

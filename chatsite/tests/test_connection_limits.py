@@ -1,0 +1,204 @@
+"""Connections that are silent, drip, or send without end, on the server that `make run` starts."""
+
+import resource
+import shutil
+import time
+from contextlib import ExitStack
+
+import psutil
+import pytest
+
+from chatsite.supervision import uvicorn_server as limits
+from chatsite.tests.server import Site, temporary_folder
+
+pytestmark = pytest.mark.server
+
+PROMPT_SECONDS = 1.0  # for a request beside all of them
+MARGIN_SECONDS = 3.0
+SILENT, DRIPPING = 1_000, 300
+GET = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@pytest.fixture(scope="module")
+def site():
+    folder = temporary_folder()
+    try:
+        with Site(folder, demo=False, workers=0) as running:
+            yield running
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def said(sock, seconds=5.0):
+    """All that the server sends until it closes."""
+    sock.settimeout(seconds)
+    data = b""
+    try:
+        while piece := sock.recv(65_536):
+            data += piece
+    except ConnectionResetError:
+        pass
+    return data
+
+
+def asked(site, data, seconds=5.0):
+    """All that the server says to so many bytes, which it need not take."""
+    with site.session().socket() as sock:
+        sock.settimeout(seconds)
+        try:
+            sock.sendall(data)
+        except OSError:
+            pass
+        return said(sock, seconds)
+
+
+def closed(sock):
+    sock.setblocking(False)
+    try:
+        while sock.recv(65_536):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def drip(sock, data):
+    try:
+        sock.sendall(data)
+    except OSError:
+        return False
+    return True
+
+
+def prompt(site):
+    begun = time.monotonic()
+    assert site.session().get("/healthz").status == 200
+    return time.monotonic() - begun
+
+
+class Drips:
+    """Connections that began at one moment, and get a little every second."""
+
+    def __init__(self, site, stack, number, first=b"", then=b""):
+        self.begun, self.then, self.ended = time.monotonic(), then, []
+        self.open = [stack.enter_context(site.session().socket()) for _ in range(number)]
+        for sock in self.open:
+            drip(sock, first)
+
+    def tick(self):
+        for sock in list(self.open):
+            if not closed(sock) and (not self.then or drip(sock, self.then)):
+                continue
+            self.ended.append(time.monotonic() - self.begun)
+            self.open.remove(sock)
+
+
+def test_silent_and_dripping_connections_are_closed_in_time_and_take_nothing_from_anybody(site):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    post = b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    with ExitStack() as stack:
+        silent = Drips(site, stack, SILENT)
+        heads = Drips(site, stack, DRIPPING, GET + b"X: ", b"a")
+        lines = Drips(site, stack, 20, b"\r\n", b"\r\n")
+        kept = Drips(site, stack, 20, GET + b"\r\n", b"\r\n")
+        sockets = Drips(
+            site,
+            stack,
+            20,
+            b"GET /ws/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n",
+            b"X",
+        )
+        bodies = Drips(site, stack, 50, post + b"Content-Length: 900000\r\n\r\n", b" ")
+        chunks = Drips(site, stack, 50, post + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n")
+        trailers = Drips(
+            site, stack, 20, post + b"Transfer-Encoding: chunked\r\n\r\n1\r\n \r\n0\r\nX: ", b"a"
+        )
+        limited = [
+            (silent, limits.SILENT_SECONDS),
+            (heads, limits.HEAD_SECONDS + limits.LINGER_SECONDS),
+            (lines, limits.SILENT_SECONDS),
+            (kept, 5),
+            (sockets, limits.HEAD_SECONDS + limits.LINGER_SECONDS),
+            (bodies, limits.BODY_SECONDS + limits.PACE_SECONDS),
+            (chunks, limits.BODY_SECONDS + limits.PACE_SECONDS),
+            (trailers, limits.BODY_SECONDS + limits.PACE_SECONDS),
+        ]
+        slowest = 0.0
+        deadline = time.monotonic() + limits.BODY_SECONDS + limits.PACE_SECONDS + 10
+        while any(drips.open for drips, _ in limited) and time.monotonic() < deadline:
+            begun = time.monotonic()
+            slowest = max(slowest, prompt(site))
+            for drips, _ in limited:
+                drips.tick()
+            time.sleep(max(0, begun + 1 - time.monotonic()))
+        assert [len(drips.open) for drips, _ in limited] == [0] * len(limited)
+        for drips, seconds in limited:
+            assert max(drips.ended) < seconds + MARGIN_SECONDS
+        assert min(silent.ended) > limits.SILENT_SECONDS - MARGIN_SECONDS
+        assert min(heads.ended) > limits.HEAD_SECONDS - MARGIN_SECONDS
+        assert slowest < PROMPT_SECONDS
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        GET + b"X: " + b"a" * 70_000 + b"\r\n\r\n",
+        GET + b"X: " + b"a" * 10_000_000,
+        GET + b"X: a\r\n" * 12_000 + b"\r\n",
+        GET + b"X: a\r\n" * 100_000,
+        b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        GET + b"Upgrade: websocket\r\nConnection: Upgrade\r\nX: " + b"a" * 70_000 + b"\r\n\r\n",
+    ],
+    ids=["long", "endless", "many", "endlessly many", "url", "websocket"],
+)
+def test_a_head_of_more_than_64_kb_is_refused(site, head):
+    assert asked(site, head).startswith(b"HTTP/1.1 431 ")
+    assert prompt(site) < PROMPT_SECONDS
+
+
+def test_a_head_of_less_and_requests_behind_each_other_are_answered(site):
+    close = b"Connection: close\r\n\r\n"
+    assert asked(site, GET + b"X: " + b"a" * 60_000 + b"\r\n" + close).startswith(b"HTTP/1.1 200 ")
+    many = (GET + b"X: " + b"a" * 900 + b"\r\n\r\n") * 120 + GET + close
+    assert asked(site, many, 20).count(b"HTTP/1.1 200 ") == 121
+
+
+def test_a_large_body_that_comes_with_its_head_is_no_large_head(site):
+    body = b'{"messages": "' + b"a" * 500_000 + b'"}'
+    head = (
+        b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    )
+    answer = asked(site, head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    assert answer.startswith((b"HTTP/1.1 401 ", b"HTTP/1.1 400 ", b"HTTP/1.1 422 "))
+
+
+@pytest.mark.parametrize("tail", [b"1;" + b"a" * 5_000_000, b"1\r\n \r\n0\r\nX: " + b"a" * 5_000_000])
+def test_a_chunked_body_is_not_mostly_extensions_or_trailers(site, tail):
+    head = b"POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    begun = time.monotonic()
+    asked(site, head + tail)
+    assert time.monotonic() - begun < 3
+
+
+def test_web_processes_may_open_as_many_files_as_the_system_allows(site):
+    [web] = site.children("chatsite.supervision.web")
+    soft, hard = web.rlimit(psutil.RLIMIT_NOFILE)
+    assert soft == hard
+
+
+def test_with_few_files_those_who_never_asked_make_room_for_those_who_ask():
+    folder, before = temporary_folder(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        with Site(folder, demo=False, workers=0) as site, ExitStack() as stack:
+            [web] = site.children("chatsite.supervision.web")
+            web.rlimit(psutil.RLIMIT_NOFILE, (300, 300))
+            silent = [stack.enter_context(site.session().socket()) for _ in range(400)]
+            assert prompt(site) < PROMPT_SECONDS
+            time.sleep(0.2)
+            assert [closed(silent[place]) for place in (0, -1)] == [True, False]
+            assert "Traceback" not in site.output
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        shutil.rmtree(folder, ignore_errors=True)

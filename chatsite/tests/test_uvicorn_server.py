@@ -1,0 +1,93 @@
+"""What this site takes from uvicorn and httptools beyond their documentation: a change fails here first."""
+
+import asyncio
+
+import httptools
+import pytest
+import uvicorn
+from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
+
+OVERRIDDEN = [
+    "connection_made", "connection_lost", "data_received", "handle_websocket_upgrade", "pause_writing",
+    "resume_writing", "on_message_begin", "on_url", "on_header", "on_headers_complete", "on_body",
+    "on_message_complete", "on_response_complete", "shutdown",
+]  # fmt: skip
+READ = ["connections", "cycle", "flow", "loop", "pipeline", "timeout_keep_alive", "transport"]
+
+
+async def application(scope, receive, send):
+    """Never called."""
+
+
+@pytest.fixture
+def protocol():
+    async def made():
+        config = Config(application, http="httptools", ws="websockets-sansio")
+        config.load()
+        state = ServerState()
+        return HttpToolsProtocol(config=config, server_state=state, app_state={}), config, state
+
+    return asyncio.run(made())
+
+
+@pytest.mark.parametrize("name", OVERRIDDEN)
+def test_the_http_protocol_has_the_method_that_is_overridden(name):
+    assert callable(vars(HttpToolsProtocol)[name])
+
+
+@pytest.mark.parametrize("name", READ)
+def test_the_http_protocol_has_the_attribute_that_is_read(protocol, name):
+    assert hasattr(protocol[0], name)
+
+
+def test_the_parser_calls_back_in_the_order_that_the_limits_count_on():
+    called = []
+
+    class Callbacks:
+        def __getattr__(self, name):
+            if not name.startswith("on_"):
+                raise AttributeError(name)
+            return lambda *values: called.append(name)
+
+    parser = httptools.HttpRequestParser(Callbacks())
+    parser.feed_data(b"\r\n")
+    assert called == []
+    parser.feed_data(b"P")
+    assert called == ["on_message_begin"]
+    parser.feed_data(
+        b"OST / HTTP/1.1\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n \r\n0\r\nC: d\r\n\r\n"
+    )
+    ours = [name for name in called if name in OVERRIDDEN]
+    assert ours == [
+        "on_message_begin", "on_url", "on_header", "on_header", "on_headers_complete", "on_body",
+        "on_header", "on_message_complete",
+    ]  # fmt: skip
+
+
+def test_a_request_says_what_became_of_its_answer():
+    names = RequestResponseCycle.__init__.__code__.co_names
+    assert {"response_started", "response_complete"} <= set(names)
+    assert "on_response" in RequestResponseCycle.__init__.__annotations__
+    assert "read_paused" in FlowControl.__init__.__code__.co_names
+
+
+def test_a_websocket_says_that_its_close_was_sent():
+    assert WebSocketsSansIOProtocol.__init__.__code__.co_names.count("close_sent") or hasattr(
+        WebSocketsSansIOProtocol, "close_sent"
+    )
+
+
+def test_the_server_has_what_its_end_in_two_steps_uses(protocol):
+    _, config, state = protocol
+    server = uvicorn.Server(config)
+    for name in ("server_state", "config", "force_exit", "shutdown"):
+        assert hasattr(server, name)
+    assert "servers" in uvicorn.Server.startup.__code__.co_names
+    assert "lifespan" in uvicorn.Server._serve.__code__.co_names
+    assert {"connections", "tasks"} <= set(vars(state))
+    assert config.http_protocol_class is HttpToolsProtocol
+    assert "state" in config.lifespan_class.__init__.__code__.co_names

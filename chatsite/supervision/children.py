@@ -21,27 +21,38 @@ TEND_SECONDS = 1.0
 
 @dataclass
 class Child:
-    """One process of the site. `module` is run with `--parent` and `arguments`."""
+    """One process of the site. `module` is run with `--parent` and `arguments`.
+
+    One that `serves` also gets `--serving`, a descriptor to which it writes once it takes requests.
+    """
 
     title: str
     module: str
     arguments: Sequence[str] = ()
     descriptors: Sequence[int] = ()
+    serves: bool = False
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     start_again_at: float = 0.0
     failures: int = 0
     pidfd: int = field(default=-1, repr=False)
+    reports: int = field(default=-1, repr=False)  # the descriptor that says whether it takes requests
+    serving: bool = False
 
     def start(self) -> None:
+        reading, writing = os.pipe() if self.serves else (-1, -1)
+        serving = ["--serving", str(writing)] if self.serves else []
         self.process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-            [sys.executable, "-m", self.module, "--parent", str(os.getpid()), *self.arguments],
+            [sys.executable, "-m", self.module, "--parent", str(os.getpid()), *self.arguments, *serving],
             cwd=Path(__file__).resolve().parent.parent.parent,
             env=ENVIRONMENT | os.environ,
-            pass_fds=self.descriptors,
+            pass_fds=[*self.descriptors, *([writing] if self.serves else [])],
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C reaches `up` alone, which stops its children in order
         )
+        if self.serves:
+            os.close(writing)
+        self.reports, self.serving = reading, False
         self.pidfd = os.pidfd_open(self.process.pid)
         self.started_at = time.monotonic()
 
@@ -51,7 +62,19 @@ class Child:
         if status is not None:
             self.process = None
             os.close(self.pidfd)
+            self._stop_listening()
+            self.serving = False
         return status
+
+    def listen(self) -> None:
+        """Read that it takes requests, from a descriptor that has something to say."""
+        self.serving = bool(os.read(self.reports, 1))
+        self._stop_listening()
+
+    def _stop_listening(self) -> None:
+        if self.reports >= 0:
+            os.close(self.reports)
+            self.reports = -1
 
     def plan_restart(self) -> None:
         now = time.monotonic()
@@ -74,7 +97,11 @@ class Children:
     def wait(self, seconds: float) -> list[tuple[Child, int]]:
         """Sleep until a process ends or the time is over; those that ended, with their exit status."""
         descriptors = [child.pidfd for child in self.children if child.process]
-        select.select(descriptors, [], [], seconds)
+        starting = [child for child in self.children if child.reports >= 0]
+        heard, _, _ = select.select([*descriptors, *(child.reports for child in starting)], [], [], seconds)
+        for child in starting:
+            if child.reports in heard:
+                child.listen()
         ended = [(child, child.ended()) for child in self.children]
         return [(child, status) for child, status in ended if status is not None]
 
@@ -93,6 +120,15 @@ class Children:
             for child in self.children:
                 if child.process is None and child.start_again_at <= now:
                     child.start()
+
+    def all_crash(self) -> bool:
+        """Whether no process serves, and each that should has failed more than once."""
+        servers = [child for child in self.children if child.serves]
+        return bool(servers) and all(child.failures > 1 and not child.serving for child in servers)
+
+    def seconds_to_start(self) -> float:
+        """Until the next process that has crashed is started again."""
+        return min(self._next_start(), LONGEST_DELAY)
 
     def close(self) -> None:
         """Ask every process to end, and end those that do not in time, or at a second Ctrl-C.

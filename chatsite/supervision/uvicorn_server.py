@@ -232,6 +232,14 @@ class LimitedProtocol(HttpToolsProtocol):
 class Server(uvicorn.Server):
     """Ends in two steps: first the answers, so that everybody who reads one is told, then the connections."""
 
+    def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._tell_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._tell_started()
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         ends_by = time.monotonic() + settings.GRACE_SECONDS
         await self._close_the_door(sockets or [])

@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--socket", type=int, required=True)
     parser.add_argument("--gate", type=int, required=True, help="Descriptor at whose end serving begins.")
+    parser.add_argument("--serving", type=int, required=True, help="Descriptor that is told of it.")
     options = parser.parse_args()
     die_with(options.parent)
     raise_file_limit()
@@ -55,7 +56,8 @@ def main() -> None:
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     os.read(options.gate, 1)
     # Not uvicorn's own `fd` option: it takes the descriptor for a Unix socket and so leaves Nagle's delay on.
-    Server(config).run(sockets=[socket.socket(fileno=options.socket)])
+    server = Server(config, started=lambda: os.write(options.serving, b"1"))
+    server.run(sockets=[socket.socket(fileno=options.socket)])
 
 
 if __name__ == "__main__":

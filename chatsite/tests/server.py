@@ -142,6 +142,13 @@ class Site:
         found = psutil.Process(self.process.pid).children(recursive=True)
         return [child for child in found if module in " ".join(_command(child))]
 
+    def wait_for(self, module, seconds=20):
+        """Until a process of the site runs."""
+        deadline = time.monotonic() + seconds
+        while not self.children(module):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
     def wait_for_worker(self):
         """The worker starts after the site answers."""
         deadline = time.monotonic() + START_SECONDS * patience()

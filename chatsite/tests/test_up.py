@@ -89,6 +89,23 @@ class TestLife:
         with quiet(folder) as again:
             assert again.session().get("/readyz").status == 200
 
+    def test_while_web_servers_crash_again_and_again_callers_are_refused_at_once(self, folder):
+        with quiet(folder, workers=0) as site:
+            for _ in range(4):  # after which it waits for four seconds
+                site.wait_for("chatsite.supervision.web")
+                site.kill_web()
+                time.sleep(0.1)
+            found = []
+            for path, accept in (("/", "text/html"), ("/chat", "*/*"), ("/readyz", "*/*")):
+                begun = time.monotonic()
+                answer = site.session().get(path, Accept=accept)
+                assert time.monotonic() - begun < 2  # not the four, and those of the start
+                found.append((answer.status, answer.headers["Content-Type"].partition(";")[0]))
+                assert 2 <= int(answer.headers["Retry-After"]) <= 7
+            assert found == [(503, "text/html"), (503, "application/json"), (503, "application/json")]
+            site.wait_until_ready()
+            assert {site.session().get("/healthz").status for _ in range(20)} == {200}
+
 
 class TestDemo:
     def test_an_empty_database_gets_three_accounts_that_can_sign_in(self, site):

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,13 @@ from chatsite.supervision.children import Child, Children
 from chatsite.supervision.keeper import Keeper
 from chatsite.supervision.readiness import wait_until_ready
 from chatsite.supervision.refusal import StartRefused
+from chatsite.supervision.stand_in import StandIn
 from ingestion.embedding import pending_change
 
 logger = logging.getLogger(__name__)
 
 # While one waits for the database the other reads: together they use two cores, and hold 200 MB each.
+START_SECONDS = 2  # of a web server, for callers who are asked to come back
 WORKERS = min(2, os.cpu_count() or 1)
 
 
@@ -69,7 +72,13 @@ class Command(BaseCommand):
                 self._announce(listener)
                 connections.close_all()
                 children.add(workers(options["workers"]))
-                children.keep_running(database.tend)
+                stand_in = StandIn(listener, lambda: ceil(children.seconds_to_start()) + START_SECONDS)
+
+                def tend() -> None:
+                    database.tend()
+                    stand_in.answer(children.all_crash())
+
+                children.keep_running(tend)
         except (StartRefused, embedded.EmbeddedDatabaseError) as error:
             sys.exit(str(error))
         finally:
@@ -139,7 +148,8 @@ def _prepare() -> None:
 def _web_servers(number: int, listener: int, gate: int) -> list[Child]:
     arguments = ["--socket", str(listener), "--gate", str(gate)]
     return [
-        Child("web server", "chatsite.supervision.web", arguments, [listener, gate]) for _ in range(number)
+        Child("web server", "chatsite.supervision.web", arguments, [listener, gate], serves=True)
+        for _ in range(number)
     ]
 
 

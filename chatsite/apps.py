@@ -3,10 +3,13 @@ from django.core import checks
 
 from .checks import (
     Tags,
+    check_address_settings,
     check_database_role,
     check_database_settings,
     check_identity_settings,
     check_model_settings,
+    check_names,
+    check_secrets,
     check_storage_settings,
 )
 
@@ -19,5 +22,8 @@ class ChatsiteConfig(AppConfig):
         checks.register(check_model_settings, Tags.chatsite)
         checks.register(check_identity_settings, Tags.chatsite)
         checks.register(check_storage_settings, Tags.chatsite)
+        checks.register(check_address_settings, Tags.chatsite)
+        checks.register(check_secrets, Tags.chatsite)
+        checks.register(check_names, Tags.chatsite)
         checks.register(check_database_settings, Tags.chatsite)
         checks.register(check_database_role, checks.Tags.database)

@@ -1,8 +1,11 @@
 """System checks of the configuration: settings that only make sense together."""
 
+import os
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
+from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +19,17 @@ from chatsite.accounts.oidc.provider import is_safe
 from chatsite.postgresql.role import unlocked_role
 
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
+
+HOST = re.compile(r"\.?[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*|\[[0-9a-f:.]+\]")
+TRUSTED_ORIGIN = re.compile(rf"https?://(\*\.)?({HOST.pattern})(:[0-9]{{1,5}})?")
+EXAMPLE_HOST = "ask.example.org"
+MIN_SECRET_CHARACTERS = 32
+MIN_SECRET_VARIETY = 5  # different characters
+PREFIX = "CHATSITE_"
+KNOWN_ELSEWHERE = {"CHATSITE_TEST_ROUNDS"}  # of the tests
+SERVICE_LINK = re.compile(
+    r"CHATSITE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
 
 
 class Tags:
@@ -68,6 +82,8 @@ def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
     for name in ("OIDC_ISSUER", "OIDC_DISCOVERY_URL", "OIDC_JWKS_URL"):
         if getattr(settings, name) and not is_safe(getattr(settings, name)):
             problems.append(("E013", f"{name} must be an address that starts with https://."))
+    if settings.OIDC_ISSUER and "openid" not in settings.OIDC_SCOPES.split():
+        problems.append(("E015", "OIDC_SCOPES must contain openid, such as “openid profile”."))
     for origin in settings.CORS_ORIGINS:
         if not ORIGIN.fullmatch(origin):
             problems.append(
@@ -90,7 +106,10 @@ def check_database_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
 def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
     """A bucket needs its name, and the packages that talk to it."""
     if settings.STORAGE != "S3":
-        return []
+        if not settings.S3_BUCKET:
+            return []
+        words = "CHATSITE_S3_BUCKET is set, but CHATSITE_STORAGE is not s3: set both, or neither."
+        return [Error(words, id="chatsite.E024")]
     problems = []
     if not settings.S3_BUCKET:
         problems.append(("E021", "CHATSITE_STORAGE is s3, but CHATSITE_S3_BUCKET is not set."))
@@ -103,6 +122,134 @@ def check_storage_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
             ("E023", "CHATSITE_STORAGE is s3, but the extra “s3” is not installed (docs/deploy.md).")
         )
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
+
+
+def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """Hosts, origins and proxies that would match nobody, and an address of Redis that is none."""
+    wrong = [
+        ("E031", "CHATSITE_ALLOWED_HOSTS", settings.ALLOWED_HOSTS, _better_host),
+        ("E032", "CHATSITE_TRUSTED_ORIGINS", settings.CSRF_TRUSTED_ORIGINS, _better_origin),
+        ("E033", "CHATSITE_TRUSTED_PROXIES", settings.TRUSTED_PROXIES, _better_proxy),
+    ]
+    problems = [
+        (number, f"{name}: write {better} instead of {entry}.")
+        for number, name, entries, correct in wrong
+        for entry in entries
+        if (better := correct(entry))
+    ]
+    if not settings.ALLOWED_HOSTS:
+        problems.append(("E031", "CHATSITE_ALLOWED_HOSTS names no host: write one such as ask.example.org."))
+    if settings.REDIS_URL and not _is_redis_address(settings.REDIS_URL):
+        # It may hold a password: it is not repeated.
+        problems.append(("E034", "REDIS_URL must be an address such as redis://127.0.0.1:6379/0."))
+    host = environment.text("HOST")
+    if "/" in host or ("://" in host):
+        problems.append(("E035", f"HOST: write an address such as 127.0.0.1 or 0.0.0.0 instead of {host}."))
+    return [Error(message, id=f"chatsite.{number}") for number, message in problems]
+
+
+def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """A signing key that can be guessed, and keys that no HTTP header can carry."""
+    problems = []
+    key: str = settings.SECRET_KEY
+    if len(key) < MIN_SECRET_CHARACTERS or len(set(key)) < MIN_SECRET_VARIETY:
+        given = bool(environment.text("CHATSITE_SECRET_KEY"))
+        name = "CHATSITE_SECRET_KEY" if given else f"The secret key in {settings.DATA_DIR / 'secret_key'}"
+        problems.append(
+            ("E041", f"{name} is too simple: write at least {MIN_SECRET_CHARACTERS} random characters.")
+        )
+    for name in ("OPENAI_API_KEY", "RERANK_API_KEY"):
+        value: str = getattr(settings, name)
+        if not (value.isascii() and value.isprintable() and " " not in value):
+            problems.append(("E042", f"{name} must consist of visible ASCII characters, without spaces."))
+    return [Error(message, id=f"chatsite.{number}") for number, message in problems]
+
+
+def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """Variables that begin like the site's own, but are none: a misspelt name would set nothing."""
+    known = environment.asked | KNOWN_ELSEWHERE
+    own = [name for name in known if name.startswith(PREFIX)]
+    problems = []
+    for name in sorted(os.environ):
+        if not name.startswith(PREFIX) or name in known or _is_service_link(name, os.environ[name]):
+            continue
+        plain = name.removeprefix(PREFIX)
+        near = get_close_matches(plain, [one.removeprefix(PREFIX) for one in own], n=1)
+        better = plain if plain in known | {"HOST", "PORT"} else PREFIX + near[0] if near else ""
+        offer = f"write {better}" if better else "docs/configuration.md lists all"
+        problems.append(f"{name} is no setting of this site: {offer}, or remove it.")
+    return [Error(message, id="chatsite.E051") for message in problems]
+
+
+def _is_service_link(name: str, value: str) -> bool:
+    """What Kubernetes sets in every container for a service whose name begins with “chatsite”."""
+    if SERVICE_LINK.fullmatch(name):
+        return True
+    return name.endswith("_PORT") and value.startswith(("tcp://", "udp://", "sctp://"))
+
+
+def _better_host(entry: str) -> str:
+    """What to write instead; empty for a name that can match a request."""
+    if entry == "*" or HOST.fullmatch(entry.lower()):
+        return ""
+    if "://" in entry:
+        found = _parts(entry)
+        return f"[{found}]" if ":" in found else found or EXAMPLE_HOST
+    if entry.startswith("*."):
+        return entry[1:]
+    try:
+        return f"[{ip_address(entry)}]"
+    except ValueError:
+        name = entry.partition("/")[0].rpartition(":")[0] or entry.partition("/")[0]
+    try:
+        name = name.encode("idna").decode()
+    except UnicodeError:
+        return EXAMPLE_HOST
+    return name if HOST.fullmatch(name.lower()) else EXAMPLE_HOST
+
+
+def _better_origin(entry: str) -> str:
+    if TRUSTED_ORIGIN.fullmatch(entry):
+        return ""
+    address = entry.lower() if "://" in entry else f"https://{entry.lower()}"
+    origin = "/".join(address.split("/")[:3])
+    return origin if TRUSTED_ORIGIN.fullmatch(origin) else f"https://{EXAMPLE_HOST}"
+
+
+def _better_proxy(entry: str) -> str:
+    try:
+        ip_network(entry)
+    except ValueError:
+        try:
+            return str(ip_network(entry, strict=False))
+        except ValueError:
+            return "an address such as 10.0.0.5 or a network such as 10.0.0.0/24"
+    return ""
+
+
+def _parts(address: str) -> str:
+    """The host name of an address, or nothing."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_redis_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        if parts.scheme == "unix":
+            return parts.path.startswith("/")
+        database = parts.path.strip("/")
+        number = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    return (
+        parts.scheme in {"redis", "rediss"}
+        and bool(parts.hostname)
+        and number
+        and (not database or database.isdecimal())
+    )
 
 
 def check_database_role(
@@ -124,6 +271,7 @@ def check_database_role(
 def _is_web_address(value: str) -> bool:
     try:
         parts = urlsplit(value)
+        _ = parts.port  # raises where it is no number
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not re.search(r"\s", value)

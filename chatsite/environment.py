@@ -10,11 +10,17 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+MAX_NUMBER = 10_000_000.0  # of seconds, hours, words: far more than anybody wants, and no timer overflows
+MAX_WHOLE = 10**15  # of bytes and characters
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 
 
+asked: set[str] = set()  # the names of all variables that were looked up
+
+
 def text(name: str, default: str = "") -> str:
+    asked.add(name)
     return os.environ.get(name, "").strip() or default
 
 
@@ -29,7 +35,7 @@ def flag(name: str, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name} must be 1 or 0, not {value!r}.")
 
 
-def number(name: str, default: float, least: float = 0) -> float:
+def number(name: str, default: float, least: float = 0, most: float = MAX_NUMBER) -> float:
     value = text(name)
     if not value:
         return default
@@ -37,13 +43,15 @@ def number(name: str, default: float, least: float = 0) -> float:
         result = float(value)
     except ValueError:
         raise ImproperlyConfigured(f"{name} must be a number, not {value!r}.") from None
-    if not least <= result < float("inf"):
+    if not result >= least:
         raise ImproperlyConfigured(f"{name} must be at least {least:g}, not {value}.")
+    if result > most:
+        raise ImproperlyConfigured(f"{name} must be at most {most:.15g}, not {value}.")
     return result
 
 
-def whole(name: str, default: int, least: int = 0) -> int:
-    result = number(name, default, least)
+def whole(name: str, default: int, least: int = 0, most: int = MAX_WHOLE) -> int:
+    result = number(name, default, least, most)
     if result != int(result):
         raise ImproperlyConfigured(f"{name} must be a whole number, not {text(name)}.")
     return int(result)
@@ -73,7 +81,10 @@ def words(name: str, default: str = "") -> list[str]:
 
 def path(name: str, default: Path) -> Path:
     value = text(name)
-    return Path(value).expanduser().resolve() if value else default.resolve()
+    try:
+        return Path(value).expanduser().resolve() if value else default.resolve()
+    except (RuntimeError, OSError):  # nobody's home, or links that lead in a circle
+        raise ImproperlyConfigured(f"{name} must be the path of a folder, not {value!r}.") from None
 
 
 def django_database(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -78,7 +78,7 @@ TEMPLATES: list[dict[str, Any]] = [
 # --- Database ---
 
 EMBEDDED_DATABASE = not environment.text("DATABASE_URL")
-DATABASE_THREADS = environment.whole("CHATSITE_DATABASE_THREADS", 8, least=1)
+DATABASE_THREADS = environment.whole("CHATSITE_DATABASE_THREADS", 8, least=1, most=1_000)
 # For one statement: after these the server ends it; for who waits at a page or a door, the site gives it up.
 STATEMENT_SECONDS = 20
 DATABASE_SECONDS = environment.number("CHATSITE_DATABASE_SECONDS", 6, least=1)
@@ -245,7 +245,7 @@ RERANK_API_KEY = environment.text("RERANK_API_KEY") or (
     OPENAI_API_KEY if RERANK_BASE_URL == OPENAI_BASE_URL else ""
 )
 EMBEDDING_MODEL = environment.text("EMBEDDING_MODEL")
-EMBEDDING_DIMENSIONS = environment.whole("EMBEDDING_DIMENSIONS", 256, least=1)
+EMBEDDING_DIMENSIONS = environment.whole("EMBEDDING_DIMENSIONS", 256, least=1, most=4_000)
 EMBEDDING_QUESTION_SECONDS = environment.number("CHATSITE_EMBEDDING_QUESTION_SECONDS", 5, least=0.01)
 
 # --- Answers ---
@@ -257,19 +257,19 @@ ANSWER_FIRST_TOKEN_SECONDS = environment.number("CHATSITE_ANSWER_FIRST_TOKEN_SEC
 ANSWER_IDLE_SECONDS = environment.number("CHATSITE_ANSWER_IDLE_SECONDS", 30, least=0.01)
 MODEL_REST_SECONDS = environment.number("CHATSITE_MODEL_REST_SECONDS", 10, least=0.01)
 ANSWER_TOTAL_SECONDS = environment.number("CHATSITE_ANSWER_TOTAL_SECONDS", 300, least=0.01)
-JOURNAL_FLUSH_SECONDS = environment.number("CHATSITE_JOURNAL_FLUSH_SECONDS", 0.2, least=0.01)
+JOURNAL_FLUSH_SECONDS = environment.number("CHATSITE_JOURNAL_FLUSH_SECONDS", 0.2, least=0.01, most=1)
 USER_CONCURRENT_ANSWERS = environment.whole("CHATSITE_USER_CONCURRENT_ANSWERS", 20, least=1)
 USER_EMBEDDINGS_PER_MINUTE = environment.whole("CHATSITE_USER_EMBEDDINGS_PER_MINUTE", 120, least=1)
 USER_QUESTIONS_PER_MINUTE = environment.whole("CHATSITE_USER_QUESTIONS_PER_MINUTE", 120, least=1)
 USER_CONNECTIONS = environment.whole("CHATSITE_USER_CONNECTIONS", 100, least=1)
 PROCESS_ANSWERS = environment.whole("CHATSITE_PROCESS_ANSWERS", 500, least=1)
-READER_SECONDS = environment.number("CHATSITE_READER_SECONDS", 60, least=0.1)
+READER_SECONDS = environment.number("CHATSITE_READER_SECONDS", 60, least=0.1, most=2_000_000)
 LEASE_SECONDS = environment.number("CHATSITE_LEASE_SECONDS", 10, least=1)
 GRACE_SECONDS = environment.number("CHATSITE_GRACE_SECONDS", 25)
 THOUGHTS_RESTRICTED = environment.flag("CHATSITE_THOUGHTS_RESTRICTED", False)
 RAG_CHAT_VERSION = environment.one_of("CHATSITE_RAG_CHAT_VERSION", "2025", ("2025", "2026"))
 AGENT_COORDINATOR = environment.flag("CHATSITE_AGENT_COORDINATOR", False)
-AGENT_TURNS = environment.whole("CHATSITE_AGENT_TURNS", 6, least=1)
+AGENT_TURNS = environment.whole("CHATSITE_AGENT_TURNS", 6, least=1, most=100)
 QUOTING_WORDS_PER_SECOND = environment.number("CHATSITE_QUOTING_WORDS_PER_SECOND", 60, least=1)
 
 # --- Channels ---

@@ -21,7 +21,10 @@ def data_directory() -> Path:
     """The same rule as in the settings, which cannot be imported yet."""
     value = os.environ.get("CHATSITE_DATA_DIR", "").strip()
     default = Path(__file__).resolve().parent.parent.parent / ".data"
-    return (Path(value).expanduser() if value else default).resolve()
+    try:
+        return (Path(value).expanduser() if value else default).resolve()
+    except (RuntimeError, OSError):  # the settings refuse it with a sentence
+        return default
 
 
 @contextlib.contextmanager

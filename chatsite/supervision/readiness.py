@@ -18,18 +18,24 @@ def wait_until_ready(children: Children, host: str, port: int) -> None:
     while time.monotonic() < deadline:
         for child, status in children.wait(POLL_SECONDS):
             raise StartRefused(f"The {child.title} did not start; it ended with status {status}.")
-        if _ready(host, port):
+        status = _status(host, port)
+        if status == http.client.OK:
             return
+        if status == http.client.BAD_REQUEST:
+            raise StartRefused(
+                f"The site refuses its own name {_allowed_host()}: see CHATSITE_ALLOWED_HOSTS."
+            )
     raise StartRefused(f"The site does not answer after {START_SECONDS} seconds.")
 
 
-def _ready(host: str, port: int) -> bool:
+def _status(host: str, port: int) -> int:
+    """What `/readyz` says; 0 where nobody answers."""
     connection = http.client.HTTPConnection(host, port, timeout=5)
     try:
         connection.request("GET", "/readyz", headers={"Host": _allowed_host()})
-        return connection.getresponse().status == http.client.OK
+        return connection.getresponse().status
     except (OSError, http.client.HTTPException):
-        return False
+        return 0
     finally:
         connection.close()
 

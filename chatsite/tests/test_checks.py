@@ -9,9 +9,12 @@ from django.db import connection
 from django.test import SimpleTestCase, TestCase, override_settings
 
 from chatsite.checks import (
+    check_address_settings,
     check_database_role,
     check_database_settings,
     check_model_settings,
+    check_names,
+    check_secrets,
     check_storage_settings,
 )
 from chatsite.supervision import address
@@ -70,6 +73,90 @@ class ModelSettings(SimpleTestCase):
         self.assertEqual(self.problems(RERANK_MODEL="r", RERANK_BASE_URL=""), ["chatsite.E006"])
         self.assertEqual(self.problems(RERANK_MODEL="r", RERANK_BASE_URL="localhost"), ["chatsite.E007"])
         self.assertEqual(self.problems(RERANK_MODEL="r", RERANK_BASE_URL="http://127.0.0.1:9/v1"), [])
+
+
+class AddressSettings(SimpleTestCase):
+    def told(self, check=check_address_settings, **changes):
+        with override_settings(**changes):
+            return [problem.msg for problem in check(None)]
+
+    def test_hosts_that_can_match_a_request_are_fine(self):
+        for host in (
+            "ask.example.org",
+            ".example.org",
+            "localhost",
+            "127.0.0.1",
+            "[::1]",
+            "*",
+            "Ask.Example.org",
+        ):
+            self.assertEqual(self.told(ALLOWED_HOSTS=[host]), [], host)
+
+    def test_hosts_that_can_match_none_are_corrected(self):
+        for wrong, right in {
+            "http://ask.example.org:8000/x": "ask.example.org",
+            "https://[::1]/": "[::1]",
+            "ask.example.org:8000": "ask.example.org",
+            "ask.example.org/portal": "ask.example.org",
+            "*.example.org": ".example.org",
+            "::1": "[::1]",
+            "bücher.example": "xn--bcher-kva.example",
+            "a b": "ask.example.org",
+            "http://[": "ask.example.org",
+        }.items():
+            [told] = self.told(ALLOWED_HOSTS=[wrong])
+            self.assertEqual(told, f"CHATSITE_ALLOWED_HOSTS: write {right} instead of {wrong}.")
+
+    def test_origins_are_corrected(self):
+        for right in ("https://ask.example.org", "http://localhost:8000", "https://*.example.org"):
+            self.assertEqual(self.told(CSRF_TRUSTED_ORIGINS=[right]), [], right)
+        for wrong, right in {
+            "ask.example.org": "https://ask.example.org",
+            "https://Ask.example.org/": "https://ask.example.org",
+            "ftp://ask.example.org": "https://ask.example.org",
+        }.items():
+            [told] = self.told(CSRF_TRUSTED_ORIGINS=[wrong])
+            self.assertEqual(told, f"CHATSITE_TRUSTED_ORIGINS: write {right} instead of {wrong}.")
+
+    def test_proxies_are_addresses_or_networks(self):
+        self.assertEqual(self.told(TRUSTED_PROXIES=["10.0.0.1", "10.0.0.0/8", "::1", "fd00::/8"]), [])
+        for wrong in ("nginx", "*", "10.0.0.1:80", "http://10.0.0.1", "10.0.0.1/8"):
+            self.assertEqual(len(self.told(TRUSTED_PROXIES=[wrong])), 1, wrong)
+
+    def test_addresses_of_redis(self):
+        for url in ("redis://localhost", "rediss://:p@cache:6380/1", "unix:///run/redis.sock?db=1"):
+            self.assertEqual(self.told(REDIS_URL=url), [], url)
+        for url in (
+            "localhost:6379",
+            "http://localhost",
+            "redis://",
+            "redis://a:b",
+            "redis://a/x",
+            "unix://",
+        ):
+            self.assertEqual(len(self.told(REDIS_URL=url)), 1, url)
+
+    def test_keys_that_no_header_can_carry(self):
+        for key in ("sk-1 2", "sk-ü", "sk\n1"):
+            self.assertEqual(len(self.told(check_secrets, OPENAI_API_KEY=key)), 1)
+
+    def test_names_that_kubernetes_sets_are_no_misspelt_settings(self):
+        linked = {
+            "CHATSITE_SERVICE_HOST": "10.0.0.1",
+            "CHATSITE_WEB_SERVICE_PORT_HTTP": "8000",
+            "CHATSITE_PORT": "tcp://10.0.0.1:8000",
+            "CHATSITE_PORT_8000_TCP_ADDR": "10.0.0.1",
+        }
+        with mock.patch.dict(os.environ, linked):
+            self.assertEqual(self.told(check_names), [])
+        with mock.patch.dict(os.environ, {"CHATSITE_REDIS_URL": "x", "CHATSITE_XYZ": "1"}):
+            self.assertEqual(
+                self.told(check_names),
+                [
+                    "CHATSITE_REDIS_URL is no setting of this site: write REDIS_URL, or remove it.",
+                    "CHATSITE_XYZ is no setting of this site: docs/configuration.md lists all, or remove it.",
+                ],
+            )
 
 
 @pytest.mark.parametrize(

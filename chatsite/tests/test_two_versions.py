@@ -84,7 +84,11 @@ def versions():
     commit = git(*NEWEST).decode().strip()
     with tarfile.open(fileobj=io.BytesIO(git("archive", commit))) as files:
         files.extractall(folders[0], filter="data")
-    shared = {"CHATSITE_SECRET_KEY": "s" * 64, "CHATSITE_MEDIA_ROOT": str(folders[1]), "web_workers": 2}
+    shared = {
+        "CHATSITE_SECRET_KEY": "0123456789abcdef" * 4,
+        "CHATSITE_MEDIA_ROOT": str(folders[1]),
+        "web_workers": 2,
+    }
     shared |= {"CHATSITE_GRACE_SECONDS": "10", "CHATSITE_LEASE_SECONDS": "10"}
     try:
         with Upstream() as upstream, cluster() as database:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from math import ceil
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
@@ -54,9 +55,12 @@ class Command(BaseCommand):
         children = Children()
         try:
             _check_settings()
-            _check_data_directory(settings.DATA_DIR)
+            _check_folder("data directory", settings.DATA_DIR, 0o711)
+            if settings.STORAGE == "FILESYSTEM":
+                _check_folder("folder for files (CHATSITE_MEDIA_ROOT)", Path(settings.MEDIA_ROOT), 0o700)
             listener = address.take(environment.text("HOST", "127.0.0.1"), environment.whole("PORT", 8000))
             static.collect()
+            stand_in = StandIn(listener, lambda: ceil(children.seconds_to_start()) + START_SECONDS)
             gate, opener = os.pipe()
             children.add(_web_servers(options["web_workers"], listener.fileno(), gate))
             # The address is given up first: a proxy asks another machine while answers are finished here.
@@ -72,7 +76,6 @@ class Command(BaseCommand):
                 self._announce(listener)
                 connections.close_all()
                 children.add(workers(options["workers"]))
-                stand_in = StandIn(listener, lambda: ceil(children.seconds_to_start()) + START_SECONDS)
 
                 def tend() -> None:
                     database.tend()
@@ -98,6 +101,10 @@ class Command(BaseCommand):
             self.stdout.write(f"  {account.username:<10} {account.password:<24} {account.description}")
         if change := pending_change():
             self.stdout.write(f"\n{change}")
+        if settings.REDIS_URL and not _redis_answers():
+            self.stdout.write(
+                "\nRedis cannot be reached (REDIS_URL). Until it can, news reach readers a second late."
+            )
         for warning in check_database_role(None, list(connections)):
             self.stdout.write(f"\n{warning.msg}")
         self.stdout.flush()
@@ -159,15 +166,29 @@ def _check_settings() -> None:
         raise StartRefused("\n".join(problem.msg for problem in problems))
 
 
-def _check_data_directory(directory: Path) -> None:
+def _redis_answers() -> bool:
+    """Whether somebody takes connections there."""
+    parts = urlsplit(settings.REDIS_URL)
+    try:
+        if parts.scheme == "unix":
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(parts.path)
+        else:
+            socket.create_connection((parts.hostname, parts.port or 6379), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _check_folder(name: str, directory: Path, mode: int) -> None:
     """Written to once, because permissions alone say nothing for root, or for a full or read-only disk."""
     try:
-        directory.mkdir(mode=0o711, parents=True, exist_ok=True)
+        directory.mkdir(mode=mode, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(b"x" * 4096)
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError:
-        raise StartRefused(f"The data directory {directory} is not a directory.") from None
+        raise StartRefused(f"The {name} {directory} is not a directory.") from None
     except OSError as error:
-        raise StartRefused(f"The data directory {directory} cannot be written: {error.strerror}.") from None
+        raise StartRefused(f"The {name} {directory} cannot be written: {error.strerror}.") from None

@@ -154,6 +154,11 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 DEMO = environment.flag("CHATSITE_DEMO", True)
 
+# Browsers take a cookie with this prefix from this host alone: no subdomain can plant one.
+COOKIE_PREFIX = "__Host-" if HTTPS else ""
+SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"
+CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken"
+DEVICE_COOKIE_NAME = f"{COOKIE_PREFIX}device"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS

@@ -1,6 +1,6 @@
 // Shows the API's description, with the CSRF token on requests that are tried from the page.
 const place = document.querySelector("#api");
-const token = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1];
+const token = () => document.cookie.match(/(?:^|; )(?:__Host-)?csrftoken=([^;]+)/)?.[1];
 
 SwaggerUIBundle({
   url: place.dataset.schema,

@@ -27,6 +27,18 @@ class BackOffice(admin.AdminSite):
     Filters, dates, searches and choices that cannot be meant are a 400, as everywhere on the site.
     """
 
+    login_form: Any  # set by chatsite.accounts.admin
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Django's page, with the limits of the portal's."""
+        response = super().login(request, extra_context)
+        form = (getattr(response, "context_data", None) or {}).get("form")
+        if request.method == "POST" and form is not None:
+            form.answered(response)
+        elif request.method == "POST" and request.user.is_authenticated:
+            self.login_form.remember_device(response, request.user.get_username())
+        return response
+
     def password_change(  # type: ignore[override]  # Django's answers with a template
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:

@@ -1,12 +1,15 @@
 """The audit log: what staff and commands did that shows or changes what others may read."""
 
 import getpass
+import logging
 
 from django.db import transaction
 
 from chatsite import logs
 
 from .models import AuditEntry, User
+
+logger = logging.getLogger(__name__)
 
 SUBJECT_CHARACTERS = 2_000
 
@@ -26,6 +29,28 @@ def record(
         person_id=person.pk if person else None,
         person=person.get_username() if person else "",
         subject=subject.replace("\0", " ")[:SUBJECT_CHARACTERS],
+        request_id=logs.request_id.get(),
+    )
+
+
+def record_refused_sign_in(username: str, address: str, reason: str) -> None:
+    """Write to both logs that somebody was refused, and for which account.
+
+    A name without an account is written nowhere: people type passwords into that field.
+    """
+    person = User.objects.filter(username=username).first()
+    logger.warning(
+        "Sign-in refused: %s, for %s, from %s",
+        reason,
+        f"“{person.username}”" if person else "a name without an account",
+        address or "an unknown address",
+    )
+    AuditEntry.objects.create(
+        action=AuditEntry.Action.SIGN_IN_REFUSED,
+        actor="somebody who did not sign in",
+        person_id=person.pk if person else None,
+        person=person.get_username() if person else "",
+        subject=f"{reason}; from {address or 'an unknown address'}",
         request_id=logs.request_id.get(),
     )
 

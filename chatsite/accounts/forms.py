@@ -1,39 +1,79 @@
 """Signing in, with a limit on guesses, and the names of API keys."""
 
+from http import HTTPStatus
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
+from django.http import HttpResponse
 
-from . import throttling
+from . import hashing, throttling
+from .auditing import record_refused_sign_in
+
+MAX_WAITING = 16  # attempts that wait for the hashing of others
+MAX_WAITING_KNOWN = 64  # the same for people whose browser is known
+BUSY_SECONDS = 5
 
 
 class SignInForm(AuthenticationForm):
-    """Django's form; after ten wrong passwords for a name from one address it refuses for a while."""
+    """Django's form; wrong passwords slow down what follows them, and are logged."""
 
     error_messages = AuthenticationForm.error_messages | {
         "invalid_login": "The name or the password is not right. Capital letters count in both.",
-        "throttled": (
-            "There were %(limit)s wrong attempts for this name. Wait %(minutes)s minutes, then try again."
-        ),
+        "throttled": "There were too many wrong attempts. Wait %(seconds)s seconds, then try again.",
+        "busy": "Many people are signing in right now. Try again in a few seconds.",
     }
+    retry_after: int | None = None  # seconds, where the attempt was refused unread
 
     def clean(self) -> dict[str, Any]:
         username = self.cleaned_data.get("username")
         if username is None or not self.cleaned_data.get("password"):
             return super().clean()
         address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
-        if not throttling.admit(username, address):
-            minutes = int(throttling.WINDOW.total_seconds() // 60)
-            raise forms.ValidationError(
-                self.error_messages["throttled"],
-                code="throttled",
-                params={"limit": throttling.LIMIT, "minutes": minutes},
-            )
-        cleaned = super().clean()
-        throttling.forget(username, address)
+        cookie = self.request.COOKIES.get(settings.DEVICE_COOKIE_NAME, "") if self.request else ""
+        device = throttling.known_device(cookie, username)
+        if hashing.waiting() >= (MAX_WAITING_KNOWN if device else MAX_WAITING):
+            raise self._refusal("busy", BUSY_SECONDS)
+        try:
+            attempt = throttling.admit(username, address, device)
+        except throttling.TooManyAttempts as refused:
+            if refused.first:  # not each one, or guessing would fill the log
+                record_refused_sign_in(username, address, "too many attempts")
+            raise self._refusal("throttled", refused.seconds) from refused
+        try:
+            cleaned = super().clean()
+        except forms.ValidationError:
+            record_refused_sign_in(username, address, "wrong password")
+            raise
+        throttling.forget(attempt)
         return cleaned
+
+    def _refusal(self, code: str, seconds: int) -> forms.ValidationError:
+        self.retry_after = seconds
+        return forms.ValidationError(self.error_messages[code], code=code, params={"seconds": seconds})
+
+    def answered(self, response: HttpResponse) -> HttpResponse:
+        """The response to this form: a refusal says when to try again, a success makes the browser known."""
+        if self.retry_after is not None:
+            response.status_code = HTTPStatus.TOO_MANY_REQUESTS
+            response.headers["Retry-After"] = str(self.retry_after)
+        elif self.is_valid():
+            self.remember_device(response, self.get_user().get_username())
+        return response
+
+    @staticmethod
+    def remember_device(response: HttpResponse, username: str) -> None:
+        """Mark the browser as one in which that person has signed in (see throttling)."""
+        response.set_cookie(
+            settings.DEVICE_COOKIE_NAME,
+            throttling.new_device(username),
+            max_age=throttling.DEVICE_AGE,
+            secure=settings.HTTPS,
+            httponly=True,
+            samesite="Lax",
+        )
 
 
 class AdminSignInForm(SignInForm, AdminAuthenticationForm):

@@ -1,10 +1,12 @@
 """People and programs that may ask: users, and the keys their programs present."""
 
+from django.contrib.auth.hashers import verify_password
 from django.contrib.auth.models import AbstractUser, Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
+from . import hashing
 from .keys import KEY_PREFIX_LENGTH, hash_key, new_key
 
 
@@ -23,6 +25,18 @@ class User(AbstractUser):
         editable=False,
         help_text="A keyed hash of the address that a guest came from.",
     )
+
+    def check_password(self, raw_password: str | None) -> bool:
+        """Django's, with the hashing in turn; a hash of less than today's cost is made anew."""
+        correct, outdated = hashing.in_turn(verify_password, raw_password, self.password)
+        if correct and outdated:
+            self.set_password(raw_password)
+            self._password = None  # not a new password: nobody is told of one
+            self.save(update_fields=["password"])
+        return correct
+
+    def set_password(self, raw_password: str | None) -> None:
+        hashing.in_turn(super().set_password, raw_password)
 
     @property
     def is_guest(self) -> bool:
@@ -72,9 +86,9 @@ class ApiKey(models.Model):
 
 
 class SignInAttempt(models.Model):
-    """A try to sign in that has not succeeded; enough of them close the door for a while (see throttling)."""
+    """A try to sign in that has not succeeded; many of them slow the next ones down (see throttling)."""
 
-    digest = models.CharField(max_length=64, help_text="Of the name typed and the address it came from.")
+    digest = models.CharField(max_length=64, help_text="Of what it counts for: a name, an address, or both.")
     created_at = models.DateTimeField(default=timezone.now, db_index=True)
 
     class Meta:

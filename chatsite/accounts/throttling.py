@@ -1,43 +1,148 @@
-"""How often somebody may guess a password: ten times in a quarter of an hour for one name from one address.
+"""How often passwords may be guessed: for one name from one address, for one name, and from one address.
 
-Attempts stand in the database, so that every process counts the same ones. Each is counted before its
-password is looked at, under a lock for that name and address: guesses sent at once are not more guesses.
+The first few failures are free. Further attempts are spaced rather than locked out: nobody can keep somebody
+else from signing in by failing in their name. A name that is attacked from many addresses leaves each of them
+fewer free attempts, and a browser that the person has signed in with before is counted for itself alone.
+
+Attempts are stored in the database, so that every process counts the same ones. Each is counted before its
+password is looked at, under locks: guesses sent at once are not more guesses.
 """
 
 import hashlib
+import ipaddress
+import secrets
 import unicodedata
-from datetime import timedelta
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
 
+from django.core import signing
 from django.db import connection, transaction
+from django.db.models import Count, Max
 from django.utils import timezone
 
 from .models import SignInAttempt
 
-LIMIT = 10
 WINDOW = timedelta(minutes=15)
+DEVICE_AGE = timedelta(days=180)
+DEVICE_SALT = "chatsite.accounts.device"
+IPV6_PREFIX = 64  # what one customer of a provider usually has
+MAX_UNATTACKED = 50  # failures for one name from all addresses, after which it counts as attacked
 
 
-def _digest(username: str, address: str) -> str:
-    # Hashed, because people type passwords into the field for the name.
-    name = unicodedata.normalize("NFKC", username).casefold()
-    return hashlib.sha256(f"{address}\n{name}".encode("utf-8", "replace")).hexdigest()
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """So many failures in the window are free; then one attempt is let through every `spacing` seconds."""
+
+    free: int
+    spacing: int
 
 
-def admit(username: str, address: str) -> bool:
-    """Count one attempt; False, and nothing counted, when there were too many already."""
-    digest = _digest(username, address)
-    since = timezone.now() - WINDOW
+PAIR = Limit(10, 15)
+ATTACKED_PAIR = Limit(3, 60)
+ADDRESS = Limit(60, 5)
+
+
+class TooManyAttempts(Exception):
+    """The attempt is refused unread; after `seconds` another one may be let through.
+
+    `first` is the first refusal in the window for this name from this address.
+    """
+
+    def __init__(self, seconds: int, first: bool) -> None:
+        super().__init__(f"Too many attempts; wait {seconds} seconds.")
+        self.seconds = seconds
+        self.first = first
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One that was let through and counted, by rows that a success removes."""
+
+    rows: Sequence[int]
+    pair: str
+
+
+def admit(username: str, address: str, device: str = "") -> Attempt:
+    """Count one attempt. Raises TooManyAttempts, and counts nothing, when there were too many already."""
+    network = _network(address)
+    pair = _digest("device", _name(username), device) if device else _digest("pair", _name(username), network)
+    everywhere, from_there = _digest("name", _name(username)), _digest("address", network)
+    counted = [pair] if device else [pair, everywhere, from_there]
+    now = timezone.now()
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [digest])
-        SignInAttempt.objects.filter(digest=digest, created_at__lt=since).delete()
-        if SignInAttempt.objects.filter(digest=digest).count() >= LIMIT:
-            return False
-        SignInAttempt.objects.create(digest=digest)
-    return True
+            for digest in sorted(counted):
+                cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [digest])
+        found = _failures(counted, now)
+        attacked = found.get(everywhere, (0, now))[0] >= MAX_UNATTACKED
+        limits = {pair: ATTACKED_PAIR if attacked else PAIR, from_there: ADDRESS}
+        waits = [_wait(limits[digest], *found[digest], now) for digest in found if digest in limits]
+        seconds = max(waits, default=0)
+        if seconds:
+            refused = _digest("refused", pair)
+            first = not _failures([refused], now)
+            if first:
+                SignInAttempt.objects.create(digest=refused)
+        else:
+            rows = SignInAttempt.objects.bulk_create(SignInAttempt(digest=digest) for digest in counted)
+    if seconds:
+        raise TooManyAttempts(seconds, first)
+    return Attempt([row.pk for row in rows], pair)
 
 
-def forget(username: str, address: str) -> None:
-    """The attempt succeeded: what went before it was a slip. Old attempts of others go too."""
-    SignInAttempt.objects.filter(digest=_digest(username, address)).delete()
+def forget(attempt: Attempt) -> None:
+    """The attempt succeeded: what the same person failed before was a slip. Old attempts of others go too."""
+    SignInAttempt.objects.filter(pk__in=attempt.rows).delete()
+    SignInAttempt.objects.filter(digest=attempt.pair).delete()
     SignInAttempt.objects.filter(created_at__lt=timezone.now() - WINDOW).delete()
+
+
+def new_device(username: str) -> str:
+    """The value of a cookie for a browser in which that person has just signed in."""
+    return signing.dumps([_digest("owner", _name(username)), secrets.token_urlsafe(9)], salt=DEVICE_SALT)
+
+
+def known_device(cookie: str, username: str) -> str:
+    """The browser's own number where the person of that name has signed in with it before; else empty."""
+    try:
+        owner, number = signing.loads(cookie, salt=DEVICE_SALT, max_age=DEVICE_AGE)
+    except (signing.BadSignature, TypeError, ValueError):
+        return ""
+    return str(number) if owner == _digest("owner", _name(username)) else ""
+
+
+def _failures(digests: Sequence[str], now: datetime) -> dict[str, tuple[int, datetime]]:
+    """How many there were in the window, and when the last."""
+    rows = SignInAttempt.objects.filter(digest__in=digests, created_at__gt=now - WINDOW)
+    grouped = rows.order_by().values_list("digest").annotate(Count("pk"), Max("created_at"))
+    return {digest: (count, last) for digest, count, last in grouped}
+
+
+def _wait(limit: Limit, failures: int, last: datetime, now: datetime) -> int:
+    if failures < limit.free:
+        return 0
+    return max(0, ceil(limit.spacing - (now - last).total_seconds()))
+
+
+def _name(username: str) -> str:
+    return unicodedata.normalize("NFKC", username).casefold()
+
+
+def _network(address: str) -> str:
+    """The address; of IPv6 the network, since one caller has very many addresses there."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.ip_network((found, IPV6_PREFIX), strict=False))
+    return address
+
+
+def _digest(*parts: str) -> str:
+    # Hashed, because people type passwords into the field for the name.
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()

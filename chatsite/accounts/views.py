@@ -29,6 +29,12 @@ class SignIn(auth_views.LoginView):
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
+    def form_valid(self, form: SignInForm) -> HttpResponse:  # type: ignore[override]
+        return form.answered(super().form_valid(form))
+
+    def form_invalid(self, form: SignInForm) -> HttpResponse:  # type: ignore[override]
+        return form.answered(super().form_invalid(form))
+
     def get_context_data(self, **values: Any) -> dict[str, Any]:
         context = super().get_context_data(**values)
         context["provider_name"] = settings.OIDC_NAME if settings.OIDC_ISSUER else ""

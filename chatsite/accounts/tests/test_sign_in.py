@@ -7,7 +7,7 @@ from django.test import TestCase, override_settings
 from django.utils import timezone
 
 from chatsite.accounts import throttling
-from chatsite.accounts.models import SignInAttempt, User
+from chatsite.accounts.models import AuditEntry, SignInAttempt, User
 from chatsite.accounts.principals import Principal, still_valid
 
 SIGN_IN = "/accounts/sign-in/"
@@ -64,18 +64,38 @@ class SignInTests(TestCase):
         reply = strict.post(SIGN_IN, {"username": "ada", "password": "right-horse-1"})
         self.assertEqual(reply.status_code, 403)
 
-    def test_after_ten_wrong_passwords_the_right_one_is_refused_too(self):
+    def guess(self, times, name="ada", address="127.0.0.1"):
+        for _ in range(times):
+            throttling.admit(name, address)
+
+    def refused(self, name="ada", address="127.0.0.1", device=""):
+        """For how many seconds; 0 where the attempt is let through."""
+        try:
+            throttling.admit(name, address, device)
+        except throttling.TooManyAttempts as refusal:
+            return refusal.seconds
+        return 0
+
+    def later(self, **delta):
+        moment = timezone.now() + timedelta(**delta)
+        return mock.patch("django.utils.timezone.now", return_value=moment)
+
+    def test_after_ten_wrong_passwords_attempts_are_spaced_and_the_owner_is_not_locked_out(self):
         for _ in range(10):
-            self.sign_in("wrong")
+            self.assertEqual(self.sign_in("wrong").status_code, 200)
         response = self.sign_in()
-        self.assertContains(response, "There were 10 wrong attempts for this name. Wait 15 minutes")
+        self.assertContains(response, "There were too many wrong attempts. Wait 15 seconds", status_code=429)
+        self.assertEqual(response["Retry-After"], "15")
         self.assertNotIn("_auth_user_id", self.client.session)
+        with self.later(seconds=16):
+            self.assertEqual(self.sign_in().status_code, 302)
 
     def test_the_admin_has_the_same_limit(self):
         User.objects.update(is_staff=True)
         for _ in range(10):
             self.sign_in("wrong")
-        self.assertContains(self.sign_in(path="/admin/login/"), "There were 10 wrong attempts")
+        response = self.sign_in(path="/admin/login/")
+        self.assertContains(response, "There were too many wrong attempts", status_code=429)
 
     def test_other_names_and_other_addresses_are_not_held_up(self):
         User.objects.create_user("eve", password="right-horse-2")
@@ -85,28 +105,100 @@ class SignInTests(TestCase):
         self.client.logout()
         self.assertEqual(self.sign_in(REMOTE_ADDR="10.0.0.9").status_code, 302)
 
+    def test_one_address_cannot_try_a_password_with_very_many_names(self):
+        for number in range(throttling.ADDRESS.free):
+            throttling.admit(f"name-{number}", "10.0.0.9")
+        self.assertEqual(self.refused("another", "10.0.0.9"), 5)
+        self.assertEqual(self.refused("another", "10.0.0.8"), 0)
+        with self.later(seconds=6):
+            self.assertEqual(self.refused("another", "10.0.0.9"), 0)
+
+    def test_one_name_cannot_be_guessed_from_many_addresses_as_often_as_from_each_alone(self):
+        let_through = sum(
+            not self.refused(address=f"10.0.{network}.1") for network in range(40) for _ in range(10)
+        )
+        self.assertLessEqual(let_through, throttling.MAX_UNATTACKED + 40 * 3)
+
+    def test_somebody_attacked_from_many_addresses_still_signs_in(self):
+        for network in range(20):
+            self.guess(5, address=f"10.0.{network}.1") if network < 10 else self.guess(
+                3, address=f"10.0.{network}.1"
+            )
+        self.assertEqual(self.sign_in(REMOTE_ADDR="192.0.2.7").status_code, 302)
+
+    def test_a_browser_that_one_signed_in_with_is_not_held_up_by_guesses_from_the_same_address(self):
+        self.sign_in()
+        self.client.post("/accounts/sign-out/")
+        self.guess(10)
+        self.assertGreater(self.refused(), 0)
+        self.assertEqual(self.sign_in().status_code, 302)
+
+    def test_a_known_browser_is_known_for_its_own_person_only_and_has_a_limit_too(self):
+        self.sign_in()
+        self.client.post("/accounts/sign-out/")
+        User.objects.create_user("eve", password="right-horse-2")
+        self.guess(10, "eve")
+        self.assertEqual(self.sign_in("right-horse-2", "eve").status_code, 429)
+        for _ in range(10):
+            self.sign_in("wrong")
+        self.assertEqual(self.sign_in().status_code, 429)
+        self.assertEqual(throttling.known_device("forged", "ada"), "")
+
     def test_capital_letters_and_wide_letters_are_the_same_name(self):
-        for name in ["ada", "ADA", "ａｄａ"] * 4:
+        for name in ["ada", "ADA", "ａｄａ", "Ada", "aDa"] * 2:
             throttling.admit(name, "10.0.0.1")
-        self.assertFalse(throttling.admit("Ada", "10.0.0.1"))
+        self.assertGreater(self.refused("Ada", "10.0.0.1"), 0)
+
+    def test_the_addresses_of_one_ipv6_network_are_one(self):
+        for number in range(10):
+            throttling.admit("ada", f"2001:db8:1:2::{number}")
+        self.assertGreater(self.refused("ada", "2001:db8:1:2:ffff::1"), 0)
+        self.assertEqual(self.refused("ada", "2001:db8:1:3::1"), 0)
 
     def test_success_starts_the_count_anew(self):
         for _ in range(9):
             self.sign_in("wrong")
         self.sign_in()
-        self.assertEqual(SignInAttempt.objects.count(), 0)
+        self.guess(10)  # of a browser that is not known
 
-    def test_a_refused_attempt_is_not_counted_so_the_door_opens_again(self):
-        for _ in range(15):
-            throttling.admit("ada", "10.0.0.1")
-        self.assertEqual(SignInAttempt.objects.count(), 10)
-        later = timezone.now() + timedelta(minutes=16)
-        with mock.patch("django.utils.timezone.now", return_value=later):
-            self.assertTrue(throttling.admit("ada", "10.0.0.1"))
+    def test_a_refused_attempt_is_not_counted_so_it_postpones_nothing(self):
+        self.guess(10, address="10.0.0.1")
+        for _ in range(5):
+            self.assertGreater(self.refused(address="10.0.0.1"), 0)
+        with self.later(minutes=16):
+            self.guess(10, address="10.0.0.1")
 
     def test_neither_name_nor_address_is_stored_readably(self):
         throttling.admit("my-password-in-the-wrong-field", "10.0.0.1")
-        self.assertNotIn("password", str(SignInAttempt.objects.values().get()))
+        self.assertNotIn("password", str(list(SignInAttempt.objects.values())))
+        self.assertNotIn("10.0.0.1", str(list(SignInAttempt.objects.values())))
+
+    def test_a_refused_sign_in_is_in_both_logs_without_the_password(self):
+        with self.assertLogs("chatsite.accounts", "WARNING") as logged:
+            self.sign_in("wrong-secret", REMOTE_ADDR="10.0.0.9")
+        entry = AuditEntry.objects.get()
+        self.assertEqual((entry.action, entry.person), ("sign_in_refused", "ada"))
+        self.assertEqual(entry.subject, "wrong password; from 10.0.0.9")
+        self.assertIn("Sign-in refused: wrong password, for “ada”, from 10.0.0.9", logged.output[0])
+        self.assertNotIn("wrong-secret", f"{logged.output} {vars(entry)}")
+
+    def test_a_name_without_an_account_is_in_no_log(self):
+        with self.assertLogs("chatsite.accounts", "WARNING") as logged:
+            self.sign_in("x", name="my-password-in-the-wrong-field")
+        self.assertIn("a name without an account", logged.output[0])
+        self.assertNotIn("wrong-field", f"{logged.output} {vars(AuditEntry.objects.get())}")
+
+    def test_hammering_does_not_fill_the_logs(self):
+        for _ in range(25):
+            self.sign_in("wrong")
+        self.assertEqual(AuditEntry.objects.filter(subject__startswith="wrong password").count(), 10)
+        self.assertEqual(AuditEntry.objects.filter(subject__startswith="too many attempts").count(), 1)
+
+    def test_where_very_many_wait_for_the_hashing_of_others_one_is_told_to_come_back(self):
+        with mock.patch("chatsite.accounts.hashing.waiting", return_value=16):
+            response = self.sign_in()
+        self.assertContains(response, "Many people are signing in right now", status_code=429)
+        self.assertEqual(SignInAttempt.objects.count(), 0)
 
     def test_a_name_with_html_is_shown_as_text(self):
         response = self.sign_in("wrong", '"><script>alert(1)</script>')

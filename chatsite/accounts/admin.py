@@ -115,18 +115,18 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     A key reads what its person reads, documents of their own included. Only superusers make keys for others.
     """
 
-    list_display = ["prefix", "name", "user", "created_at", "last_used_at", "revoked_at"]
+    list_display = ["prefix", "name", "user", "created_at", "last_used_at", "expires_at", "revoked_at"]
     list_filter = [("revoked_at", admin.EmptyFieldListFilter)]
     list_select_related = ["user"]
     search_fields = ["prefix", "name", "user__username"]
     actions = ["revoke"]
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
-        shown = ["prefix", "created_at", "last_used_at", "revoked_at"]
+        shown = ["prefix", "created_at", "last_used_at", "expires_at", "revoked_at"]
         return ["user", "name", *(shown if obj else [])]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
-        return ["user", "prefix", "created_at", "last_used_at", "revoked_at"] if obj else []
+        return ["user", "prefix", "created_at", "last_used_at", "expires_at", "revoked_at"] if obj else []
 
     def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
         return ["user"] if request.user.is_superuser else []
@@ -151,7 +151,8 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         record(AuditEntry.Action.KEY_MADE, actor=actor, person=obj.user, subject=str(made))
         obj.pk = made.pk
         obj.refresh_from_db()
-        messages.warning(request, f"The new key, shown only this once: {secret}")
+        ends = f"{made.expires_at:%Y-%m-%d}" if made.expires_at else "never"
+        messages.warning(request, f"The new key, shown only this once (expires: {ends}): {secret}")
 
     @admin.action(description="Revoke the chosen keys", permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:

@@ -29,6 +29,7 @@ HOLDER_OF_KEY = """
         SELECT key.id, key.user_id
         FROM accounts_apikey AS key JOIN accounts_user AS holder ON holder.id = key.user_id
         WHERE key.digest = %(digest)s AND key.revoked_at IS NULL AND holder.is_active
+            AND (key.expires_at IS NULL OR key.expires_at > %(now)s)
     ), used AS (
         UPDATE accounts_apikey AS key SET last_used_at = %(now)s FROM held
         WHERE key.id = held.id AND (key.last_used_at IS NULL OR key.last_used_at < %(before)s)

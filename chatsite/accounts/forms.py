@@ -16,6 +16,9 @@ MAX_WAITING = 16  # attempts that wait for the hashing of others
 MAX_WAITING_KNOWN = 64  # the same for people whose browser is known
 BUSY_SECONDS = 5
 
+KEY_DAYS = (30, 90, 365)
+DAYS_IN_WORDS = {365: "1 year"}
+
 
 class SignInForm(AuthenticationForm):
     """Django's form; wrong passwords slow down what follows them, and are logged."""
@@ -87,10 +90,21 @@ class OwnPasswordForm(PasswordChangeForm):
 
 
 class ApiKeyForm(forms.Form):
-    """What a new key is for."""
+    """What a new key is for, and how long it is valid."""
 
     name = forms.CharField(
         label="What is the key for?",
         max_length=100,
         error_messages={"required": "Say what the key is for, so that you know it again."},
     )
+    days = forms.TypedChoiceField(coerce=int, empty_value=None, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choice = self.fields["days"]
+        assert isinstance(choice, forms.ChoiceField)
+        offered = sorted({*KEY_DAYS, settings.API_KEY_DAYS} - {0})
+        choice.choices = [(days, DAYS_IN_WORDS.get(days, f"{days} days")) for days in offered]
+        if not settings.API_KEY_DAYS:
+            choice.choices = [*choice.choices, (0, "No expiry")]
+        choice.initial = settings.API_KEY_DAYS

@@ -1,5 +1,8 @@
 """People and programs that may ask: users, and the keys their programs present."""
 
+from datetime import timedelta
+
+from django.conf import settings
 from django.contrib.auth.hashers import verify_password
 from django.contrib.auth.models import AbstractUser, Group
 from django.contrib.postgres.fields import ArrayField
@@ -8,6 +11,8 @@ from django.utils import timezone
 
 from . import hashing
 from .keys import KEY_PREFIX_LENGTH, hash_key, new_key
+
+EXPIRY_WARNING = timedelta(days=30)
 
 
 class User(AbstractUser):
@@ -48,7 +53,12 @@ class User(AbstractUser):
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     def usable(self) -> "ApiKeyQuerySet":
-        return self.filter(revoked_at=None, user__is_active=True)
+        unexpired = models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now())
+        return self.filter(unexpired, revoked_at=None, user__is_active=True)
+
+    def expiring(self) -> "ApiKeyQuerySet":
+        """Usable ones that end within the time in which their people are warned."""
+        return self.usable().filter(expires_at__lt=timezone.now() + EXPIRY_WARNING)
 
     def owned_by_user(self, user_id: int) -> "ApiKeyQuerySet":
         return self.filter(user_id=user_id)
@@ -57,10 +67,20 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         """Refuse the keys from now on; when one was revoked first is kept. Says how many it was."""
         return self.filter(revoked_at=None).update(revoked_at=timezone.now())
 
-    def issue(self, user: User, name: str) -> tuple["ApiKey", str]:
-        """Create a key; the second value is the only time its text exists outside the caller's hands."""
+    def issue(self, user: User, name: str, days: int | None = None) -> tuple["ApiKey", str]:
+        """Create a key; the second value is the only time its text exists outside the caller's hands.
+
+        It is valid for `days`, by default those of the settings; 0 is for ever.
+        """
         secret = new_key()
-        row = self.create(user=user, name=name, prefix=secret[:KEY_PREFIX_LENGTH], digest=hash_key(secret))
+        days = settings.API_KEY_DAYS if days is None else days
+        row = self.create(
+            user=user,
+            name=name,
+            prefix=secret[:KEY_PREFIX_LENGTH],
+            digest=hash_key(secret),
+            expires_at=timezone.now() + timedelta(days=days) if days else None,
+        )
         return row, secret
 
 
@@ -73,6 +93,7 @@ class ApiKey(models.Model):
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, editable=False)
+    expires_at = models.DateTimeField(null=True, editable=False, help_text="Empty: it does not expire.")
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     objects = ApiKeyQuerySet.as_manager()
@@ -83,6 +104,17 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.name or 'no name'})"
+
+    @property
+    def is_expired(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= timezone.now()
+
+    @property
+    def days_left(self) -> int | None:
+        """Whole days until it expires, where its person is to be warned of that."""
+        if self.expires_at is None or self.expires_at > timezone.now() + EXPIRY_WARNING:
+            return None
+        return max(0, (self.expires_at - timezone.now()).days)
 
 
 class SignInAttempt(models.Model):

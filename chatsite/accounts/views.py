@@ -71,7 +71,9 @@ class PasswordChange(auth_views.PasswordChangeView):
 def settings_page(request: HttpRequest) -> HttpResponse:
     """Appearance, reading aloud and keyboard of this device; works without JavaScript."""
     if request.method != "POST":
-        return render(request, "accounts/settings.html", {"chosen": Preferences.of(request.COOKIES)})
+        expiring = ApiKey.objects.owned_by_user(session_principal(request).user_id).expiring().count()
+        shown = {"chosen": Preferences.of(request.COOKIES), "expiring_keys": expiring}
+        return render(request, "accounts/settings.html", shown)
     # A box that is not ticked is not sent.
     chosen = Preferences.of(request.POST.dict() | {"keys": request.POST.get("keys", "off")})
     messages.success(request, "Settings saved on this device.")
@@ -92,7 +94,7 @@ def keys(request: HttpRequest) -> HttpResponse:
     status = 200
     if form.is_bound and form.is_valid():
         owner = User.objects.get(pk=principal.user_id)
-        secret = ApiKey.objects.issue(owner, form.cleaned_data["name"])[1]
+        secret = ApiKey.objects.issue(owner, form.cleaned_data["name"], form.cleaned_data["days"])[1]
         form = ApiKeyForm()
     elif form.is_bound:
         status = 422

@@ -1,11 +1,13 @@
 """Settings, passwords, API keys and help."""
 
 import re
+from datetime import timedelta
 from io import StringIO
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.management import CommandError, call_command
 from django.test import TestCase, override_settings
+from django.utils import timezone
 from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
@@ -165,6 +167,40 @@ class ApiKeyTests(TestCase):
         User.objects.update(is_active=False)
         self.assertEqual(self.ask(secret), 401)
 
+    def test_a_key_ends_after_a_year_if_nobody_says_otherwise(self):
+        secret = self.create()
+        key = ApiKey.objects.get()
+        self.assertEqual(round((key.expires_at - key.created_at) / timedelta(days=1)), 365)
+        principal = Principal(self.user.pk, "api_key", str(key.pk))
+        self.assertTrue(still_valid(principal))
+        ApiKey.objects.update(expires_at=timezone.now())
+        self.assertEqual(self.ask(secret), 401)
+        self.assertFalse(still_valid(principal))
+        self.assertContains(self.client.get("/settings/keys/"), "Expired")
+
+    def test_how_long_a_key_is_valid_can_be_chosen(self):
+        self.client.post("/settings/keys/", {"name": "short", "days": "30"})
+        key = ApiKey.objects.get()
+        self.assertEqual(round((key.expires_at - key.created_at) / timedelta(days=1)), 30)
+        self.assertEqual(self.client.post("/settings/keys/", {"name": "x", "days": "7"}).status_code, 422)
+        self.assertEqual(self.client.post("/settings/keys/", {"name": "x", "days": "0"}).status_code, 422)
+        with override_settings(API_KEY_DAYS=0):
+            self.client.post("/settings/keys/", {"name": "ever", "days": "0"})
+        self.assertIsNone(ApiKey.objects.get(name="ever").expires_at)
+
+    def test_the_portal_warns_of_a_key_that_ends_soon(self):
+        self.create()
+        self.assertNotContains(self.client.get("/settings/"), "within 30 days")
+        ApiKey.objects.update(expires_at=timezone.now() + timedelta(days=12, hours=1))
+        self.assertContains(self.client.get("/settings/"), "1 of your API keys expires within 30 days")
+        self.assertContains(self.client.get("/settings/keys/"), "12 days left")
+
+    def test_a_key_from_before_keys_expired_stays_good(self):
+        secret = self.create()
+        ApiKey.objects.update(expires_at=None)
+        self.assertEqual(self.ask(secret), 200)
+        self.assertContains(self.client.get("/settings/keys/"), "does not expire")
+
     def test_a_stranger_finds_no_key_to_revoke(self):
         self.create()
         key = ApiKey.objects.get()
@@ -187,9 +223,16 @@ class ApiKeyTests(TestCase):
 
 class CreateApiKeyCommandTests(TestCase):
     def run_command(self, *arguments):
-        out = StringIO()
-        call_command("create_api_key", *arguments, stdout=out)
+        out, self.warned = StringIO(), StringIO()
+        call_command("create_api_key", *arguments, stdout=out, stderr=self.warned)
         return out.getvalue()
+
+    def test_it_says_beside_the_key_when_that_ends(self):
+        User.objects.create_user("ada")
+        self.run_command("ada")
+        self.assertIn(f"expires on {ApiKey.objects.get().expires_at:%Y-%m-%d}", self.warned.getvalue())
+        self.run_command("ada", "--days", "0")
+        self.assertIn("does not expire", self.warned.getvalue())
 
     def test_it_prints_the_key_alone(self):
         User.objects.create_user("ada")

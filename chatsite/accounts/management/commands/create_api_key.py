@@ -10,6 +10,8 @@ from chatsite.accounts.auditing import record
 from chatsite.accounts.models import ApiKey, AuditEntry, User
 from chatsite.migrations_applied import demand_migrations
 
+MAX_DAYS = 36_500
+
 
 class Command(BaseCommand):
     help = "Creates an API key and prints it, alone. It is stored hashed and never shown again."
@@ -17,6 +19,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
         parser.add_argument("--name", default="", help="What the key is for.")
+        parser.add_argument(
+            "--days", type=int, help="How long it is valid; 0: for ever. By default CHATSITE_API_KEY_DAYS."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()
@@ -28,7 +33,12 @@ class Command(BaseCommand):
         longest = ApiKey._meta.get_field("name").max_length
         if len(options["name"]) > (longest or 0):
             raise CommandError(f"The name of a key has at most {longest} characters.")
+        if options["days"] is not None and not 0 <= options["days"] <= MAX_DAYS:
+            raise CommandError(f"--days must be between 0 and {MAX_DAYS}.")
         with transaction.atomic():
-            key, secret = ApiKey.objects.issue(user, options["name"])
+            key, secret = ApiKey.objects.issue(user, options["name"], options["days"])
             record(AuditEntry.Action.KEY_MADE, actor=None, person=user, subject=str(key))
         self.stdout.write(secret)
+        # Not where the key is: programs read that.
+        ends = f"expires on {key.expires_at:%Y-%m-%d}" if key.expires_at else "does not expire"
+        self.stderr.write(f"The key {ends}.")

@@ -1,70 +1,7 @@
-"""The site of the back office: its pages read all documents, and are for staff alone."""
+"""The admin as an installed app; its site needs the models, and is loaded after them."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar, cast
-
-from django.contrib import admin
 from django.contrib.admin.apps import AdminConfig
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.core.exceptions import BadRequest
-from django.db import DataError
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
-
-from chatsite.database import request_reads_everything
-
-View = TypeVar("View", bound=Callable[..., HttpResponseBase])
-
-# What Django's admin hands on from an address to Python or PostgreSQL, which then refuse it: a NUL in a text,
-# a year of eleven digits, a word where a number is meant.
-UNUSABLE = (ValueError, OverflowError, DataError)
-
-
-class BackOffice(admin.AdminSite):
-    """Who keeps the site manages documents that they may not read in the portal.
-
-    Filters, dates, searches and choices that cannot be meant are a 400, as everywhere on the site.
-    """
-
-    login_form: Any  # set by chatsite.accounts.admin
-
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Django's page, with the limits of the portal's."""
-        response = super().login(request, extra_context)
-        form = (getattr(response, "context_data", None) or {}).get("form")
-        if request.method == "POST" and form is not None:
-            form.answered(response)
-        elif request.method == "POST" and request.user.is_authenticated:
-            self.login_form.remember_device(response, request.user.get_username())
-        return response
-
-    def password_change(  # type: ignore[override]  # Django's answers with a template
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The portal's page, which also offers to revoke the person's API keys."""
-        return redirect("accounts:password")
-
-    def admin_view(self, view: View, cacheable: bool = False) -> View:
-        """The view, for staff; from where that is certain it reads everything."""
-
-        @wraps(view)
-        def for_staff(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            request_reads_everything()
-            try:
-                return view(request, *args, **kwargs)
-            except UNUSABLE as error:
-                if not _has_typed_values(request):
-                    raise
-                raise BadRequest("An address or a choice holds what no column can hold") from error
-
-        return super().admin_view(cast(View, for_staff), cacheable)
-
-
-def _has_typed_values(request: HttpRequest) -> bool:
-    """Whether somebody may have written by hand what the page was asked with. Forms check their fields."""
-    return bool(request.GET) if request.method != "POST" else ACTION_CHECKBOX_NAME in request.POST
 
 
 class BackOfficeConfig(AdminConfig):
-    default_site = "chatsite.backoffice.BackOffice"
+    default_site = "chatsite.admin_site.BackOffice"

@@ -17,6 +17,8 @@ from django.http import HttpRequest, HttpResponseBase
 from django.middleware import clickjacking, common, csrf, locale, security
 from django.utils.deprecation import MiddlewareMixin
 
+from chatsite.accounts.sessions import keep_alive
+
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
@@ -48,6 +50,8 @@ class SecurityMiddleware(OnLoop, security.SecurityMiddleware):
 
 class SessionMiddleware(OnLoop, sessions.SessionMiddleware):
     def asks_database(self, request: HttpRequest) -> bool:
+        if request.session.accessed:  # so that it is loaded
+            keep_alive(request.session)
         return request.session.modified or settings.SESSION_SAVE_EVERY_REQUEST
 
 

@@ -16,7 +16,7 @@ from .authentication import session_principal
 from .forms import ApiKeyForm, OwnPasswordForm, SignInForm
 from .models import ApiKey, ApiKeyQuerySet, User
 from .preferences import Preferences
-from .sessions import end_sessions
+from .sessions import begin, end_sessions
 
 A_YEAR = 365 * 24 * 3600
 NAMES_TO_ASK = 5
@@ -30,7 +30,9 @@ class SignIn(auth_views.LoginView):
     redirect_authenticated_user = True
 
     def form_valid(self, form: SignInForm) -> HttpResponse:  # type: ignore[override]
-        return form.answered(super().form_valid(form))
+        response = super().form_valid(form)
+        begin(self.request.session)
+        return form.answered(response)
 
     def form_invalid(self, form: SignInForm) -> HttpResponse:  # type: ignore[override]
         return form.answered(super().form_invalid(form))

@@ -12,6 +12,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from chatsite.accounts.sessions import begin
+
 from . import signing_in
 from .identities import AccountDisabled, OtherClaim, user_for
 from .provider import Provider, ProviderUnavailable, provider
@@ -58,6 +60,7 @@ def callback(request: HttpRequest) -> HttpResponse:
         messages.error(request, "Your account here is linked in another way. Ask an administrator.")
         return redirect("accounts:sign-in")
     login(request, user, backend=PASSWORD_BACKEND)
+    begin(request.session)
     return redirect(destination)
 
 

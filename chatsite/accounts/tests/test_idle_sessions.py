@@ -1,0 +1,74 @@
+"""Sessions end when nobody uses them, sooner in the admin, and at last in any case."""
+
+from datetime import timedelta
+from unittest import mock
+
+from django.test import TestCase, override_settings
+from django.utils import timezone
+
+from chatsite.accounts.models import User
+from chatsite.accounts.principals import Principal, still_valid
+
+SIGN_IN = "/accounts/sign-in/"
+
+
+@override_settings(
+    PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+    SESSION_COOKIE_AGE=10 * 3600,
+    SESSION_DAYS=2,
+    ADMIN_IDLE_MINUTES=30,
+)
+class IdleSessions(TestCase):
+    def setUp(self):
+        self.user = User.objects.create_superuser("root", password="right-horse-1")
+        self.start = timezone.now()
+        self.client.post(SIGN_IN, {"username": "root", "password": "right-horse-1"})
+
+    def after(self, **delta):
+        return mock.patch("django.utils.timezone.now", return_value=self.start + timedelta(**delta))
+
+    def status(self, page="/settings/"):
+        return self.client.get(page).status_code
+
+    def test_a_session_that_is_not_used_ends_with_its_sockets(self):
+        principal = Principal(self.user.pk, "session", self.client.session.session_key)
+        with self.after(hours=9):
+            self.assertTrue(still_valid(principal))
+        with self.after(hours=11):
+            self.assertFalse(still_valid(principal))
+            self.assertEqual(self.status(), 302)
+
+    def test_a_session_that_is_used_goes_on_but_not_for_ever(self):
+        for hours in range(6, 48, 6):
+            with self.after(hours=hours):
+                self.assertEqual(self.status(), 200, hours)
+        with self.after(hours=49):
+            self.assertEqual(self.status(), 302)
+
+    def test_activity_is_stored_now_and_then_and_not_with_each_request(self):
+        key = self.client.session.session_key
+        stored = mock.patch("django.contrib.sessions.backends.db.SessionStore.save")
+        with self.after(minutes=5), stored as save:
+            self.status()
+        save.assert_not_called()
+        self.assertEqual(self.client.session.session_key, key)
+
+    def test_the_admin_asks_for_the_password_when_it_was_not_used_for_a_while(self):
+        for minutes in (20, 40):
+            with self.after(minutes=minutes):
+                self.assertEqual(self.status("/admin/"), 200)
+        with self.after(minutes=75):
+            self.assertEqual(self.status(), 200)  # the portal goes on
+            reply = self.client.get("/admin/", follow=True)
+            self.assertContains(reply, "Sign in again")
+            self.client.post("/admin/login/", {"username": "root", "password": "wrong"})
+            self.assertEqual(self.status("/admin/"), 302)
+            self.client.post("/admin/login/", {"username": "root", "password": "right-horse-1"})
+            self.assertEqual(self.status("/admin/"), 200)
+
+    def test_using_the_portal_does_not_keep_the_admin_open(self):
+        for minutes in range(10, 60, 10):
+            with self.after(minutes=minutes):
+                self.assertEqual(self.status(), 200)
+        with self.after(minutes=60):
+            self.assertEqual(self.status("/admin/accounts/user/"), 302)

@@ -14,7 +14,7 @@ from chatsite.accounts.principals import Principal
 from chatsite.parsing import StrictJSONParser
 
 from . import dialects, runs
-from .dialects import ChatUi, ChatUiMinimal, Dialect, RagChat, TeamChatUi, TeamChatUiMinimal
+from .dialects import AiChatProtocol, ChatUi, ChatUiMinimal, Dialect, RagChat, TeamChatUi, TeamChatUiMinimal
 from .doors import Door, check_accepted, limit_headers, refused, refused_with
 from .errors import Refused
 from .events import Failed
@@ -128,7 +128,7 @@ class RagChat2026View(ExchangeView):
 
 
 class ChatUiView(ExchangeView):
-    """`POST /api/chat`: streamed where the path or `Accept` asks for it."""
+    """The Chat UI's addresses: streamed where the path or `Accept` asks for it."""
 
     dialect: Dialect = ChatUi()
 
@@ -136,6 +136,18 @@ class ChatUiView(ExchangeView):
         suffix = self.kwargs.get("suffix")
         accepts = "text/event-stream" in request.headers.get("Accept", "").lower()
         return self.dialect, suffix == "stream" or (suffix is None and accepts)
+
+
+class StandardChatUiView(ChatUiView):
+    """`POST /api/chat`, which is also the address in the README of the AI Chat Protocol's client."""
+
+    parser_classes = [StrictJSONParser, AttachmentParser]
+
+    def choose(self, request: Request) -> tuple[Dialect, bool]:
+        dialect, streamed = super().choose(request)
+        if dialects.is_ai_chat_protocol(request.headers, request.data, streamed=streamed):
+            dialect = AiChatProtocol()
+        return dialect, streamed
 
 
 class MinimalChatUiView(ChatUiView):

@@ -37,7 +37,7 @@ urlpatterns = [
     re_path(r"^ask//?stream/?\Z", api.ChatStreamView.as_view(), {"alone": True}, name="ask-stream"),
     *_rag_chat_2026("chat", "chat-2026"),
     *_rag_chat_2026("ask", "ask-2026", alone=True),
-    *_chat_ui("chat", api.ChatUiView, "chat-ui"),
+    *_chat_ui("chat", api.StandardChatUiView, "chat-ui"),
     *_chat_ui("multi-agent-chat", api.TeamChatUiView, "chat-ui-team"),
     *_chat_ui("minimal/chat", api.MinimalChatUiView, "minimal"),
     *_chat_ui("minimal/multi-agent-chat", api.TeamMinimalChatUiView, "minimal-team"),

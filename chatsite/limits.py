@@ -16,7 +16,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpResponseBase
 
 from chatsite import errors
-from chatsite.accounts.authentication import is_caller
+from chatsite.accounts.authentication import KEY_HEADERS, is_caller, presented_secret
 from chatsite.accounts.guests import BACKEND as GUEST_BACKEND
 from chatsite.database import in_database_soon
 from chatsite.middleware import PORTAL_POLICY, identifier_from
@@ -188,9 +188,11 @@ def session_key(scope: Mapping[str, Any]) -> str:
 
 
 def _secret(scope: Scope) -> str:
-    header = (_header(scope, b"authorization") or b"").decode("latin-1")
-    scheme, _, secret = header.partition(" ")
-    return secret.strip() if scheme.lower() == "bearer" else ""
+    for name in KEY_HEADERS:
+        value = _header(scope, name.lower().encode())
+        if value is not None:
+            return presented_secret(name, value.decode("latin-1"))
+    return ""
 
 
 def _is_known(session_key: str, secret: str, guests: bool) -> bool:

@@ -48,7 +48,7 @@ def document() -> dict[str, Any]:
         "info": {"title": settings.SITE_NAME, "version": VERSION, "description": DESCRIPTION},
         "servers": [{"url": "/"}],
         "tags": [{"name": name, "description": words} for name, words in TAGS.items()],
-        "security": [{"key": []}, {"token": []}, {"session": []}],
+        "security": [{"key": []}, {"keyHeader": []}, {"token": []}, {"session": []}],
         "paths": parts["chat"] | parts["openai"] | parts["runs"] | parts["history"],
         "components": parts["components"],
     }

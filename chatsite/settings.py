@@ -225,7 +225,7 @@ BODY_LIMIT = 1_000_000  # bytes of a request's body on every URL but those of th
 UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
 UPLOAD_PATHS = (r"^/documents/add/$", r"^/admin/ingestion/document/")
 ATTACHMENT_BODY_LIMIT = 12_000_000  # bytes of a question with images
-ATTACHMENT_PATHS = (r"^/(chat|ask)/?(/?stream/?)?$",)
+ATTACHMENT_PATHS = (r"^/(chat|ask|api/chat)/?(/?stream/?)?$",)
 IMAGE_PATHS = (r"^/v1//?(chat/completions|responses)/?$",)  # where images come within JSON
 
 # --- Reading documents ---

@@ -26,6 +26,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from chatsite.accounts.authentication import KEY_HEADERS
 from chatsite.accounts.principals import Principal
 from chatsite.database import release_connection
 
@@ -164,7 +165,7 @@ def _choices(request: Request, documents: Sequence[Document]) -> HttpResponseBas
         response = JsonResponse(body, status=HTTPStatus.MULTIPLE_CHOICES)
     _sandbox(response)
     response.headers["Cache-Control"] = "private, no-store"
-    patch_vary_headers(response, ["Accept", "Cookie", "Authorization"])
+    patch_vary_headers(response, ["Accept", "Cookie", *KEY_HEADERS])
     return response
 
 
@@ -201,7 +202,7 @@ def _guarded(response: HttpResponseBase, etag: str) -> HttpResponseBase:
     response.headers["ETag"] = etag
     # Browsers keep it but ask each time: rights apply now, not when something was first seen.
     response.headers["Cache-Control"] = "private, no-cache"
-    patch_vary_headers(response, ["Cookie", "Authorization"])
+    patch_vary_headers(response, ["Cookie", *KEY_HEADERS])
     return response
 
 

@@ -23,7 +23,8 @@ from .web_component import WebComponent, is_web_component
 __all__ = [
     "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "NumberedEncoder",
     "OpenAI", "OpenAICompletions", "RagChat", "RagChat2026", "Responses", "TeamChatUi", "TeamChatUiMinimal",
-    "WebComponent", "choose", "choose_streamed", "model", "models", "rag_chat",
+    "WebComponent", "choose", "choose_streamed", "is_ai_chat_protocol", "model", "models",
+    "rag_chat",
 ]  # fmt: skip
 
 
@@ -85,6 +86,18 @@ def rag_chat(body: Any, version: str) -> RagChat:
     """RAG chat of a version; a request that names no session is told it both ways."""
     decided = isinstance(body, dict) and "session_state" in body
     return RagChat2026(decided=decided) if version == "2026" else RagChat(decided=decided)
+
+
+def is_ai_chat_protocol(headers: Mapping[str, str], body: Any, *, streamed: bool) -> bool:
+    """Whether a request to /api/chat is the AI Chat Protocol's.
+
+    Its client asks for JSON and then reads lines of it; a client of the Chat UI's stream takes events.
+    """
+    if _has_attachments(headers) or (isinstance(body, dict) and "sessionState" in body):
+        return True
+    accepted = {kind.partition(";")[0].strip() for kind in headers.get("Accept", "*/*").lower().split(",")}
+    takes_events = not accepted.isdisjoint({"text/event-stream", "text/*", "*/*"})
+    return "application/jsonl" in accepted or (streamed and not takes_events)
 
 
 def _has_attachments(headers: Mapping[str, str]) -> bool:

@@ -3,11 +3,13 @@
 import hashlib
 import json
 from dataclasses import asdict, replace
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Subquery
+from django.utils import timezone
 
 from chat.allowances import used_today
 from chat.errors import Refused
@@ -23,6 +25,7 @@ from . import admission, carriers
 from .storing import Accepted, answered_again, free, repeated, store_run, stored
 
 EARLIER_MESSAGES = 12
+RETRY_SECONDS = 300  # within which the same request after a failure is its repetition
 SET_PROMPT = "chat.set_prompt"
 
 
@@ -36,8 +39,10 @@ def begin(
 ) -> Accepted:
     """Store the question and a queued answer, in one transaction.
 
-    The same key with the same request gives the same run, whatever became of it. Raises Refused, or
-    InvalidRequest for options that this site or this caller does not have.
+    The same key with the same request gives the same run, whatever became of it. Without a key, the same
+    request after an answer that failed before its first word is the same question, answered again: clients
+    repeat a POST that got a 502. Raises Refused, or InvalidRequest for options that this site or this caller
+    does not have.
     """
     _check_text(request.question)
     _check_options(principal, request.options)
@@ -48,7 +53,15 @@ def begin(
             earlier = _by_key(principal, idempotency_key)
             if earlier is None:
                 allowance = admission.admit(principal, used)
-                accepted = stored(principal, request, request_id, allowance)
+                failed = None if idempotency_key else _failed_before_a_word(principal, digest)
+                if failed is None:
+                    accepted = stored(principal, request, request_id, allowance)
+                else:
+                    conversation = free(principal, failed.conversation_id)
+                    same = replace(request, conversation_id=conversation.pk)
+                    accepted = answered_again(
+                        principal, same, conversation, failed.question, request_id, allowance
+                    )
                 store_run(accepted, digest, idempotency_key)
                 return accepted
     except IntegrityError:
@@ -117,6 +130,21 @@ def earlier_turns(accepted: Accepted) -> tuple[Turn, ...]:
         if content:
             turns.append(Turn("user" if role == Message.Role.USER else "assistant", content))
     return tuple(reversed(turns)) or told_turns(accepted)
+
+
+def _failed_before_a_word(principal: Principal, digest: str) -> Run | None:
+    """Return the caller's last run of the same request, if it just failed and nothing was said since."""
+    since = timezone.now() - timedelta(seconds=RETRY_SECONDS)
+    runs = Run.objects.owned_by(principal).filter(
+        created_at__gt=since, body_digest=digest, conversation__listed=True
+    )
+    run = runs.select_related("question").order_by("-created_at").first()
+    if run is None or run.finished_at is None or run.idempotency_key is not None:
+        return None
+    later = Message.objects.filter(
+        conversation_id=run.conversation_id, position__gt=run.question.position
+    ).exclude(role=Message.Role.ASSISTANT, state=Message.State.FAILED, content="")
+    return None if later.exists() else run
 
 
 def _check_text(text: str) -> None:

@@ -1,14 +1,17 @@
 // Talks to a site as the published client does:
-//   node published_client.mjs CLIENT ADDRESS KEY  < {"calls": [{"messages", "options"?, "stream"?}]}
+//   node published_client.mjs CLIENT ADDRESS KEY [HEADER [RETRIES]]  < {"calls": [{"messages", "options"?, "stream"?}]}
 // and tells for each call {"answer"}, {"chunks"} or {"thrown"}. "$session" is the session of the call before.
 import { pathToFileURL } from "node:url";
 
-const [, , path, address, key] = process.argv;
+const [, , path, address, key, header = "Authorization", retries = "0"] = process.argv;
 const { AIChatProtocolClient } = await import(pathToFileURL(path).href);
 const client = new AIChatProtocolClient(
   address,
-  { key: `Bearer ${key}` },
-  { credentials: { apiKeyHeaderName: "Authorization" }, retryOptions: { maxRetries: 0 } },
+  { key: header === "Authorization" ? `Bearer ${key}` : key },
+  {
+    credentials: { apiKeyHeaderName: header },
+    retryOptions: { maxRetries: Number(retries), retryDelayInMs: 50 },
+  },
 );
 
 // Of what the client takes for a file, its build for Node sends only this one; it throws for a Buffer.

@@ -104,9 +104,9 @@ def package(request):
 def javascript(asked_site, key, package):
     """Calls of the client, one after the other; what each came to."""
 
-    def run(*calls, key=key, address="/chat"):
+    def run(*calls, key=key, address="/chat", header="Authorization", retries=0):
         done = subprocess.run(
-            ["node", str(SCRIPT), str(package), asked_site.url + address, key],
+            ["node", str(SCRIPT), str(package), asked_site.url + address, key, header, str(retries)],
             input=json.dumps({"calls": calls}),
             check=False,
             capture_output=True,
@@ -201,6 +201,47 @@ def test_the_javascript_client_throws_what_the_site_says(javascript, model):
     (broken,) = javascript({"messages": ASKED, "stream": True})
     assert text_of(broken["chunks"]).startswith("Half an")
     assert broken["thrown"] == "The answer was interrupted."
+
+
+@pytest.mark.parametrize("header", ["api-key", "X-Api-Key"])
+def test_the_javascript_client_presents_its_key_credential(javascript, model, header):
+    model.script(answer("Until 31 March."))
+    (told,) = javascript({"messages": ASKED}, header=header)
+    assert told["answer"]["message"]["content"] == "Until 31 March."
+    (stranger,) = javascript({"messages": ASKED}, header=header, key="chs_wrong")
+    assert header in stranger["thrown"]
+
+
+def test_the_javascript_client_streams_two_turns_from_the_address_in_its_readme(javascript, model):
+    model.script(answer("Until ", "31 March."), answer("In ", "proportion."))
+    second = [
+        *ASKED,
+        {"role": "assistant", "content": "Until 31 March."},
+        {"role": "user", "content": "Why?"},
+    ]
+    first, told = javascript(
+        {"messages": ASKED, "stream": True},
+        {"messages": second, "options": {"sessionState": "$session"}, "stream": True},
+        address="/api/chat",
+    )
+    assert (text_of(first["chunks"]), text_of(told["chunks"])) == ("Until 31 March.", "In proportion.")
+    assert first["chunks"][0]["sessionState"] == told["chunks"][0]["sessionState"]
+    (stranger,) = javascript({"messages": ASKED, "stream": True}, address="/api/chat", key="chs_wrong")
+    assert "key" in stranger["thrown"]
+
+
+def test_the_retries_of_the_javascript_client_are_one_conversation(javascript, model, asked_site):
+    before = conversations(asked_site)
+    model.script("error_500", "error_500", "error_500", answer("Until 31 March."))
+    question = [{"role": "user", "content": "Until when is leave of this year kept?"}]
+    (told,) = javascript({"messages": question}, retries=3)
+    assert told["answer"]["message"]["content"] == "Until 31 March."
+    assert conversations(asked_site) == before + 1
+
+
+def conversations(site):
+    with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
+        return connection.execute("SELECT count(*) FROM history_conversation").fetchone()[0]
 
 
 def test_the_openai_client_gets_a_whole_answer(client, model):

@@ -22,6 +22,7 @@ from .principals import Principal, principal_of
 
 logger = logging.getLogger(__name__)
 
+KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # the first that is sent decides
 LAST_USED_PRECISION = timedelta(minutes=1)
 # Who holds a usable key, which counts as used now. Asked with every request of a program.
 HOLDER_OF_KEY = """
@@ -48,23 +49,37 @@ class ProviderAway(exceptions.APIException):
 
 
 class BearerAuthentication(authentication.BaseAuthentication):
-    """`Authorization: Bearer` with an API key or an ID token; any other Authorization header is refused."""
+    """An API key or an ID token in one of KEY_HEADERS; any other `Authorization` header is refused."""
 
     def authenticate(self, request: Request) -> tuple[User, Principal] | None:
-        header = request.headers.get("Authorization")
+        header = next((name for name in KEY_HEADERS if name in request.headers), None)
         if header is None:
             return None
-        scheme, _, secret = header.partition(" ")
-        if scheme.lower() != "bearer" or not secret.strip():
-            raise exceptions.AuthenticationFailed("The Authorization header must be “Bearer” and a key.")
-        known = caller(secret.strip())
+        secret = presented_secret(header, request.headers[header])
+        if not secret:
+            expected = "“Bearer” and a key" if header == "Authorization" else "a key"
+            raise exceptions.AuthenticationFailed(f"The {header} header must be {expected}.")
+        known = caller(secret)
         if known is None:
-            raise exceptions.AuthenticationFailed("The key in the Authorization header is not valid.")
+            raise exceptions.AuthenticationFailed(f"The key in the {header} header is not valid.")
         request_reads_as(known[1].user_id)
         return known
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
+
+
+def presented_secret(header: str, value: str) -> str:
+    """The key or token in one of KEY_HEADERS; empty where there is none."""
+    if header != "Authorization":
+        return value.strip()
+    scheme, _, secret = value.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
+def presents_key(request: HttpRequest) -> bool:
+    """Whether the caller presents a key or token, good or not: it decides alone who asks."""
+    return any(name in request.headers for name in KEY_HEADERS)
 
 
 def caller(secret: str) -> tuple[User, Principal] | None:

@@ -26,6 +26,7 @@ from rest_framework.views import APIView
 from chatsite.database import in_database, reading_everything, request_reads_as
 from chatsite.origins import comes_from_elsewhere
 
+from .authentication import presents_key
 from .guest_limits import address_digest, count_guest, purge_counts
 from .models import User
 
@@ -79,7 +80,7 @@ class GuestMiddleware:
         api = issubclass(getattr(view, "cls", object), APIView)
         # An answer of the API never replaces the cookie of a session, whoever's it was.
         has_session = api and request.COOKIES.get(settings.SESSION_COOKIE_NAME)
-        if user.is_authenticated or "Authorization" in request.headers or has_session:
+        if user.is_authenticated or presents_key(request) or has_session:
             return None
         if comes_from_elsewhere(request):
             return self.refuse(request, 403) if api else None

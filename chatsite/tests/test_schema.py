@@ -101,7 +101,9 @@ class Description(SimpleTestCase):
 
     def test_every_operation_tells_refusals_and_security(self):
         document = schema.document()
-        self.assertEqual(document["security"], [{"key": []}, {"token": []}, {"session": []}])
+        self.assertEqual(
+            document["security"], [{"key": []}, {"keyHeader": []}, {"token": []}, {"session": []}]
+        )
         for method, path, operation in operations(document):
             self.assertTrue({"401", "503"} <= operation["responses"].keys(), f"{method} {path}")
             self.assertIn(operation["tags"][0], schema.TAGS)

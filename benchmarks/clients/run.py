@@ -1,0 +1,121 @@
+"""Published OpenAI clients, installed into a folder of their own, against a site with a scripted model.
+
+    .venv-dev/bin/python -m benchmarks.clients.run [FOLDER]
+
+FOLDER keeps the clients for the next time. Prints a table; docs/protocols.md sums it up.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+
+import psycopg
+
+from chat.tests.fake_openai import FakeOpenAI
+from chat.tests.upstream_faults import KEY, answer
+from chatsite.tests.server import BASE, Site, reading_parameters, temporary_folder
+
+HERE = Path(__file__).parent
+PYTHON = [
+    "openai",
+    "langchain-openai",
+    "llama-index-llms-openai-like",
+    "llama-index-embeddings-openai",
+    "litellm",
+    "mcp",  # which litellm's responses need
+]
+JAVASCRIPT = ["openai", "ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod"]
+SECONDS = 300
+READ = "SELECT true FROM ingestion_document WHERE name = 'employee-handbook.pdf' AND status = 'ready'"
+
+
+class CitingModel:
+    """The script of every stream: an answer that cites the first source, as JSON where that is asked for."""
+
+    def __bool__(self):
+        return True
+
+    def pop(self, place):
+        return self.say
+
+    async def say(self, exchange):
+        request = exchange.request
+        found = re.search(r"^Sources:\n(\S+): ", request.prompt, re.M)
+        text = f"Until the end of March [{found[1] if found else ''}]."
+        if request.body.get("response_format"):
+            text = json.dumps({"days": 5, "text": text})
+        await answer(*re.findall(r"\s*\S+", text), pause=0.05)(exchange)
+
+
+def install(folder):
+    """The clients' interpreter, and the folder of the JavaScript clients."""
+    python = folder / "python" / "bin" / "python"
+    if not python.exists():
+        venv.create(folder / "python", with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *PYTHON], check=True)
+    modules = folder / "javascript"
+    if not (modules / "node_modules").exists():
+        modules.mkdir(parents=True, exist_ok=True)
+        options = ["--no-audit", "--no-fund", "--no-package-lock", "--prefix", modules]
+        subprocess.run(["npm", "install", *options, *JAVASCRIPT], check=True, stdout=subprocess.DEVNULL)
+    return python, modules
+
+
+def wait_for_handbook(site):
+    """Until the document that answers the clients' question was read."""
+    deadline = time.monotonic() + SECONDS
+    with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
+        while not connection.execute(READ).fetchone():
+            assert time.monotonic() < deadline, "The handbook was not read."
+            time.sleep(0.2)
+
+
+def results(command, site, key):
+    environment = os.environ | {"CLIENT_BASE_URL": f"{site.url}/v1", "CLIENT_KEY": key}
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, env=environment, timeout=SECONDS
+    )
+    if done.returncode:
+        sys.stderr.write(done.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def api_key(site):
+    """Of the demo's employee."""
+    environment = os.environ | {"CHATSITE_DATA_DIR": str(site.folder)}
+    command = [sys.executable, "manage.py", "create_api_key", "employee"]
+    done = subprocess.run(command, cwd=BASE, env=environment, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def main():
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()).resolve()
+    python, modules = install(folder)
+    data = temporary_folder()
+    try:
+        with FakeOpenAI() as model:
+            model._script = CitingModel()
+            settings = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY, "CHAT_MODEL": "fake"}
+            with Site(data, **settings) as site:
+                wait_for_handbook(site)
+                key = api_key(site)
+                found = results([python, HERE / "python_clients.py"], site, key)
+                found += results(["node", HERE / "javascript_clients.mjs", modules], site, key)
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+    print("| client | use | |\n|---|---|---|")
+    for each in found:
+        outcome = "passed" if each["passed"] else f"failed: {each['said']}"
+        print(f"| `{each['client']}` | {each['what']} | {outcome} |")
+    return 0 if found and all(each["passed"] for each in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

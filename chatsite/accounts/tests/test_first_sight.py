@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import TransactionTestCase
 
-from chatsite.accounts.models import ExternalIdentity, ManagedMembership, User
+from chatsite.accounts.models import ExternalIdentity, GroupMapping, ManagedMembership, User
 from chatsite.accounts.oidc.identities import user_for
 from chatsite.accounts.oidc.tokens import Claims
 
@@ -14,7 +14,17 @@ from chatsite.accounts.oidc.tokens import Claims
 class FirstSight(TransactionTestCase):
     def test_ten_first_requests_make_one_account_with_its_groups_once(self):
         group = Group.objects.create(name="Staff")
-        claims = Claims("https://id", "s-1", 0, frozenset({"Staff"}), "ann", "Ann", "")
+        GroupMapping.objects.create(issuer="https://id", value="Staff", group=group)
+        claims = Claims(
+            issuer="https://id",
+            subject="s-1",
+            subjects={"sub": "s-1"},
+            expires_at=0,
+            groups=frozenset({"Staff"}),
+            username="ann",
+            first_name="Ann",
+            last_name="",
+        )
 
         def see(_):
             try:

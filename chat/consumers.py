@@ -263,7 +263,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """
         teller = Teller(self.principal, self.conversation_id, place, after)
         self.following, silent = run_id, 0
-        async with aclosing(runs.watch(self.principal, run_id, apart=after)) as news:
+        async with aclosing(runs.watch(self.principal, run_id, apart=after, names_gone=True)) as news:
             async for part in news:
                 silent = 0 if part else silent + 1
                 if part:

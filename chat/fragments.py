@@ -6,7 +6,7 @@ from uuid import UUID
 from django.template.loader import render_to_string
 
 from chatsite.accounts.principals import Principal
-from history.models import Conversation, Message, Source
+from history.models import Conversation, Message
 
 from .models import Run
 from .threads import Answer, Exchange, answers_of, exchanges_of
@@ -23,7 +23,7 @@ def place_of_run(principal: Principal, conversation_id: UUID, run_id: UUID) -> i
 def labels_of_message(principal: Principal, message_id: UUID) -> list[str]:
     """What the caller's answer may cite, whether the source can still be opened or not."""
     answers = Message.objects.owned_by(principal).filter(pk=message_id)
-    return list(Source.objects.filter(message__in=answers).values_list("label", flat=True).order_by("rank"))
+    return answers.values_list("labels", flat=True).first() or []
 
 
 def next_answer(principal: Principal, conversation_id: UUID, message_id: UUID) -> tuple[int, str]:

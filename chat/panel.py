@@ -8,6 +8,7 @@ from typing import Literal
 
 from chatsite.accounts.principals import Principal
 from history.models import Conversation, Message, Source
+from history.withheld import withheld_labels
 from ingestion.explaining import why_readable
 from ingestion.models import Document, Passage
 
@@ -176,11 +177,7 @@ class Panel:
     @property
     def thoughts(self) -> list[Step]:
         """The steps; where they repeat earlier answers, sources that are gone have no names there either."""
-        conversation = self.answer.message.conversation_id
-        messages = Message.objects.filter(conversation=conversation).exclude(citations=[])
-        cited = {label for labels in messages.values_list("citations", flat=True) for label in labels}
-        sources = Source.objects.visible_to(self.principal).filter(message__conversation=conversation)
-        gone = cited - set(sources.values_list("label", flat=True).order_by())
+        gone = withheld_labels(self.principal, self.answer.message.conversation_id)
         return [step(thought, gone) for thought in self.answer.message.thoughts]
 
     @property

@@ -136,6 +136,11 @@ class Answer:
         return [step for thought in self.message.thoughts if (step := _step(thought))]
 
     @property
+    def followups(self) -> Sequence[str]:
+        """Questions to go on with; they may name what a source was about, so none where one is gone."""
+        return self.message.followups if len(self.sources) >= len(self.labels) else ()
+
+    @property
     def note(self) -> Note | None:
         return note_for(self.message)
 
@@ -169,14 +174,9 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
     """The given answers with their sources: two queries, and one for the run of one that is written."""
     ids = [message.pk for message in messages]
     readable: dict[Any, list[Source]] = {}
-    labels: dict[Any, list[str]] = {}
     visible = Source.objects.visible_to(principal).filter(message__in=ids).select_related("document")
     for source in visible.order_by("message_id", "rank"):
         readable.setdefault(source.message_id, []).append(source)
-    for message_id, label in (
-        Source.objects.filter(message__in=ids).values_list("message_id", "label").order_by("rank")
-    ):
-        labels.setdefault(message_id, []).append(label)
     runs: dict[Any, Run] = {}
     told = may_see_thoughts(principal)
     if any(message.state in Message.UNFINISHED for message in messages):
@@ -187,7 +187,7 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
         Answer(
             message,
             readable.get(message.pk, ()),
-            labels.get(message.pk, ()),
+            message.labels,
             runs.get(message.exchange),
             told_thoughts=told,
         )

@@ -26,7 +26,8 @@ MOST_KEPT = 5_000  # messages of one conversation
 TITLE = 60  # characters, where the first question is the title
 SAID = ("role", "content", "state", "error_code", "agent_name", "content_type", "created_at")
 TAKEN = (
-    "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "followups",
+    "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "labels",
+    "followups",
     "thoughts", "usage", "searched_count", "created_at", "finished_at",
 )  # fmt: skip
 KEPT = ("id", "conversation_id", "position", "client_id", "imported", "finished_at", *SAID)

@@ -115,6 +115,11 @@ class Message(models.Model):
         default=list,
         help_text="Source labels that the text cites, in order of first use: chip n is item n-1.",
     )
+    labels = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        help_text="Of each source that the answer was given, by rank, also of those that are gone since.",
+    )
     followups = models.JSONField(default=list)
     thoughts = models.JSONField(default=list, help_text="Steps: title, description, props. No passage text.")
     usage = models.JSONField(default=dict)

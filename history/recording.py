@@ -156,6 +156,7 @@ def record_context(
         "answer": answer_id,
         "sources": json.dumps(sources),
         "count": len(sources),
+        "labels": json.dumps([source["label"] for source in sources]),
         "thoughts": json.dumps(thoughts),
         "readable": readable,
     }

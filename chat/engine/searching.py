@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from uuid import UUID
 
-from django.db import IntegrityError
+from django.db import IntegrityError, ProgrammingError
 
 from chat.events import ContextReady, Thought
 from chat.llm import ChatModel
@@ -95,7 +95,10 @@ async def keep_context(
         try:
             found = await patiently(_kept, exchange.principal, answer_id, found, thoughts, readable)
             break
-        except IntegrityError:  # deleted this instant
+        except (
+            IntegrityError,
+            ProgrammingError,
+        ):  # deleted this instant, or closed
             if attempt == TRIES:
                 raise
     return found, ContextReady(found.sources, thoughts, str(answer_id))
@@ -104,7 +107,7 @@ async def keep_context(
 def _kept(
     principal: Principal, answer_id: UUID, found: Search, thoughts: Sequence[Thought], readable: int
 ) -> Search:
-    """Raises IntegrityError for what is deleted this instant."""
+    """Raises IntegrityError for what is deleted this instant, ProgrammingError for what is closed."""
     found = _still_readable(principal, found)
     _record(answer_id, found, thoughts, readable)
     return found

@@ -48,7 +48,7 @@ async def written(
             if isinstance(piece, Reasoning):
                 yield Thinking()
                 continue
-            safe = piece[: most - length]
+            safe = _cut(piece, most - length)
             if wants_json:
                 safe = safe.lstrip() if not length else safe
                 kept.append(safe)
@@ -57,7 +57,7 @@ async def written(
             length += len(safe)
             if safe:
                 yield TextDelta(safe)
-            if length >= most:
+            if len(safe) < len(piece) or length >= most:
                 outcome.reason = "length"
                 break
     if outcome.error:
@@ -78,6 +78,15 @@ def _is_object(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def _cut(piece: str, most: int) -> str:
+    """At most so many characters, and no half citation: nobody could tell afterwards what it names."""
+    if len(piece) <= most:
+        return piece
+    safe = piece[:most]
+    opened = safe.rfind("[")
+    return safe if opened <= safe.rfind("]") else safe[:opened]
 
 
 async def _verified(

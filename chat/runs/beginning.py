@@ -19,7 +19,9 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principals import Principal
 from chatsite.database import tried_twice
 from history import recording
+from history.citing import without
 from history.models import Message
+from history.withheld import withheld_labels
 
 from . import admission, carriers
 from .storing import Accepted, answered_again, free, repeated, store_run, stored
@@ -125,10 +127,16 @@ def earlier_turns(accepted: Accepted) -> tuple[Turn, ...]:
         conversation_id=accepted.conversation_id, position__lt=Subquery(position)
     ).exclude(state__in=Message.UNFINISHED)
     said = rows.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
+    gone: frozenset[str] | None = None
     turns: list[Turn] = []
     for role, content in said:
-        if content:
-            turns.append(Turn("user" if role == Message.Role.USER else "assistant", content))
+        text = content
+        if role == Message.Role.ASSISTANT and "[" in text:
+            if gone is None:
+                gone = withheld_labels(accepted.principal, accepted.conversation_id)
+            text = without(text, gone)
+        if text:
+            turns.append(Turn("user" if role == Message.Role.USER else "assistant", text))
     return tuple(reversed(turns)) or told_turns(accepted)
 
 

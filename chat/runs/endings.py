@@ -17,7 +17,7 @@ from chat.events import Event, Failed, Finished, Spoken, Whole
 from chat.models import Lease
 from chatsite.absence import absence
 from history import recording
-from history.models import Conversation, Message, Source
+from history.models import Conversation, Message
 from history.recording import Closing
 
 from . import carriers, journal
@@ -173,5 +173,6 @@ def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:
 
 def _citations(answer_id: UUID, text: str) -> tuple[str, ...]:
     """What a text that never came to its end cites."""
-    labels = Source.objects.filter(message=answer_id).values_list("label", flat=True)
-    return cited_labels(text, labels)
+    # Not of the sources that are left: one may have been deleted while the answer was written from it.
+    labels = Message.objects.filter(pk=answer_id).values_list("labels", flat=True).first()
+    return cited_labels(text, labels or ())

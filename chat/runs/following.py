@@ -2,13 +2,14 @@
 
 import asyncio
 import dataclasses
+import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, nullcontext
 from itertools import islice
 from uuid import UUID
 
 from chat.errors import Refused
-from chat.events import TERMINAL, ContextReady, Event, Whole
+from chat.events import TERMINAL, ContextReady, Event, FollowUps, MessageDone, TextDelta, Whole
 from chat.models import Run
 from chat.page_images import of_sources
 from chat.patience import patiently
@@ -16,6 +17,8 @@ from chat.sources import SourceView
 from chat.thought_rights import may_see_thoughts
 from chatsite.accounts.principals import Principal, still_valid
 from chatsite.database import in_database, reading_as
+from history.citing import without
+from history.withheld import withheld_labels, without_names
 
 from . import endings, journal, wakeups
 from .generating import generations
@@ -26,6 +29,7 @@ from .retelling import retold
 
 Part = Sequence[Numbered]
 
+LOOK_SECONDS = 1.0  # between two looks at what a reader may not open any more
 MOST_READ = 2_000  # events of the journal at a time
 
 
@@ -45,30 +49,38 @@ async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGen
 
 
 async def watch(
-    principal: Principal, run_id: UUID, after: int = 0, *, apart: int = 0, retell: bool = True
+    principal: Principal,
+    run_id: UUID,
+    after: int = 0,
+    *,
+    apart: int = 0,
+    retell: bool = True,
+    names_gone: bool = False,
 ) -> AsyncGenerator[Part, None]:
     """As :func:`follow`, some of what is there at a time; nothing for each second or so without news.
 
     No text that was joined reaches over the number `apart`. Without `retell`, a run whose journal is gone is
     only told its end, with the number that it had. The end is told in any case, also to whoever says that
     they have it.
+
+    No event names a source that the reader may not open (any more), unless `names_gone`: a page draws such
+    citations itself, without the name.
     """
+    withheld = _Withheld(principal, shows_itself=names_gone)
     if live := generations().live.get(run_id):
-        if not live.just_begun_by(principal):
-            await in_database(_check, principal, run_id)
+        if after or not live.just_begun_by(principal):
+            await withheld.look(await in_database(_conversation, principal, run_id), again=False)
         source = _from_memory(live, after, apart)
     else:
         run = await in_database(_run, principal, run_id)
+        await withheld.look(run.conversation_id)
         source = _from_journal(principal, run, after, apart, retell=retell)
     async with aclosing(source) as news:
         with guards().guarding(principal) as guard:
             async for part in news:
                 # A reader may take long over each part, and its right may end meanwhile.
                 await guard.check()
-                if any(isinstance(event, ContextReady) for _, event in part):
-                    yield [(number, await _for_reader(principal, event)) for number, event in part]
-                else:
-                    yield part
+                yield await withheld.part(part)
 
 
 async def whole(principal: Principal, run_id: UUID) -> Whole:
@@ -160,7 +172,9 @@ async def told(principal: Principal, run_id: UUID) -> Whole:
     """An exchange that has ended, from its messages, with the sources that the caller may open now."""
     run = await patiently(_run, principal, run_id)
     events = await patiently(retold, run)
-    return endings.fold([await _for_reader(principal, event) for event in events])
+    withheld = _Withheld(principal)
+    await withheld.look(run.conversation_id)
+    return endings.fold([await withheld.event(event) for event in events])
 
 
 async def progress(principal: Principal, run_id: UUID) -> tuple[Run, Whole]:
@@ -169,7 +183,9 @@ async def progress(principal: Principal, run_id: UUID) -> tuple[Run, Whole]:
     events = await patiently(retold, run)
     if run.finished_at is None:
         return run, endings.fold(events[:1])
-    return run, endings.fold([await _for_reader(principal, event) for event in events])
+    withheld = _Withheld(principal)
+    await withheld.look(run.conversation_id)
+    return run, endings.fold([await withheld.event(event) for event in events])
 
 
 def _run(principal: Principal, run_id: UUID) -> Run:
@@ -179,10 +195,13 @@ def _run(principal: Principal, run_id: UUID) -> Run:
     return run
 
 
-def _check(principal: Principal, run_id: UUID) -> None:
-    """As :func:`_run`, where nothing of the row is wanted."""
-    if not Run.objects.owned_by(principal).filter(pk=run_id).exists() or not still_valid(principal):
+def _conversation(principal: Principal, run_id: UUID) -> UUID:
+    """As :func:`_run`, where nothing else of the row is wanted."""
+    rows = Run.objects.owned_by(principal).filter(pk=run_id)
+    conversation = rows.values_list("conversation_id", flat=True).first()
+    if conversation is None or not still_valid(principal):
         raise Refused("answer_not_found")
+    return conversation
 
 
 def last_event(principal: Principal, run_id: UUID) -> int | None:
@@ -201,8 +220,57 @@ def _look(run_id: UUID, after: int, apart: int) -> tuple[list[Part], bool]:
     return list(in_parts(numbered, apart)), ended
 
 
-async def _for_reader(principal: Principal, event: Event) -> Event:
-    return await _with_sources(principal, event) if isinstance(event, ContextReady) else event
+class _Withheld:
+    """What one reader is not told of a conversation: names of sources that they may not open (any more).
+
+    Whoever follows a running answer is looked after by its writer, which ends it when a source is withdrawn.
+    What comes later, from the journal or from the messages, is told by a look that is a second old at most.
+    """
+
+    def __init__(self, principal: Principal, *, shows_itself: bool = False) -> None:
+        self._principal = principal
+        self._shows_itself = shows_itself
+        self._conversation: UUID | None = None  # whose labels are looked up again
+        self._labels: frozenset[str] = frozenset()
+        self._looked = 0.0
+
+    async def look(self, conversation: UUID, *, again: bool = True) -> None:
+        self._conversation = conversation if again else None
+        # A stream outlives the request that asked for it, and its own reader with it.
+        with reading_as(self._principal.user_id):
+            self._labels = await patiently(withheld_labels, self._principal, conversation)
+        self._looked = time.monotonic()
+
+    async def part(self, part: Part) -> Part:
+        if part and self._conversation and time.monotonic() - self._looked > LOOK_SECONDS:
+            await self.look(self._conversation)
+        if not self._labels and not any(isinstance(event, ContextReady) for _, event in part):
+            return part
+        return [(number, await self.event(event)) for number, event in part]
+
+    async def event(self, event: Event) -> Event:
+        if isinstance(event, ContextReady):
+            told = await _with_sources(self._principal, event)
+            self._labels |= {source.label for source in event.sources} - {each.label for each in told.sources}
+            thoughts = tuple(
+                dataclasses.replace(
+                    thought,
+                    description=without_names(thought.description, self._labels),
+                    props=without_names(thought.props, self._labels),
+                )
+                for thought in told.thoughts
+            )
+            return dataclasses.replace(told, thoughts=thoughts)
+        if not self._labels or self._shows_itself:
+            return event
+        match event:
+            case TextDelta(text):
+                return TextDelta(without(text, self._labels))
+            case MessageDone(reason, citations):
+                return MessageDone(reason, tuple(label for label in citations if label not in self._labels))
+            case FollowUps():
+                return FollowUps(())  # they may say what the source was about
+        return event
 
 
 async def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:

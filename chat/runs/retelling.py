@@ -1,5 +1,8 @@
 """An exchange that has ended, told once more from its messages."""
 
+from collections.abc import Iterator
+
+from chat.citations import HELD_AT_MOST
 from chat.events import (
     ContextReady,
     Event,
@@ -48,6 +51,18 @@ def retold(run: Run) -> list[Event]:
     return told
 
 
+def _pieces(text: str) -> Iterator[str]:
+    """Of some length each, and cut through no citation: one is told whole or not at all."""
+    start = 0
+    while start < len(text):
+        end = start + LONGEST
+        opened = text.rfind("[", max(start + 1, end - HELD_AT_MOST), end) if end < len(text) else -1
+        if opened >= 0 and "]" not in text[opened:end]:
+            end = opened
+        yield text[start:end]
+        start = end
+
+
 def _message(message: Message) -> list[Event]:
     told: list[Event] = []
     if message.agent_name:
@@ -55,8 +70,7 @@ def _message(message: Message) -> list[Event]:
         told.append(MessageStarted(str(message.pk), message.agent_name, created))
     thoughts = tuple(thought_from_json(thought) for thought in message.thoughts)
     told.append(ContextReady((), thoughts, str(message.pk)))
-    text = message.content
-    told += [TextDelta(text[start : start + LONGEST]) for start in range(0, len(text), LONGEST)]
+    told += [TextDelta(piece) for piece in _pieces(message.content)]
     if message.finish_reason:
         told.append(MessageDone(message.finish_reason, tuple(message.citations)))
     return told

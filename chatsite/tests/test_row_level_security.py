@@ -15,14 +15,14 @@ from chatsite.database import reading_as, reading_everything
 from history.models import Conversation, Message, Source
 from ingestion import pipeline
 from ingestion.acl import Audience, access_list_for, audience_of, set_audience
-from ingestion.models import Document, Passage
+from ingestion.models import Document, Passage, SourceFile
 from ingestion.putting import put_document
 from ingestion.retrieval import search
 from ingestion.statements import statement
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 
-TABLES = ("ingestion_document", "ingestion_passage")
+TABLES = ("history_source", "ingestion_document", "ingestion_passage")
 READABLE = f"SELECT id FROM ingestion_document WHERE access_list_id IN ({statement('readable')})"
 WORLDS = 3
 
@@ -133,18 +133,27 @@ class NobodyReadsNothing(TestCase):
 
     def test_keys_are_checked_past_the_lock(self):
         # Else what hangs on a document could not be written without reading it, nor deleted with it.
-        conversation = Conversation.objects.create(owner=self.stranger)
-        message = Message.objects.create(conversation=conversation, position=0, role="assistant")
         with reading_as(self.stranger.pk):
-            Source.objects.create(
-                message=message,
-                document_id=self.document.pk,
-                document_version=1,
-                passage_id=1,
-                rank=1,
-                score=1,
+            SourceFile.objects.create(
+                document_id=self.document.pk, source="s", path="p", size=1, modified_ns=0, sha256=""
             )
             connection.check_constraints()
+
+    def test_copies_of_passages_in_answers_are_bound_too(self):
+        conversation = Conversation.objects.create(owner=self.stranger)
+        message = Message.objects.create(conversation=conversation, position=0, role="assistant")
+        copy = {
+            "message": message, "document_id": self.document.pk, "document_version": 1, "passage_id": 1,
+            "score": 1, "content": "Secret.", "captions": [{"text": "Secret."}],
+        }  # fmt: skip
+        Source.objects.create(rank=1, **copy)
+        for reader in self.readers():
+            with reading_as(reader):
+                self.assertEqual(rows("SELECT content, captions, title, label FROM history_source"), [])
+        with reading_as(self.owner.pk):
+            self.assertEqual(rows("SELECT content FROM history_source"), [("Secret.",)])
+        with reading_as(self.stranger.pk), self.assertRaises(ProgrammingError), transaction.atomic():
+            Source.objects.create(rank=2, **copy)
 
 
 class ReadersReadTheirOwn(TestCase):

@@ -46,5 +46,5 @@ named AS (
 )
 
 UPDATE history_message
-SET state = 'streaming', thoughts = %(thoughts)s::jsonb, searched_count = %(readable)s
+SET state = 'streaming', labels = %(labels)s::jsonb, thoughts = %(thoughts)s::jsonb, searched_count = %(readable)s
 WHERE id = %(answer)s AND state IN ('queued', 'streaming')

@@ -1,0 +1,38 @@
+"""The names of sources that a reader may not open any more: deleted since, or closed to them."""
+
+from collections.abc import Collection
+from typing import Any
+from uuid import UUID
+
+from chatsite.accounts.principals import Principal
+
+from .citing import without
+from .models import Message, Source
+
+
+def withheld_labels(principal: Principal, conversation_id: UUID) -> frozenset[str]:
+    """Labels of what the answers of a conversation were given, as far as the reader may not open it now."""
+    given = Message.objects.filter(conversation=conversation_id).exclude(labels=[], citations=[]).order_by()
+    named = {
+        label
+        for labels, citations in given.values_list("labels", "citations")
+        for label in (*labels, *citations)
+    }
+    if not named:
+        return frozenset()
+    readable = Source.objects.visible_to(principal).filter(message__conversation=conversation_id)
+    return frozenset(named.difference(readable.order_by().values_list("label", flat=True)))
+
+
+def without_names(value: Any, labels: Collection[str]) -> Any:
+    """Text, or lists and dictionaries of texts, without citations of these labels."""
+    if not labels:
+        return value
+    if isinstance(value, str):
+        # The messages of a prompt are kept as their representation.
+        return without(value, {*labels, *(repr(label)[1:-1] for label in labels)})
+    if isinstance(value, list | tuple):
+        return [without_names(item, labels) for item in value]
+    if isinstance(value, dict):
+        return {name: without_names(item, labels) for name, item in value.items()}
+    return value

@@ -5,13 +5,14 @@ This package is imported by the settings and by manage.py before Django is ready
 
 from .cluster import Cluster, EmbeddedDatabaseError
 from .commands import database_for, running
-from .files import connection_parameters, secret_key, write_secret
+from .files import connection_parameters, open_lock, secret_key, write_secret
 
 __all__ = [
     "Cluster",
     "EmbeddedDatabaseError",
     "connection_parameters",
     "database_for",
+    "open_lock",
     "running",
     "secret_key",
     "write_secret",

@@ -13,7 +13,7 @@ import pwd
 import secrets
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -22,7 +22,6 @@ from psycopg import sql
 
 from . import files
 
-SERVER_ACCOUNT = "nobody"  # PostgreSQL refuses to run as root; started by root, it runs as this account
 SUPERUSER = "postgres"
 START_SECONDS = 60
 LEAST_BUFFERS = 256_000_000  # bytes, where an eighth of the memory allows; what is not used is not taken
@@ -37,6 +36,13 @@ shared_buffers = {buffers}MB
 max_wal_size = 512MB
 log_timezone = 'UTC'
 timezone = 'UTC'
+"""
+
+
+# By password alone, and over the socket alone: nothing listens on TCP, and nobody would be let in there.
+ACCESS = """
+local all all scram-sha-256
+host all all all reject
 """
 
 
@@ -65,13 +71,14 @@ class Cluster:
         try:
             with self._exclusively():
                 # First of all, so that `stop` leaves nothing running whatever interrupts the rest.
-                self._membership = (self.data / "postgres.users").open("ab")
+                self._membership = files.open_lock(self.data / "postgres.users")
                 fcntl.flock(self._membership, fcntl.LOCK_SH)
                 if not (self.directory / "PG_VERSION").exists():
                     self._initialise()
                 if not self._running():
                     self._control("start", "-l", str(self.log), "-t", str(START_SECONDS))
                 self._create_database()
+                self._separate_passwords()
         except subprocess.CalledProcessError as error:
             raise EmbeddedDatabaseError(
                 f"The embedded PostgreSQL did not start; its log is {self.log}."
@@ -111,7 +118,7 @@ class Cluster:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._process_id(), os.WNOHANG)  # in a container its parent may be us
             # A failure is tried again: what is left of the old server may still be ending.
-            with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            with contextlib.suppress(OSError, subprocess.CalledProcessError, EmbeddedDatabaseError):
                 if not self._running():
                     self._control("start", "-l", str(self.log), "-t", str(START_SECONDS))
         return self.alive()
@@ -126,21 +133,29 @@ class Cluster:
     def _prepare_directory(self) -> None:
         try:
             self.data.mkdir(mode=0o711, parents=True, exist_ok=True)
-            (self.data / "postgres.lock").touch()
+            files.open_lock(self.data / "postgres.lock").close()
             if self._account:
-                # The server's account must be able to pass through, not to read: x without r.
-                for folder in (self.data, *self.data.parents, *self._binaries.parents):
-                    mode = folder.stat().st_mode
-                    if not mode & 0o001:
-                        folder.chmod(mode | 0o001)
+                self._check_way(self._account)
         except OSError as error:
             raise EmbeddedDatabaseError(
                 f"The data directory {self.data} cannot be written: {error.strerror}."
             ) from error
 
+    def _check_way(self, account: pwd.struct_passwd) -> None:
+        """The server's account must be able to enter its folders – only the data directory is opened."""
+        mode = self.data.stat().st_mode
+        if not mode & 0o001:
+            self.data.chmod(mode | 0o001)  # to pass through, not to read: x without r
+        for folder in (*reversed(self.data.parents), *reversed(self._binaries.parents)):
+            if not _may_enter(account, folder):
+                raise EmbeddedDatabaseError(
+                    f"PostgreSQL runs as “{account.pw_name}”, which may not enter {folder}: start the site as"
+                    " another user than root, move it to where everybody may enter, or set DATABASE_URL."
+                )
+
     @contextlib.contextmanager
     def _exclusively(self) -> Iterator[None]:
-        with (self.data / "postgres.lock").open("ab") as lock:
+        with files.open_lock(self.data / "postgres.lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -149,8 +164,7 @@ class Cluster:
         if self.directory.exists():
             shutil.rmtree(self.directory)
         password = secrets.token_urlsafe(32)
-        lines = [f"*:*:*:{role}:{password}\n" for role in (SUPERUSER, files.ROLE)]
-        files.write_secret(files.password_file(self.data), "".join(lines))
+        self._write_passwords({SUPERUSER: password, files.ROLE: secrets.token_urlsafe(32)})
         self.directory.mkdir(mode=0o700)
         if self._account:
             os.chown(self.directory, self._account.pw_uid, self._account.pw_gid)
@@ -180,14 +194,23 @@ class Cluster:
 
     def _write_configuration(self) -> None:
         # Written at every start: the directory may have been moved, and the socket's path with it.
-        self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            self.sockets.mkdir(mode=0o700, parents=True)
+        own = {os.geteuid(), *([self._account.pw_uid] if self._account else [])}
+        if not files.is_private(self.sockets, own):
+            raise EmbeddedDatabaseError(
+                f"{self.sockets} belongs to somebody else, or others may look into it: remove it, or set"
+                " TMPDIR to a folder of your own."
+            )
         sockets = str(self.sockets).replace("'", "''")
         text = CONFIGURATION.format(sockets=sockets, port=files.PORT, buffers=_buffers(self.directory))
         path = self.directory / "postgresql.auto.conf"
         path.write_text(text)
+        access = self.directory / "pg_hba.conf"
+        access.write_text(ACCESS)
         self.log.touch(mode=0o600)
         if self._account:
-            for owned in {path, self.log, self.sockets}:
+            for owned in {path, access, self.log, self.sockets}:
                 os.chown(owned, self._account.pw_uid, self._account.pw_gid)
 
     def _create_database(self) -> None:
@@ -199,7 +222,7 @@ class Cluster:
             if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [files.ROLE]).fetchone():
                 connection.execute(
                     sql.SQL("CREATE ROLE {} LOGIN CREATEDB PASSWORD {}").format(
-                        sql.Identifier(files.ROLE), sql.Literal(self._password())
+                        sql.Identifier(files.ROLE), sql.Literal(self._passwords()[files.ROLE])
                     )
                 )
             # Into the template, because the site's role may not create extensions but makes test databases.
@@ -211,8 +234,28 @@ class Cluster:
                 )
             )
 
-    def _password(self) -> str:
-        return files.password_file(self.data).read_text().splitlines()[0].rpartition(":")[2]
+    def _separate_passwords(self) -> None:
+        """Give the site's role a password of its own where an earlier version gave it the superuser's."""
+        passwords = self._passwords()
+        if passwords[files.ROLE] != passwords[SUPERUSER]:
+            return
+        passwords[files.ROLE] = secrets.token_urlsafe(32)
+        parameters = files.connection_parameters(self.data, role=SUPERUSER, database="postgres")
+        with psycopg.connect(**parameters, autocommit=True) as connection:  # type: ignore[arg-type]
+            connection.execute(
+                sql.SQL("ALTER ROLE {} PASSWORD {}").format(
+                    sql.Identifier(files.ROLE), sql.Literal(passwords[files.ROLE])
+                )
+            )
+        self._write_passwords(passwords)  # last: where this is interrupted, the next start does both again
+
+    def _passwords(self) -> dict[str, str]:
+        lines = files.password_file(self.data).read_text().splitlines()
+        return {role: password for _, _, _, role, password in (line.split(":") for line in lines)}
+
+    def _write_passwords(self, passwords: Mapping[str, str]) -> None:
+        lines = [f"*:*:*:{role}:{password}\n" for role, password in passwords.items()]
+        files.write_secret(files.password_file(self.data), "".join(lines))
 
     def _run(self, tool: str, *arguments: str, descriptors: Sequence[int] = ()) -> None:
         self._run_tool([str(self._binaries / tool), *arguments], descriptors)
@@ -246,14 +289,23 @@ def _password_on_descriptor(password: str) -> Iterator[int]:
         os.close(descriptor)
 
 
+def _may_enter(account: pwd.struct_passwd, folder: Path) -> bool:
+    status = folder.stat()
+    if status.st_uid == account.pw_uid:
+        return bool(status.st_mode & 0o100)
+    if status.st_gid == account.pw_gid:
+        return bool(status.st_mode & 0o010)
+    return bool(status.st_mode & 0o001)
+
+
 def _server_account() -> pwd.struct_passwd | None:
     if os.geteuid() != 0:
         return None
     try:
-        return pwd.getpwnam(SERVER_ACCOUNT)
+        return pwd.getpwnam(files.SERVER_ACCOUNT)
     except KeyError:
         raise EmbeddedDatabaseError(
-            f"PostgreSQL does not run as root, and there is no account “{SERVER_ACCOUNT}” to run it: "
+            f"PostgreSQL does not run as root, and there is no account “{files.SERVER_ACCOUNT}” to run it: "
             "start the site as another user, or set DATABASE_URL."
         ) from None
 

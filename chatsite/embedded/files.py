@@ -6,10 +6,15 @@ Everything here is computed, not looked up: settings can name the socket before 
 import contextlib
 import hashlib
 import os
+import pwd
 import secrets
+import stat
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
+from typing import IO
 
+SERVER_ACCOUNT = "nobody"  # runs PostgreSQL where the site is started by root
 DATABASE = ROLE = "chatsite"
 PORT = 5432  # the number is only a part of the socket's name; nothing listens on TCP
 SOCKET_PATH_LIMIT = 100  # bytes; the kernel takes 107
@@ -33,9 +38,34 @@ def socket_directory(data: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"chatsite-{digest}"
 
 
+def open_lock(path: Path) -> IO[bytes]:
+    """A file to lock, which no other account may open: it could hold the lock for ever."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    if os.fstat(descriptor).st_mode & 0o077:
+        os.fchmod(descriptor, 0o600)
+    return os.fdopen(descriptor, "r+b")
+
+
+def is_private(folder: Path, accounts: Collection[int]) -> bool:
+    """Whether this is a folder of one of the accounts, which nobody else may look into. No link counts."""
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid in accounts and not status.st_mode & 0o077
+
+
+def server_account_name() -> str:
+    """The account that PostgreSQL runs as: it refuses to run as root. Empty for one without a name."""
+    try:
+        return SERVER_ACCOUNT if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return ""
+
+
 def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE) -> dict[str, str | int]:
     """libpq parameters of the embedded database, whether it runs or not."""
-    return {
+    # Who squats on the socket's path is neither spoken to nor told a password.
+    peer: dict[str, str | int] = {"requirepeer": name} if (name := server_account_name()) else {}
+    return peer | {
+        "require_auth": "scram-sha-256",
         "dbname": database,
         "user": role,
         "host": str(socket_directory(data)),

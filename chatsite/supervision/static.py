@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import os
 from pathlib import Path
 
 from django.conf import settings
@@ -18,6 +19,7 @@ def collect() -> None:
     try:
         root.mkdir(parents=True, exist_ok=True)
         with (root / ".sources").open("a+") as mark:
+            os.fchmod(mark.fileno(), 0o600)  # nobody else may hold the lock
             fcntl.flock(mark, fcntl.LOCK_EX)
             mark.seek(0)
             if mark.read() == wanted:

@@ -113,7 +113,7 @@ class Command(BaseCommand):
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """With the embedded database one site uses a data directory; the kernel forgets it with the process."""
-    with (settings.DATA_DIR / "up.lock").open("ab") as lock:
+    with embedded.open_lock(settings.DATA_DIR / "up.lock") as lock:
         if settings.EMBEDDED_DATABASE:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

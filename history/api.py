@@ -21,6 +21,17 @@ from .models import Conversation, ConversationQuerySet
 PER_PAGE, MOST_PER_PAGE = 100, 200
 FOUND_PER_PAGE, MOST_FOUND_PER_PAGE = 20, 50
 NOT_FOUND = "There is no such conversation."
+# By status, the same words as at /api/….
+CODES = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "unsupported_media_type",
+    429: "rate_limited",
+    503: "busy",
+}
 FORMATS = ("markdown", "json")
 
 
@@ -205,7 +216,6 @@ def _refusal(exc: Exception) -> Response | None:
             words = f"A conversation keeps at most {merging.MOST_KEPT:,} messages."
             return Response(wire.error(words, "too_many_messages"), status=400)
         case exceptions.APIException():
-            codes = exc.get_codes()
-            code = codes if isinstance(codes, str) else "invalid_request"
+            code = CODES.get(exc.status_code, "invalid_request")
             return Response(wire.error(str(exc.detail), code), status=exc.status_code)
     return None

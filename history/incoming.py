@@ -1,7 +1,7 @@
 """Reading what programs send to /chat-history. The names on the wire stand here and in wire.py only."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +15,8 @@ MOST_MESSAGES = 1_000  # in one request
 ID_LENGTH = 200
 AGENT_LENGTH = 100
 TIME_LENGTH = 40
+MAX_JSON_LENGTH = 100_000  # characters of the sources or the error of one message
+MAX_DEPTH = 10
 MODES = (*Conversation.Mode.values,)
 UNTITLED = "New Chat"  # what the client calls a conversation that has no title yet
 STATES = {
@@ -40,6 +42,7 @@ class Incoming:
     agent_name: str | None = None
     content_type: str | None = None
     created_at: datetime | None = None
+    client_members: Mapping[str, Any] = field(default_factory=dict)  # only those that it says
 
 
 def new_conversation(body: Any) -> tuple[str, str]:
@@ -89,7 +92,7 @@ def an_object(value: Any, member: str) -> Mapping[str, Any]:
 def _message(value: Any, at: str) -> Incoming:
     values = an_object(value, f"“{at}”")
     role = _one_of(values.get("role"), f"{at}.role", Message.Role.values)
-    _check_unused(values, at)
+    _optional_text(values, "conversationId", f"{at}.", ID_LENGTH)
     status = values.get("status")
     code = _error_code(values.get("error"), f"{at}.error")
     kind = values.get("contentType")
@@ -102,6 +105,7 @@ def _message(value: Any, at: str) -> Incoming:
         agent_name=_either(values, ("agentName", "agentIdentifier"), at, AGENT_LENGTH),
         content_type=None if kind is None else _one_of(kind, f"{at}.contentType", ("text", "markdown")),
         created_at=_moment(values, at),
+        client_members=_client_members(values, at),
     )
 
 
@@ -117,14 +121,35 @@ def _content(value: Any, member: str, role: str) -> str:
     return _text(value, member, most)
 
 
-def _check_unused(values: Mapping[str, Any], at: str) -> None:
-    """Sources and conversation are the site's to know: what is said about them is not kept."""
-    _optional_text(values, "conversationId", f"{at}.", ID_LENGTH)
-    sources = values.get("sources")
+def _client_members(values: Mapping[str, Any], at: str) -> dict[str, Any]:
+    """What the program keeps here and gets back as it came; the site itself makes nothing of it."""
+    said = {name: values[name] for name in ("sources", "error", "timestamp") if name in values}
+    sources = said.get("sources")
     if sources is not None and not isinstance(sources, list):
         raise Invalid(f"“{at}.sources” must be a list.")
     for number, source in enumerate(sources or ()):
         an_object(source, f"“{at}.sources[{number}]”")
+    for name, value in said.items():
+        _check_json(value, f"{at}.{name}")
+    return said
+
+
+def _check_json(value: Any, member: str) -> None:
+    """Texts that can be stored, and no deeper or longer than a list of sources is. Raises Invalid."""
+    waiting, length = [(value, 0)], 0
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise Invalid(f"“{member}” is nested too deeply.")
+        if isinstance(item, str):
+            length += len(_text(item, member, MAX_JSON_LENGTH))
+        elif isinstance(item, Mapping):
+            waiting += [(part, depth + 1) for pair in item.items() for part in pair]
+        elif isinstance(item, list):
+            waiting += [(part, depth + 1) for part in item]
+        length += 2
+        if length > MAX_JSON_LENGTH:
+            raise Invalid(f"“{member}” is longer than {MAX_JSON_LENGTH:,} characters.")
 
 
 def _error_code(value: Any, member: str) -> str:

@@ -1,8 +1,10 @@
 """Lists of conversations, newest first, in pages that stay right while new ones arrive above."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.core import signing
@@ -10,6 +12,7 @@ from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Left
 
 from chatsite.accounts.principals import Principal
+from ingestion.models import Document
 
 from .citing import without
 from .models import Conversation, ConversationQuerySet, Message, Source
@@ -17,6 +20,7 @@ from .models import Conversation, ConversationQuerySet, Message, Source
 EXCERPT = 200  # characters of the last message
 READ = 2_000  # characters of it that are read for that: citations in it are left out
 SALT = "history.listing"
+SITE_SOURCE = re.compile(r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})-\d{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +120,31 @@ def said(
     sources: dict[UUID, list[Source]] = {}
     for row in rows.select_related("document").order_by("message_id", "rank"):
         sources.setdefault(row.message_id, []).append(row)
+    _leave_out_withdrawn(principal, messages)
     return messages, sources
+
+
+def _leave_out_withdrawn(principal: Principal, messages: Sequence[Message]) -> None:
+    """Drop what a program wrote down of this site's own sources that the caller may not open now."""
+    written = {
+        row: row.client_members["sources"]
+        for row in messages
+        if row.client_members and row.client_members.get("sources")
+    }
+    named = {name for sources in written.values() for each in sources if (name := _document_of(each))}
+    if not named:
+        return
+    found = Document.objects.visible_to(principal).filter(public_id__in=named)
+    readable = {None, *found.values_list("public_id", flat=True)}
+    for row, sources in written.items():
+        kept = [each for each in sources if _document_of(each) in readable]
+        row.client_members = {**(row.client_members or {}), "sources": kept}
+
+
+def _document_of(source: Any) -> UUID | None:
+    """The document of a source as this site sends it; None for any other."""
+    identifier, address = source.get("id"), source.get("url")
+    if not (isinstance(identifier, str) and isinstance(address, str) and "/content/" in address):
+        return None
+    found = SITE_SOURCE.fullmatch(identifier)
+    return UUID(found[1]) if found else None

@@ -24,7 +24,16 @@ from .models import Conversation, Message, Source
 
 MOST_KEPT = 5_000  # messages of one conversation
 TITLE = 60  # characters, where the first question is the title
-SAID = ("role", "content", "state", "error_code", "agent_name", "content_type", "created_at")
+SAID = (
+    "role",
+    "content",
+    "state",
+    "error_code",
+    "agent_name",
+    "content_type",
+    "created_at",
+    "client_members",
+)
 TAKEN = (
     "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "labels",
     "followups",
@@ -109,11 +118,17 @@ def _replace(row: Message, item: Incoming) -> bool:
         "content_type": item.content_type,
         "created_at": item.created_at,
     }
-    before = {name: getattr(row, name) for name in given}
+    before = {name: getattr(row, name) for name in (*given, "client_members")}
+    row.client_members = _said({**(row.client_members or {}), **item.client_members})
     for name, value in given.items():
         if value is not None:
             setattr(row, name, value)
-    return before != {name: getattr(row, name) for name in given}
+    return before != {name: getattr(row, name) for name in before}
+
+
+def _said(members: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Without what is empty: `null` and `[]` take back what was said before."""
+    return {name: value for name, value in members.items() if value} or None
 
 
 def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
@@ -128,6 +143,7 @@ def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
         agent_name=item.agent_name or "",
         content_type=item.content_type or ("text" if item.role == Message.Role.USER else "markdown"),
         client_id=item.key,
+        client_members=_said(item.client_members),
         imported=True,
         created_at=item.created_at or now.replace(microsecond=now.microsecond // 1_000 * 1_000),
     )

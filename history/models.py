@@ -111,6 +111,9 @@ class Message(models.Model):
     content_type = models.CharField(
         max_length=8, blank=True, help_text="As imported: text or markdown; empty goes by the role."
     )
+    client_members = models.JSONField(
+        null=True, help_text="What a program said of it and gets back as it came: sources, error, timestamp."
+    )
     citations = models.JSONField(
         default=list,
         help_text="Source labels that the text cites, in order of first use: chip n is item n-1.",

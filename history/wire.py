@@ -1,9 +1,12 @@
 """What /chat-history sends, member by member, as the Chat UI's document has it."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from ingestion.labels import content_address
+
+from django.utils import timezone
 
 from .citing import without
 from .failures import failure_of
@@ -82,9 +85,22 @@ def message(row: Message, readable: Sequence[Source]) -> Json:
         "error": {"message": failure[1], "code": failure[0]} if failure else None,
         "createdAt": timestamp(row.created_at),
     }
+    # The two members by which the Chat UI shows a stored message.
+    clients = row.client_members or {}
+    sent["timestamp"] = clients.get("timestamp") or clock_time(row.created_at)
     if row.agent_name:
-        sent["agentName"] = row.agent_name
+        sent["agentName"] = sent["agentIdentifier"] = row.agent_name
+    if row.imported:
+        given_back = {name: clients[name] for name in ("sources", "error") if clients.get(name)}
+        sent |= given_back
+        if given_back:
+            sent["fromClient"] = list(given_back)
     return sent
+
+
+def clock_time(moment: datetime) -> str:
+    """The time of day in the site's time zone, such as “10:15 AM”."""
+    return moment.astimezone(timezone.get_default_timezone()).strftime("%I:%M %p")
 
 
 def readable_text(row: Message, readable: Sequence[Source]) -> str:

@@ -108,9 +108,7 @@ class OneQuestionAfterAnother(QuietCase):
         for name, headers in FOREIGN.items():
             with self.subTest(name):
                 answer = self.create(**headers)
-                self.assertEqual(
-                    (answer.status_code, answer.json()["error"]["code"]), (403, "permission_denied")
-                )
+                self.assertEqual((answer.status_code, answer.json()["error"]["code"]), (403, "forbidden"))
         self.assertFalse(Conversation.objects.exists())
 
     def test_with_the_token_nothing_has_changed(self):

@@ -87,9 +87,13 @@ class DocumentTests(ChatHistoryCase):
         }
         self.assertEqual((answer, list(answer)), (expected, list(expected)))
         kept = self.get(f"/{conversation.pk}/messages")[12:]
+        beyond = [{"timestamp": "11:30 AM"}, {"timestamp": "11:31 AM", "agentIdentifier": "Technical"}]
         self.assertEqual(
             kept,
-            [item | {"id": item["messageId"], "conversationId": str(conversation.pk)} for item in SENT],
+            [
+                item | more | {"id": item["messageId"], "conversationId": str(conversation.pk)}
+                for item, more in zip(SENT, beyond, strict=True)
+            ],
         )
 
     def test_delete_chat(self):

@@ -105,13 +105,87 @@ class SavingTests(ChatHistoryCase):
         )
         self.assertEqual(self.rows(), before)
 
-    def test_an_imported_answer_says_so_and_has_no_sources(self):
+    def test_sources_and_error_of_a_program_come_back_as_they_came_and_marked_as_its_own(self):
         conversation = self.conversation()
-        forged = {"id": "1-1", "title": "Law", "url": "https://elsewhere.example"}
-        self.put(conversation, message("a", f"Says [{LABEL}]", "assistant", sources=[forged]))
-        row = Message.objects.get()
-        self.assertEqual((row.imported, row.citations, row.sources.count()), (True, [], 0))
-        self.assertEqual(self.get(f"/{conversation.pk}/messages")[0]["sources"], [])
+        forged = {
+            "id": "1-1",
+            "title": "Law",
+            "url": "https://elsewhere.example",
+            "more": [1, None, {"a": 1.5}],
+        }
+        error = {"message": "Our own words", "code": "OURS"}
+        said = message("a", f"Says [{LABEL}]", "assistant", sources=[forged], error=error, status="failed")
+        for _ in range(2):
+            self.put(conversation, said)
+            row = Message.objects.get()
+            self.assertEqual((row.imported, row.citations, row.sources.count()), (True, [], 0))
+            [read] = self.get(f"/{conversation.pk}/messages")
+            self.assertEqual((read["sources"], read["error"], read["status"]), ([forged], error, "failed"))
+            self.assertEqual(read["fromClient"], ["sources", "error"])
+        self.put(conversation, said | {"sources": [], "error": None, "status": "completed"})
+        [read] = self.get(f"/{conversation.pk}/messages")
+        self.assertEqual((read["sources"], read["error"], "fromClient" in read), ([], None, False))
+
+    def test_a_programs_copy_of_a_source_of_the_site_goes_when_its_document_is_withdrawn(self):
+        conversation = self.conversation()
+        self.answered(self.conversation())
+        own = {
+            "id": f"{self.document.public_id}-7", "title": "Leave guide",
+            "url": "/content/guide.md#page=3", "snippet": "Five days",
+        }  # fmt: skip
+        other = {
+            "id": f"{self.document.public_id}-7",
+            "title": "Elsewhere",
+            "url": "https://elsewhere.example",
+        }
+        self.put(conversation, message("a", "Changed", "assistant", sources=[own, other]))
+        path = f"/{conversation.pk}/messages"
+        self.assertEqual(self.get(path)[0]["sources"], [own, other])
+        self.document.delete()
+        self.assertEqual(self.get(path)[0]["sources"], [other])
+
+    def test_what_cannot_be_kept_of_sources_and_errors_is_refused(self):
+        conversation = self.conversation()
+        deep = {}
+        for _ in range(20):
+            deep = {"a": deep}
+        for wrong in (
+            {"sources": [{"title": "a\x00b"}]},
+            {"sources": [{"a\x00b": "title"}]},
+            {"sources": [deep]},
+            {"sources": [{"title": "x" * 100_001}]},
+            {"sources": [{}] * 60_000},
+            {"error": {"message": "No", "details": [deep]}},
+        ):
+            body = {"messages": [message("a", "x", "assistant", **wrong)]}
+            response = self.call("PUT", f"/{conversation.pk}/messages", body)
+            self.assertEqual(response.status_code, 400)
+            self.assertIn(f"messages[0].{next(iter(wrong))}", response.json()["error"]["message"])
+        self.assertFalse(Message.objects.exists())
+
+    def test_the_chat_ui_finds_agents_and_times_again(self):
+        """Its front end reads `agentIdentifier` and `timestamp`, and shows the time as it stands."""
+        conversation = self.conversation(mode="multiAgent")
+        self.put(
+            conversation,
+            {"id": "q", "role": "user", "content": "Who?", "timestamp": "10:15 AM"},
+            {
+                "id": "a",
+                "role": "assistant",
+                "content": "I.",
+                "agentName": "Research",
+                "timestamp": "10:16 AM",
+            },
+            {"id": "b", "role": "assistant", "content": "I too.", "agentIdentifier": "Code"},
+        )
+        read = self.get(f"/{conversation.pk}/messages")
+        self.assertEqual([each["timestamp"] for each in read[:2]], ["10:15 AM", "10:16 AM"])
+        self.assertRegex(read[2]["timestamp"], r"^[01]\d:[0-5]\d [AP]M$")
+        self.assertEqual([each.get("agentIdentifier") for each in read], [None, "Research", "Code"])
+        self.assertEqual([each.get("agentName") for each in read], [None, "Research", "Code"])
+        answer = self.answered(conversation, agent_name="Review")
+        self.put(conversation, *({**each} for each in self.get(f"/{conversation.pk}/messages")))
+        self.assertEqual(self.get(f"/{conversation.pk}/messages")[-1]["agentIdentifier"], answer.agent_name)
 
     def test_an_id_of_another_conversations_message_is_only_a_name_here(self):
         theirs = self.conversation(owner=self.other)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from ingestion.labels import content_address
-
 from django.utils import timezone
+
+from ingestion.labels import content_address
 
 from .citing import without
 from .failures import failure_of

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('history', '0006_conversation_search'),
+        ('history', '0007_labels_and_copies'),
     ]
 
     operations = [

@@ -31,7 +31,9 @@ def sweep() -> None:
     """Remove the folders that nobody has locked: whoever made them is dead."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), _locked(folder):
-            if time.time() - folder.stat().st_mtime > YOUNG_SECONDS:
+            status = folder.stat()
+            own = status.st_uid == os.geteuid()  # others may make folders here too
+            if own and time.time() - status.st_mtime > YOUNG_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
 
 

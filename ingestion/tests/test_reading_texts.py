@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from unittest import skipUnless
 
 from django.test import SimpleTestCase
 
@@ -148,6 +149,15 @@ class TextsTests(SimpleTestCase):
         left = self._aged(f"{folder}x")
         sweep()
         self.assertFalse(left.exists())
+
+    @skipUnless(os.geteuid() == 0, "Only root can give a folder away.")
+    def test_a_folder_of_somebody_else_is_left_alone(self):
+        with workspace() as folder:
+            foreign = self._aged(f"{folder}y")
+        os.chown(foreign, 1, 1)
+        self.addCleanup(foreign.rmdir)
+        sweep()
+        self.assertTrue(foreign.exists())
 
     def _aged(self, folder):
         path = Path(folder)

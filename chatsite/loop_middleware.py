@@ -50,7 +50,7 @@ class SecurityMiddleware(OnLoop, security.SecurityMiddleware):
 
 class SessionMiddleware(OnLoop, sessions.SessionMiddleware):
     def asks_database(self, request: HttpRequest) -> bool:
-        if request.session.accessed:  # so that it is loaded
+        if getattr(request, "session_in_use", False):  # so that it is loaded
             keep_alive(request.session)
         return request.session.modified or settings.SESSION_SAVE_EVERY_REQUEST
 

@@ -22,15 +22,18 @@ class ReaderMiddleware(AsyncMiddleware):
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         async def find() -> AbstractBaseUser | AnonymousUser:
-            return _reader(await auser(request))
+            return _reader(request, await auser(request))
 
-        request.user = SimpleLazyObject(lambda: _reader(get_user(request)))  # type: ignore[assignment]
+        request.user = SimpleLazyObject(lambda: _reader(request, get_user(request)))  # type: ignore[assignment]
         request.auser = find  # type: ignore[assignment]
         with reading_for_request():
             return await self.get_response(request)
 
 
-def _reader(user: Somebody) -> Somebody:
+def _reader(request: HttpRequest, user: Somebody) -> Somebody:
+    """The session's user, known from now on to the request: as its reader, and as somebody active."""
+    if user.is_authenticated:
+        request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware puts off its end
     if user.is_authenticated and request_reader() == NOBODY:
         request_reads_as(user.pk)
     return user

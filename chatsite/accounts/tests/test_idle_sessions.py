@@ -45,6 +45,11 @@ class IdleSessions(TestCase):
         with self.after(hours=49):
             self.assertEqual(self.status(), 302)
 
+    def test_the_session_of_an_account_that_was_switched_off_is_not_kept(self):
+        User.objects.update(is_active=False)
+        with self.after(hours=9):
+            self.assertNotIn("sessionid", self.client.get("/settings/").cookies)
+
     def test_activity_is_stored_now_and_then_and_not_with_each_request(self):
         key = self.client.session.session_key
         stored = mock.patch("django.contrib.sessions.backends.db.SessionStore.save")

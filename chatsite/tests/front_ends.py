@@ -24,7 +24,7 @@ from chatsite.tests.server import BASE
 CLIENTS = Path(os.environ.get("CHATSITE_TEST_CLIENTS_FOLDER") or BASE.parent / "shared" / "clients")
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".ico": "image/x-icon"}
 HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "content-length"}
-SECONDS = 25  # for an answer: the front ends write slowly, and other tests run beside
+SECONDS = 60  # for an answer: the front ends write slowly, and other tests run beside
 FLAGS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 
 

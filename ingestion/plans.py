@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from django.db import transaction
-
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 from ingestion.fusion import Candidate
 from ingestion.rarity import Sample, Sought, each_alone, rarest, with_added
@@ -49,6 +47,7 @@ NEAREST = 500
 PIECES = 100
 EXACT_PIECES = 400  # more than DEPTH passages have pieces
 MOST_SCANNED = 40_000
+PLANNER = {"ef_search": EF_SEARCH, "most_scanned": MOST_SCANNED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +64,11 @@ class Survey:
         if self.visible <= FEW:
             return "few"
         return "some" if self.visible <= SOME or dimensions > INDEXED_DIMENSIONS else "many"
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a sample of passages was looked at, by the words of the question."""
+        return self.every > LARGE and self.visible > FEW
 
     def pieces(self, plan: Plan) -> int:
         """How many pieces the vector leg takes: of the index, so many that it looks equally far for all."""
@@ -92,36 +96,41 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidat
     alike = [""] * len(words)
     worths = [1.0] * len(search["words"]) + [WORTH] * len(search["added"])
     asked = {**search, "words": words, "asked": len(search["words"])}
-    with transaction.atomic():
-        prepare()
-        first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
-        found = _run({**asked, **first}, dimensions)
-        unknown = found[0]["unknown"] if found else range(1, asked["asked"] + 1)
-        for number in [number for number in unknown if number <= asked["asked"]][:MOST_REPLACED]:
-            alike[number - 1] = " | ".join(stand_ins(words[number - 1]))
-        if any(alike):
-            worths = [WORTH if query else worth for query, worth in zip(alike, worths, strict=True)]
-            kept = [row["passage_id"] for row in found]  # the nearest are among them, and not sought again
-            second = {"otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
-            found = _run({**asked, **second}, dimensions)
+    first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
+    surveyed = survey({**asked, **first})
+    found = _run({**asked, **first}, dimensions, surveyed)
+    unknown = found[0]["unknown"] if found else range(1, asked["asked"] + 1)
+    for number in [number for number in unknown if number <= asked["asked"]][:MOST_REPLACED]:
+        alike[number - 1] = " | ".join(stand_ins(words[number - 1]))
+    if any(alike):
+        worths = [WORTH if query else worth for query, worth in zip(alike, worths, strict=True)]
+        kept = [row["passage_id"] for row in found]  # the nearest are among them, and not sought again
+        second = {"otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
+        if surveyed.is_sampled:  # which words are together in how many passages is different now
+            surveyed = survey({**asked, **second})
+        found = _run({**asked, **second}, dimensions, surveyed)
     return [Candidate(**{name: row[name] for name in CANDIDATE}) for row in found]
 
 
 def prepare() -> None:
     """Set what the statements of this transaction need."""
-    rows("prepare", {"ef_search": EF_SEARCH, "most_scanned": MOST_SCANNED})
+    rows("prepare", PLANNER)
+
+
+def _planned(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Run a statement with the planner's settings, which go with it in one message."""
+    return rows(name, {**parameters, **PLANNER}, after="prepare")
 
 
 def survey(search: Mapping[str, Any]) -> Survey:
     """What there is for `search`, by rows that its caller may read."""
     bounds = {"probes": PROBES, "enough": ENOUGH, "sampled": SAMPLED, "large": LARGE, "few": FEW}
-    surveyed = rows("survey", {**search, **bounds})
+    surveyed = _planned("survey", {**search, **bounds})
     held = {frozenset(row["numbers"] or ()): row["passages"] for row in surveyed if row["passages"]}
     return Survey(surveyed[0]["visible"], surveyed[0]["every"], held)
 
 
-def _run(search: Mapping[str, Any], dimensions: int) -> list[dict[str, Any]]:
-    surveyed = survey(search)
+def _run(search: Mapping[str, Any], dimensions: int, surveyed: Survey) -> list[dict[str, Any]]:
     plan = surveyed.plan(dimensions)
     sought = surveyed.sought(search["asked"], len(search["words"]))
     groups = [*((group, False) for group in sought.groups), *((group, True) for group in sought.common)]
@@ -139,4 +148,4 @@ def _run(search: Mapping[str, Any], dimensions: int) -> list[dict[str, Any]]:
         "estimated": list(sought.shares),
         "shares": list(sought.shares.values()),
     }
-    return rows(f"search_{plan}", parameters) if surveyed.visible else []
+    return _planned(f"search_{plan}", parameters) if surveyed.visible else []

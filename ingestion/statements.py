@@ -26,11 +26,26 @@ def statement(name: str, folder: Path = _DIRECTORY) -> str:
     return _MARGIN.sub("", whole)
 
 
-def rows(name: str, parameters: Mapping[str, Any], folder: Path = _DIRECTORY) -> list[dict[str, Any]]:
-    """Run <name>.sql of that folder and give its rows, where it has any, by the names of their columns."""
+def rows(
+    name: str, parameters: Mapping[str, Any], folder: Path = _DIRECTORY, *, after: str = ""
+) -> list[dict[str, Any]]:
+    """Run <name>.sql of that folder and give its rows, where it has any, by the names of their columns.
+
+    `after` names a statement that sets something for this one's transaction: both go in one message, and
+    PostgreSQL runs them as one transaction.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(statement(name, folder), parameters)
+        if after:
+            cursor.execute(_together(after, name, folder), parameters)
+            cursor.nextset()
+        else:
+            cursor.execute(statement(name, folder), parameters)
         if cursor.description is None:
             return []
         columns = [column.name for column in cursor.description]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+
+@functools.cache
+def _together(first: str, second: str, folder: Path) -> str:
+    return f"{statement(first, folder)};\n{statement(second, folder)}"

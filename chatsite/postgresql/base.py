@@ -3,19 +3,21 @@ A pool's sessions are those of chatsite.postgresql.sessions, which do not wait f
 
 What a session was told is remembered with the session itself, which a pool passes from one thread to the
 next. `set_config` is part of the transaction: whatever may have undone it makes the memory void, and the next
-statement tells the session anew. Where the option `transaction_pooling` is set, sessions keep nothing, and
-each transaction is told (chatsite.postgresql.pooling).
+statement tells the session anew, in one message with itself. Where the option `transaction_pooling` is set,
+sessions keep nothing, and each transaction is told (chatsite.postgresql.pooling).
 """
 
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
-from psycopg import OperationalError
+from psycopg import ClientCursor, OperationalError
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -27,17 +29,67 @@ from .pooling import SETTING
 from .sessions import Session
 
 TELL = f"SELECT set_config('{SETTING}', %s, false)"
+NAMED_TELL = TELL.replace("%s", "%(chatsite_reader)s")
 # By sessions of psycopg; what is missing is not known.
 _told: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 _checked: WeakSet[Any] = WeakSet()  # those that have the settings they were started with
 _used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when they were given back
 MOMENT = 1.0  # seconds
+# What may share an implicit transaction with the telling; others (VACUUM, for instance) must be alone.
+TOGETHER = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 # The settings give this one to each session, besides those that matter.
 KEEPS_SETTINGS = "SELECT current_setting('chatsite.session', true) = 'own'"
 DROPPED = (
     "DATABASE_URL leads to a connection pooler that drops the settings of a session: set DATABASE_DIRECT_URL"
     " to the address of PostgreSQL itself."
 )
+
+
+class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
+    """Django's ordinary cursor; where it `tells`, its statements bring along whom they are for.
+
+    One message instead of two: a round trip costs the process more than most statements here.
+    """
+
+    tells = False
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        name = reader_name()
+        if not self._lacks(name):
+            return super().execute(query, params, **options)
+        if not isinstance(query, str) or not TOGETHER.match(query):
+            self._tell(name)
+            return super().execute(query, params, **options)
+        if isinstance(params, Mapping):
+            query, params = f"{NAMED_TELL}; {query}", {**params, "chatsite_reader": name}
+        elif params is not None:
+            query, params = f"{TELL}; {query}", [name, *params]
+        else:  # a reader is digits, a word of this code, or nothing
+            query = f"{TELL.replace('%s', repr(name))}; {query}"
+        super().execute(query, params, **options)
+        self.nextset()  # past the result of set_config
+        _told[self.connection] = name
+        return self
+
+    def executemany(self, query: Any, params_seq: Iterable[Any], **options: Any) -> None:
+        self._tell(reader_name())
+        super().executemany(query, params_seq, **options)
+
+    @contextmanager
+    def copy(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+        self._tell(reader_name())
+        with super().copy(*arguments, **options) as copy:
+            yield copy
+
+    def _lacks(self, name: str) -> bool:
+        # A failed transaction reads nothing more, and takes no statement but its end.
+        failed = self.connection.pgconn.transaction_status == TransactionStatus.INERROR
+        return self.tells and _told.get(self.connection) != name and not failed
+
+    def _tell(self, name: str) -> None:
+        if self._lacks(name):
+            super().execute(TELL, [name])
+            _told[self.connection] = name
 
 
 def _check(session: Session) -> None:
@@ -65,8 +117,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
             options = parameters.pop("options", "")
             if self.is_pooled:
                 parameters["cursor_factory"] = pooling.transaction_cursor(options)
-        elif name := default_reader():
+            return parameters
+        if name := default_reader():
             parameters["options"] = f"{parameters.get('options', '')} -c {SETTING}={name}".strip()
+        parameters["cursor_factory"] = ReaderCursor
         return parameters
 
     @property
@@ -121,7 +175,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 with self.wrap_database_errors, self.connection.cursor() as ordinary:
                     ordinary.tell()
         cursor = super().create_cursor(name)
-        self._tell()
+        if isinstance(cursor, ReaderCursor):
+            cursor.tells = True
+        else:
+            self._tell()
         return cursor
 
     def _for_reader(
@@ -132,7 +189,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         many: bool,
         context: Mapping[str, Any],
     ) -> Any:
-        self._tell()
+        if not isinstance(context["cursor"].cursor, ReaderCursor):
+            self._tell()
         return execute(statement, parameters, many, context)
 
     def _tell(self) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from unittest import mock
 from weakref import WeakKeyDictionary
 
+import psycopg
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 from django.test import SimpleTestCase, TransactionTestCase
 
@@ -145,6 +146,28 @@ class SessionsAreToldAnew(TransactionTestCase):
                 )
                 cursor.execute("SELECT current_setting('a.b')")
                 self.assertEqual(cursor.fetchone(), ("7",))
+
+    def test_in_one_message_with_the_statement(self):
+        told()
+        sent = mock.patch.object(
+            psycopg.ClientCursor, "execute", autospec=True, side_effect=psycopg.ClientCursor.execute
+        )
+        with reading_as(7), sent as messages:
+            self.assertEqual(told(), "7")
+            self.assertEqual(messages.call_count, 1)
+        with reading_as(8), sent as messages, connection.cursor() as cursor:
+            cursor.execute("SELECT %(number)s + 1", {"number": 1})
+            self.assertEqual((cursor.fetchall(), cursor.rowcount, messages.call_count), ([(2,)], 1, 1))
+
+    def test_after_a_first_statement_that_failed_and_before_one_that_must_be_alone(self):
+        with reading_as(7), suppress(DatabaseError), connection.cursor() as cursor:
+            cursor.execute("SELECT 1 / 0")
+        with reading_as(7):
+            self.assertEqual(told(), "7")
+        with reading_as(8):
+            with connection.cursor() as cursor:
+                cursor.execute("VACUUM chat_usage")
+            self.assertEqual(told(), "8")
 
     def test_only_where_something_changed_and_in_no_log_of_queries(self):
         self.addCleanup(base._told.clear)  # of what it says of the sessions that are used here

@@ -11,6 +11,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from chatsite.accounts.principals import Principal
+from chatsite.database import request_may_wait
 from chatsite.parsing import StrictJSONParser
 
 from . import dialects, runs
@@ -46,6 +47,7 @@ class ExchangeView(Door):
         if isinstance(begun, HttpResponseBase):
             return begun
         streamed, accepted = begun
+        request_may_wait()
         return _told(await self._answer(accepted, streamed=streamed), accepted)
 
     async def _started(self, request: HttpRequest) -> Begun | HttpResponseBase:

@@ -23,7 +23,7 @@ from django.db import InterfaceError, OperationalError
 
 from chatsite.absence import has_no_room
 from chatsite.accounts.principals import Principal, principal_of, still_valid
-from chatsite.database import in_database, in_database_soon, reading_as
+from chatsite.database import Budget, hurried, in_database, in_database_soon, reading_as
 from history.models import Conversation
 
 from . import runs
@@ -77,7 +77,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.principal = principal_of(user, session.session_key)
         if not await self._let_in():
             return
-        if not await in_database_soon(_may_enter, self.principal, self.conversation_id):
+        with hurried(self.scope.get("budget") or Budget()):
+            may_enter = await in_database_soon(_may_enter, self.principal, self.conversation_id)
+        if not may_enter:
             await self.close(CLOSED_UNKNOWN)
             return
         self.held.enter_context(runs.guards().guarding(self.principal, self._signed_out))
@@ -136,12 +138,15 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._tell({"type": "refused", "key": message.get("key"), **told})
 
     async def _act(self, message: Json) -> None:
-        if not await in_database_soon(_may_enter, self.principal, self.conversation_id):
+        budget = Budget()
+        with hurried(budget):
+            may_enter = await in_database_soon(_may_enter, self.principal, self.conversation_id)
+        if not may_enter:
             await self.close(CLOSED_UNKNOWN)
             return
         match message.get("type"):
             case "ask":
-                await self._ask(message)
+                await self._ask(message, budget)
             case "follow":
                 await self._follow(_uuid(message.get("run")), _whole(message.get("after")))
             case "wait":
@@ -176,16 +181,17 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return None
         return message
 
-    async def _ask(self, message: Json) -> None:
+    async def _ask(self, message: Json, budget: Budget) -> None:
         key, text = key_of(message.get("key")), message.get("text")
         if key is None or not isinstance(text, str):
             await self.close(CLOSED_INVALID)
             return
         asked = ChatRequest(text, self.conversation_id)
         try:
-            accepted = await in_database_soon(
-                runs.begin, self.principal, asked, idempotency_key=key, request_id=uuid4().hex
-            )
+            with hurried(budget):
+                accepted = await in_database_soon(
+                    runs.begin, self.principal, asked, idempotency_key=key, request_id=uuid4().hex
+                )
         except Refused as refused:
             told = {"code": refused.code, "message": refused.message}
             await self._tell({"type": "refused", "key": key, **told})

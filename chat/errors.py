@@ -21,6 +21,8 @@ INTERNAL = (
 )
 CONTENT_FILTER = "Your message contains content that was flagged by the OpenAI content filter."
 
+DATABASE_AWAY = "The site cannot reach its database at the moment. Try again in a few seconds."
+
 ERRORS: dict[str, ErrorText] = {
     "not_found": ErrorText(404, "There is no such conversation."),
     "answer_not_found": ErrorText(404, "There is no such answer."),
@@ -44,12 +46,12 @@ ERRORS: dict[str, ErrorText] = {
     "length_refused": ErrorText(400, "The language model does not take this limit of tokens."),
     "empty_answer": ErrorText(502, "The language model sent an empty answer."),
     "interrupted": ErrorText(502, "The answer was interrupted."),
+    "database_unavailable": ErrorText(503, DATABASE_AWAY),
     "storage_full": ErrorText(507, "There is no room on the server. Tell whoever runs the site."),
     "internal": ErrorText(500, INTERNAL),
 }
 
 
-DATABASE_AWAY = "The site cannot reach its database at the moment. Try again in a few seconds."
 DATABASE_SECONDS = 2  # until it may be back
 NO_ROOM = (
     "There is no room for the question on the server, and nothing of it is kept. "

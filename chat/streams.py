@@ -106,7 +106,7 @@ async def _chunks(
         failed = Failed("failed", refusal.code)
     except (OperationalError, InterfaceError):
         logger.warning("The database was away while an answer was followed", exc_info=True)
-        failed = Failed("failed", "busy")
+        failed = Failed("failed", "database_unavailable")
     except Exception:
         logger.exception("An answer could not be followed to its end")
     yield [*encoder.encode(failed)]

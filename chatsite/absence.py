@@ -13,7 +13,8 @@ import psycopg
 from django.db import InterfaceError, OperationalError
 
 NO_ROOM = "53100"  # SQLSTATE: the server's disk is full
-AWAY = ("08", "57P", "53300")  # how those begin that say: no connection, shut down, no connection to spare
+# How those begin that say: no connection, shut down, no connection to spare, a lock that somebody else keeps.
+AWAY = ("08", "57P", "53300", "55P03")
 PROBE_SECONDS = 1.0
 QUIET_SECONDS = 1.0  # in which a database that is there has answered somebody
 FULL_SECONDS = 1.5

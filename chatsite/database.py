@@ -12,17 +12,20 @@ none may lie around a `yield` of an asynchronous generator: what follows would r
 
 import asyncio
 import functools
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from django.db import OperationalError, connection
 
 from chatsite.absence import absence, sqlstate
+from chatsite.bulkheads import bulkheads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,24 +33,40 @@ T = TypeVar("T")
 NOBODY = ""
 EVERYTHING = "everything"
 DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})  # parameters of its own connections
-WAIT_SECONDS = 3.0  # as long as for a connection of the pool
+WAIT_SECONDS = 3.0  # for a thread or a connection, where nothing bounds all of the waiting
+LOCKED = "The database is kept waiting by a lock."
+BUSY = "All database threads are at work."
+ALL = "*"  # no view's name
+LEAST_SECONDS = 0.2  # for a statement of somebody whose waiting is used up: most take less
 UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
 MARGIN_SECONDS = 2.0  # in which the server's own end of a long statement arrives
+
+
+class Budget:
+    """How long somebody may be kept waiting by the database in all: for a thread, a connection, statements.
+
+    What a request does between its statements does not count. Refused in time, its caller may try again.
+    """
+
+    def __init__(self) -> None:
+        self.left = float(settings.DATABASE_SECONDS)
 
 
 @dataclass(slots=True)
 class _Reader:
     """Whom statements are for. `request` is that of the request around, whose caller becomes known later.
 
-    `hurried` is somebody who waits, and is better refused than kept waiting.
+    `budget` is that of somebody who is better refused than kept waiting.
     """
 
     name: str
     request: "_Reader | None" = None
-    hurried: bool = False
+    budget: Budget | None = None
+    view: str = ""  # of a request
 
 
 _default = _Reader(NOBODY)  # where nothing says otherwise, in every thread of this process
+_lanes_of: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = WeakKeyDictionary()
 _reader: ContextVar[_Reader | None] = ContextVar("reader", default=None)
 
 
@@ -70,14 +89,39 @@ def statement_seconds() -> float | None:
     """How long a statement may take now before its session is given up, as the server may hang.
 
     None is as long as it takes: for commands and workers, whose statements only the server bounds. For others
-    it is a little longer than that, and for those who wait what the settings say.
+    it is a little longer than that, and for those who wait what is left of their budget.
     """
     if _default.name:
         return None
-    reader = _reader.get()
-    if reader is not None and reader.hurried:
-        return float(settings.DATABASE_SECONDS)
+    budget = _budget()
+    if budget is not None:
+        return max(LEAST_SECONDS, budget.left)
     return settings.STATEMENT_SECONDS + MARGIN_SECONDS
+
+
+def connection_seconds() -> float:
+    """How long to wait for a connection now."""
+    budget = _budget()
+    return WAIT_SECONDS if budget is None else max(LEAST_SECONDS, min(WAIT_SECONDS, budget.left))
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """The length of the block is waiting for the database, of which what is within counts once."""
+    budget = _budget()
+    if budget is None:
+        yield
+        return
+    left, begun = budget.left, time.monotonic()
+    try:
+        yield
+    finally:
+        budget.left = left - (time.monotonic() - begun)
+
+
+def _budget() -> Budget | None:
+    reader = _reader.get()
+    return reader.budget if reader else None
 
 
 @contextmanager
@@ -97,7 +141,7 @@ def reading_everything() -> Iterator[None]:
 @contextmanager
 def reading_for_request() -> Iterator[None]:
     """Read nothing until :func:`request_reads_as` says who calls, wherever in the request it learns that."""
-    request = _Reader(NOBODY, hurried=True)
+    request = _Reader(NOBODY, budget=Budget())
     request.request = request
     token = _reader.set(request)
     try:
@@ -111,9 +155,40 @@ def request_reads_as(user_id: int | None) -> None:
     _set_request(NOBODY if user_id is None else str(user_id))
 
 
+def request_is_for(view: str) -> None:
+    """The request's view is known now."""
+    current = _reader.get()
+    if current and current.request:
+        current.request.view = view
+
+
+def current_view() -> str:
+    """The view whose request this is for; empty outside of requests."""
+    current = _reader.get()
+    return current.request.view if current and current.request else ""
+
+
 def request_reads_everything() -> None:
     """The rest of the request is for a page of the back office, which may take its time."""
     _set_request(EVERYTHING, hurried=False)
+
+
+def request_may_wait() -> None:
+    """The request was accepted: what is left to do for it is not given up for a database that is slow."""
+    current = _reader.get()
+    if current and current.request:
+        current.request.budget = None
+
+
+@contextmanager
+def hurried(budget: Budget) -> Iterator[None]:
+    """For somebody who waits, outside of requests: all that is asked in the block shares one budget."""
+    current = _reader.get()
+    token = _reader.set(_Reader(reader_name(), current.request if current else None, budget))
+    try:
+        yield
+    finally:
+        _reader.reset(token)
 
 
 def request_reader() -> str:
@@ -125,7 +200,7 @@ def request_reader() -> str:
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
     current = _reader.get()
-    reader = _Reader(name, current.request, current.hurried) if current else _Reader(name)
+    reader = _Reader(name, current.request, current.budget) if current else _Reader(name)
     token = _reader.set(reader)
     try:
         yield
@@ -136,15 +211,17 @@ def _reading(name: str) -> Iterator[None]:
 def _set_request(name: str, *, hurried: bool = True) -> None:
     current = _reader.get()
     if current and current.request:
-        current.request.name, current.request.hurried = name, hurried
+        current.request.name = name
+        if not hurried:
+            current.request.budget = None
 
 
 def _in_a_hurry() -> _Reader:
     """The reader around, as somebody who waits. A request's is that already, and is not copied."""
     current = _reader.get()
-    if current is not None and current.hurried:
+    if current is not None and current.budget is not None:
         return current
-    return _Reader(reader_name(), current.request if current else None, hurried=True)
+    return _Reader(reader_name(), current.request if current else None, Budget())
 
 
 @functools.cache
@@ -167,8 +244,10 @@ def release_connection() -> None:
         connection.close()
 
 
-def _call(reader: _Reader | None, function: Callable[[], T]) -> T:
+def _call(reader: _Reader | None, asked: float, function: Callable[[], T]) -> T:
     token = _reader.set(reader)
+    if reader is not None and reader.budget is not None:
+        reader.budget.left -= time.monotonic() - asked  # for this thread
     try:
         result = function()
     except OperationalError as error:
@@ -206,26 +285,51 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 
     Cancelling the caller does not undo the work: the thread finishes its statement.
     """
-    return await asyncio.wrap_future(_begun(_reader.get(), function, *args, **kwargs))
+    return await asyncio.wrap_future(_begun(_reader.get(), time.monotonic(), function, *args, **kwargs))
 
 
 async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """As :func:`in_database`, for a caller who is better refused than kept waiting.
 
-    Raises OperationalError where no thread was free for three seconds, and at once while the database is
-    missing: nothing has happened then.
+    Raises OperationalError where no thread was free in time, and at once while the database is missing:
+    nothing has happened then.
     """
     if absence.hopeless or (absence.missing and _threads()._work_queue.qsize()):
         raise OperationalError("The database does not answer at the moment.")
-    begun = _begun(_in_a_hurry(), function, *args, **kwargs)
-    result = asyncio.wrap_future(begun)
-    await asyncio.wait({result}, timeout=WAIT_SECONDS)
+    reader, asked, view = _in_a_hurry(), time.monotonic(), current_view()
+    assert reader.budget is not None
+    seconds = max(LEAST_SECONDS, min(WAIT_SECONDS, reader.budget.left))
+    if bulkheads.refuses(view):
+        raise OperationalError(LOCKED)
+    with ExitStack() as places:
+        try:
+            async with asyncio.timeout(seconds):
+                for lane in _lanes(view):
+                    await lane.acquire()
+                    places.callback(lane.release)
+        except TimeoutError:
+            raise OperationalError(BUSY) from None
+        begun = _begun(reader, asked, function, *args, **kwargs)
+        result = asyncio.wrap_future(begun)
+        taken = places.pop_all()
+        result.add_done_callback(lambda _: taken.close())  # when the thread is free again
+    await asyncio.wait({result}, timeout=max(0.0, asked + seconds - time.monotonic()))
     if not result.done() and begun.cancel():
-        raise OperationalError("All database threads are at work.")
+        raise OperationalError(BUSY)
     return await result
 
 
+def _lanes(view: str) -> tuple[asyncio.Semaphore, ...]:
+    """Places to take before a thread: two are left to running answers, and half to other views."""
+    lanes = _lanes_of.setdefault(asyncio.get_running_loop(), {})
+    if view not in lanes:
+        lanes[view] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS // 2))
+    if ALL not in lanes:
+        lanes[ALL] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS - 2))
+    return (lanes[view], lanes[ALL])
+
+
 def _begun(
-    reader: _Reader | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    reader: _Reader | None, asked: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> "Future[T]":
-    return _threads().submit(_call, reader, functools.partial(function, *args, **kwargs))
+    return _threads().submit(_call, reader, asked, functools.partial(function, *args, **kwargs))

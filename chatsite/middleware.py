@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from asgiref.sync import markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
+from chatsite.database import reading_for_request
+
 from . import logs
 
 Handler = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
@@ -44,7 +46,8 @@ class RequestIdMiddleware(AsyncMiddleware):
         identifier = identifier_from(request.headers.get("X-Request-ID", ""))
         request.request_id = identifier  # type: ignore[attr-defined]
         logs.request_id.set(identifier)
-        response = await self.get_response(request)
+        with reading_for_request():  # what all middleware asks of the database shares the request's time
+            response = await self.get_response(request)
         response.headers["X-Request-ID"] = identifier
         return response
 

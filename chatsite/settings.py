@@ -79,9 +79,11 @@ TEMPLATES: list[dict[str, Any]] = [
 
 EMBEDDED_DATABASE = not environment.text("DATABASE_URL")
 DATABASE_THREADS = environment.whole("CHATSITE_DATABASE_THREADS", 8, least=1, most=1_000)
-# For one statement: after these the server ends it; for who waits at a page or a door, the site gives it up.
+# PostgreSQL ends a statement after STATEMENT_SECONDS. A request waits for it DATABASE_SECONDS in all.
 STATEMENT_SECONDS = 20
-DATABASE_SECONDS = environment.number("CHATSITE_DATABASE_SECONDS", 6, least=1)
+DATABASE_SECONDS = environment.number("CHATSITE_DATABASE_SECONDS", 2.5, least=1)
+# For a lock. A request that waits for one is told by the server before it gives its session up.
+LOCK_SECONDS = 5 if default_reader() else min(5, 0.8 * DATABASE_SECONDS)
 # Over TCP: a machine that vanishes without a word is noticed in half a minute, unless DATABASE_URL differs.
 KEEP_ALIVE = {
     "keepalives_idle": 10,
@@ -93,7 +95,7 @@ KEEP_ALIVE = {
 SESSION = {
     "application_name": "chatsite",
     "connect_timeout": 5,
-    "options": f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout=5s"
+    "options": f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={1000 * LOCK_SECONDS:.0f}ms"
     " -c idle_in_transaction_session_timeout=30s -c jit=off -c client_connection_check_interval=1s"
     " -c chatsite.session=own",
 }

@@ -10,7 +10,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest
 
-from chatsite.database import in_database_soon
+from chatsite.database import Budget, hurried, in_database_soon
 from chatsite.limits import session_key
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class OwnSession:
         self.application = application
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        opened = False
+        opened, budget = False, Budget()
 
         async def noted(message: Message) -> None:
             nonlocal opened
@@ -40,8 +40,9 @@ class OwnSession:
             await send(message)
 
         try:
-            known = await in_database_soon(_known, session_key(scope))
-            await self.application({**scope, **known}, receive, noted)
+            with hurried(budget):
+                known = await in_database_soon(_known, session_key(scope))
+            await self.application({**scope, **known, "budget": budget}, receive, noted)
         except (OperationalError, InterfaceError):
             if opened:
                 raise

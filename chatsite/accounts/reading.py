@@ -1,13 +1,14 @@
 """Whom a request reads documents for: nobody, until it is known who calls."""
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django.contrib.auth.middleware import auser, get_user
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.functional import SimpleLazyObject
 
-from chatsite.database import NOBODY, reading_for_request, request_reader, request_reads_as
+from chatsite.database import NOBODY, request_is_for, request_reader, request_reads_as
 from chatsite.middleware import AsyncMiddleware
 
 Somebody = TypeVar("Somebody", bound=AbstractBaseUser | AnonymousUser)
@@ -26,8 +27,12 @@ class ReaderMiddleware(AsyncMiddleware):
 
         request.user = SimpleLazyObject(lambda: _reader(request, get_user(request)))  # type: ignore[assignment]
         request.auser = find  # type: ignore[assignment]
-        with reading_for_request():
-            return await self.get_response(request)
+        return await self.get_response(request)
+
+    async def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
+    ) -> None:
+        request_is_for(request.resolver_match.route if request.resolver_match else "")
 
 
 def _reader(request: HttpRequest, user: Somebody) -> Somebody:

@@ -7,6 +7,7 @@ statement tells the session anew, in one message with itself. Where the option `
 sessions keep nothing, and each transaction is told (chatsite.postgresql.pooling).
 """
 
+import functools
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,14 +16,16 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError as DjangoOperationalError
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from psycopg import ClientCursor, OperationalError
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from chatsite.absence import absence
-from chatsite.database import WAIT_SECONDS, default_reader, reader_name
+from chatsite.absence import absence, sqlstate
+from chatsite.bulkheads import bulkheads
+from chatsite.database import LOCKED, connection_seconds, current_view, default_reader, reader_name, waiting
 
 from . import pooling
 from .pooling import SETTING
@@ -37,6 +40,7 @@ _used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when they were giv
 MOMENT = 1.0  # seconds
 # What may share an implicit transaction with the telling; others (VACUUM, for instance) must be alone.
 TOGETHER = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
+LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
 # The settings give this one to each session, besides those that matter.
 KEEPS_SETTINGS = "SELECT current_setting('chatsite.session', true) = 'own'"
 DROPPED = (
@@ -94,9 +98,16 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
 
 def _check(session: Session) -> None:
     if time.monotonic() - _used.get(session, float("-inf")) > MOMENT:
-        with session.waiting(MOMENT):
+        with session.waiting(min(MOMENT, connection_seconds())):
             ConnectionPool.check_connection(session)
         absence.met()
+
+
+def _within_budget(pool: ConnectionPool[Any], timeout: float | None = None) -> Any:
+    """`getconn` of the pool, with the time of whoever asks."""
+    if timeout is None and not default_reader():
+        timeout = connection_seconds()
+    return ConnectionPool.getconn(pool, timeout=timeout)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -105,6 +116,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.execute_wrappers.append(self._for_reader)
+        self._view, self._stuck = "", False  # that has this connection; whether it ran into a lock
         pooled = self.settings_dict["OPTIONS"].get("transaction_pooling", False)
         self.is_pooled = (
             bool(pooled) and self.alias != NO_DB_ALIAS
@@ -131,6 +143,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if pool is not None:
             pool.connection_class = Session
             pool._check = pool._check and _check
+            pool.getconn = functools.partial(_within_budget, pool)
         return pool
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
@@ -140,13 +153,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
         elif not absence.lets_ask():
             raise OperationalError("The database does not answer at the moment.")
         else:
+            session = self._from_pool(conn_params)
+        self._check_settings(session)
+        return session
+
+    def _from_pool(self, conn_params: dict[str, Any]) -> Any:
+        """With a place among those of the view, which is given back with the session."""
+        seconds, view = connection_seconds(), current_view()
+        with waiting():
+            if not bulkheads.enter(view, seconds / 2):  # the rest is for the connection and the statements
+                raise OperationalError(LOCKED)
             try:
                 session = super().get_new_connection(conn_params)
-            except PoolTimeout:
-                absence.missed(WAIT_SECONDS)
+            except BaseException as error:
+                bulkheads.leave(view, stuck=False)
+                if isinstance(error, PoolTimeout):
+                    absence.missed(max(seconds, MOMENT))
                 raise
-            absence.found()
-        self._check_settings(session)
+        self._view, self._stuck = view, False
+        absence.found()
         return session
 
     def _check_settings(self, session: Any) -> None:
@@ -191,7 +216,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
     ) -> Any:
         if not isinstance(context["cursor"].cursor, ReaderCursor):
             self._tell()
-        return execute(statement, parameters, many, context)
+        try:
+            return execute(statement, parameters, many, context)
+        except DjangoOperationalError as error:
+            if sqlstate(error) == LOCK_NOT_AVAILABLE:
+                self._stuck = True
+                absence.met()
+            raise
 
     def _tell(self) -> None:
         """Past Django's own cursors: it is no statement of the application's, in no log and no count."""
@@ -254,4 +285,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
             if self._transaction() != TransactionStatus.IDLE:
                 self._forget()
             _used[self.connection] = time.monotonic()
+            view, self._view = self._view, ""
+            bulkheads.leave(view, stuck=self._stuck)
         super()._close()  # type: ignore[misc]  # not in the stubs

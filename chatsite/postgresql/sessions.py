@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
+from django.conf import settings
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
 
 from chatsite.absence import absence
-from chatsite.database import statement_seconds
+from chatsite.database import statement_seconds, waiting
 
 T = TypeVar("T")
 
@@ -39,11 +40,14 @@ class Session(psycopg.Connection[Any]):
         if timeout is None:
             return super().wait(gen, interval)
         try:
-            return super().wait(gen, interval, timeout)
+            with waiting():
+                return super().wait(gen, interval, timeout)
         except psycopg.OperationalError:
             # Errors of the server come when its answer is whole, and end with the statement.
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()
-            absence.missed(timeout)
-            raise psycopg.OperationalError(f"The database did not answer within {timeout:g} s.") from None
+            # A shorter wait may have been for a lock, and says nothing of the server.
+            if self._seconds or timeout > settings.LOCK_SECONDS:
+                absence.missed(timeout)
+            raise psycopg.OperationalError(f"The database did not answer within {timeout:.3g} s.") from None

@@ -32,7 +32,6 @@ PASSWORD = "correct horse battery"
 HASH = "pbkdf2_sha256$1$salt$kbetH8pvQW2woEDkqwW3lBiusahaNsvlbcMnQlA1Qxc="
 SHORT = {  # deadlines of the site under test
     "CHATSITE_LEASE_SECONDS": "2",
-    "CHATSITE_DATABASE_SECONDS": "2",
     "CHATSITE_READER_SECONDS": "1",
     "CHATSITE_GRACE_SECONDS": "4",
     "CHATSITE_USER_CONCURRENT_ANSWERS": "10000",

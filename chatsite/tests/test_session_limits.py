@@ -11,7 +11,7 @@ class SessionLimits(TestCase):
         with connection.cursor() as cursor:
             cursor.execute("SELECT setting::int / 1000 FROM pg_settings WHERE name = ANY(%s)", [list(names)])
             found = [seconds for (seconds,) in cursor.fetchall()]
-        self.assertEqual(sorted(found), [5, 20, 30])
+        self.assertEqual(sorted(found), [5, 20, 30])  # a command's; requests wait less for a lock
 
     def test_nobody_waits_longer_than_three_seconds_for_a_connection(self):
         self.assertLessEqual(settings.DATABASES["default"]["OPTIONS"]["pool"]["timeout"], 3)

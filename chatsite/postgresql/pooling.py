@@ -20,6 +20,10 @@ from chatsite.database import reader_name
 
 SETTING = "chatsite.reader"
 OPTION = re.compile(r"-c\s*([A-Za-z_][\w.]*)=((?:\\.|[^\s\\])*)")
+# What no transaction may hold, nor anything beside it; it reads no rows for anybody.
+ALONE = re.compile(
+    r"\s*(VACUUM|REINDEX|(CREATE|DROP)\s+(DATABASE|(UNIQUE\s+)?INDEX\s+CONCURRENTLY))\b", re.IGNORECASE
+)
 
 # The reader that was set in the transaction that is open on a connection; missing where none was.
 told: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -44,7 +48,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         name = reader_name()
-        if not query or not self._lacks(name):
+        if not query or not self._lacks(name) or (isinstance(query, str) and ALONE.match(query)):
             return super().execute(query, params, **options)
         super().execute(*self._with_settings(query, params, name), **options)
         self.nextset()  # past the result of set_config

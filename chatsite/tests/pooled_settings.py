@@ -6,9 +6,9 @@ from chatsite import environment
 from chatsite.settings import *  # noqa: F403
 from chatsite.settings import DATABASES
 
+OWN = ("pool", "application_name", "connect_timeout", "options")  # the rest leads to the direct address
+
 DATABASES["default"] |= environment.django_database(environment.database_url("DATABASE_URL")) | {
-    "OPTIONS": DATABASES["default"]["OPTIONS"] | {"transaction_pooling": True}
+    "OPTIONS": {name: DATABASES["default"]["OPTIONS"][name] for name in OWN} | {"transaction_pooling": True}
 }
-for name in ("passfile", "password"):
-    DATABASES["default"]["OPTIONS"].pop(name, None)
 assert os.environ["DATABASE_DIRECT_URL"]

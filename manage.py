@@ -8,8 +8,8 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
-from chatsite.database import read_everything_by_default
-from chatsite.embedded import database_for
+from chatsite.db.threads import read_everything_by_default
+from chatsite.server.embedded_postgres import database_for
 
 INTERRUPTED = 130
 

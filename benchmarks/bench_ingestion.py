@@ -153,9 +153,9 @@ class Bench:
 
 
 KINDS = {
-    "worker": "chatsite.supervision.worker",
-    "web": "chatsite.supervision.web",
-    "reader": "ingestion.parsing.template",  # and the children that it forks
+    "worker": "chatsite.server.worker",
+    "web": "chatsite.server.web",
+    "reader": "ingestion.parsing.forkserver",  # and the children that it forks
     "postgres": "postgres",
 }
 

@@ -19,9 +19,15 @@ from collections_bench import ROOT, datasets_folder, empty_database, fill, read_
 # isort: split
 from django.core.management import call_command
 
-from chatsite.accounts.principals import Principal
-from ingestion.retrieval import FoundPassage, search
-from ingestion.sentences import Sentence, best_sentences
+from chatsite.accounts.principal import Principal
+from ingestion.search.retrieval import (
+    FoundPassage,
+    search,
+)
+from ingestion.search.sentences import (
+    Sentence,
+    best_sentences,
+)
 
 QUESTIONS = 300
 SAMPLES = ROOT / "ingestion" / "samples"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from collections_bench import datasets_folder, empty_database, fill, ndcg, read_collection
 
-from chatsite.accounts.principals import Principal
-from ingestion.retrieval import search
-from ingestion.sentences import sentences_of_each
+from chatsite.accounts.principal import Principal
+from ingestion.search.retrieval import search
+from ingestion.search.sentences import sentences_of_each
 
 COLLECTIONS = (("scifact", "english", 1), ("xquad/en", "english", 4), ("xquad/de", "german", 4))
 SHARES = (0.1, 0.25, 0.5, 1.0)

@@ -10,10 +10,10 @@ from statistics import quantiles
 import bm25s
 from collections_bench import Collection, datasets_folder, empty_database, fill, ndcg, read_collection
 
-from chatsite.accounts.principals import Principal
-from ingestion.fusion import Mode
-from ingestion.retrieval import search
-from ingestion.words import search_text
+from chatsite.accounts.principal import Principal
+from ingestion.search.fusion import Mode
+from ingestion.search.retrieval import search
+from ingestion.search.tokens import search_text
 
 COLLECTIONS = (
     ("scifact", "english"),

@@ -38,14 +38,17 @@ import numpy as np  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
 from chatsite.accounts.models import User  # noqa: E402
-from chatsite.accounts.principals import Principal  # noqa: E402
-from chatsite.database import reading_as  # noqa: E402
-from ingestion import plans  # noqa: E402
+from chatsite.accounts.principal import Principal  # noqa: E402
+from chatsite.db.sql_files import statement  # noqa: E402
+from chatsite.db.threads import reading_as  # noqa: E402
 from ingestion.embedding import active_space, embedder  # noqa: E402
-from ingestion.indexing import vector_text  # noqa: E402
+from ingestion.indexing.passages import vector_text  # noqa: E402
 from ingestion.models import EmbeddingSpace, Passage  # noqa: E402
-from ingestion.retrieval import Found, search  # noqa: E402
-from ingestion.statements import statement  # noqa: E402
+from ingestion.search import plans  # noqa: E402
+from ingestion.search.retrieval import (  # noqa: E402
+    Found,
+    search,
+)
 
 RECALLED = 60  # questions of the vector leg for each share
 TIMED = 120  # hybrid searches for each share

@@ -21,11 +21,17 @@ from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 
 from chatsite.accounts.models import User
-from ingestion.acl import Audience, access_list_for
+from ingestion.access.lists import (
+    Audience,
+    access_list_for,
+)
 from ingestion.embedding import active_space, embedder
-from ingestion.indexing import NewPassage, pieces_of
+from ingestion.indexing.passages import (
+    NewPassage,
+    pieces_of,
+)
 from ingestion.models import Document, Passage
-from ingestion.words import search_text
+from ingestion.search.tokens import search_text
 
 SHARES = (0.0001, 0.001, 0.01, 0.1, 0.2, 0.3, 0.5, 1.0)  # of the documents, seen by one person each
 PASSAGES_EACH = 10

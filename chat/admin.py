@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.contrib import admin
 
-from chatsite.accounts.read_only import ReadOnly
+from chatsite.accounts.read_only_admin import ReadOnly
 
 from .models import Agent, MessageAllowance, Run
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message
 
 
@@ -126,7 +126,7 @@ class JournalEntry(models.Model):
 
 
 class MessageAllowance(models.Model):
-    """How many messages somebody may send each day. Managed in the admin; see chat.allowances."""
+    """How many messages somebody may send each day. Managed in the admin; see chat.limits."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+",

@@ -2,6 +2,6 @@
 
 from django.urls import path
 
-from .consumers import ConversationConsumer
+from chat.portal.consumers import ConversationConsumer
 
 websocket_urlpatterns = [path("ws/c/<uuid:conversation_id>/", ConversationConsumer.as_asgi())]

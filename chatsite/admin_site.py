@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 
 from chatsite.accounts.forms import SignInForm
 from chatsite.accounts.sessions import admin_is_idle, admin_was_used, begin
-from chatsite.database import request_reads_everything
+from chatsite.db.threads import request_reads_everything
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 

@@ -14,15 +14,18 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.urls import get_resolver, re_path  # noqa: E402
 
-from chat.consumers import CLOSED_UNKNOWN  # noqa: E402
 from chat.llm import configured_model  # noqa: E402
+from chat.portal.consumers import CLOSED_UNKNOWN  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
-from chatsite.cors import Cors  # noqa: E402
 from chatsite.demo_guard import DemoGuard  # noqa: E402
-from chatsite.lifespan import lifespan  # noqa: E402
-from chatsite.limits import BodyLimit, LengthHandler  # noqa: E402
-from chatsite.origins import OwnOrigin  # noqa: E402
-from chatsite.sockets import OwnSession  # noqa: E402
+from chatsite.http.body_limits import (  # noqa: E402
+    BodyLimit,
+    LengthHandler,
+)
+from chatsite.http.cors import Cors  # noqa: E402
+from chatsite.http.websocket_auth import OwnSession  # noqa: E402
+from chatsite.http.websocket_origin import OwnOrigin  # noqa: E402
+from chatsite.server.lifespan import lifespan  # noqa: E402
 
 Message = MutableMapping[str, Any]
 

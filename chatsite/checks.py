@@ -16,7 +16,7 @@ from django.db import connections
 
 from chatsite import environment
 from chatsite.accounts.oidc.provider import is_safe
-from chatsite.postgresql.role import unlocked_role
+from chatsite.db.backend.role import unlocked_role
 
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 

@@ -19,11 +19,16 @@ from django.core.files import File
 from django.db import transaction
 from django.http import HttpRequest
 
-from chatsite import embedded, environment
 from chatsite.accounts.models import User
-from chatsite.loopback import is_local, is_loopback
-from ingestion.acl import Audience
-from ingestion.pipeline import add_document
+from chatsite.http.loopback import (
+    is_local,
+    is_loopback,
+)
+from chatsite.server import embedded_postgres
+from ingestion.access.lists import Audience
+from ingestion.documents import add_document
+
+from . import environment
 
 SAMPLES = Path(__file__).resolve().parent.parent / "ingestion" / "samples"
 GROUP = "HR"
@@ -138,7 +143,7 @@ def _create_accounts() -> dict[str, User]:
     kept = {
         name: {"password": passwords[name], "hash": account.password} for name, account in accounts.items()
     }
-    embedded.write_secret(_file(), json.dumps(kept, indent=1))
+    embedded_postgres.write_secret(_file(), json.dumps(kept, indent=1))
     return accounts
 
 

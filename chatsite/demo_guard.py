@@ -9,11 +9,12 @@ from typing import Any
 from django.db import DatabaseError
 from django.template import loader
 
-from chatsite import errors
-from chatsite.database import in_database_soon
+from chatsite.db.threads import in_database_soon
 from chatsite.demo import known_passwords
-from chatsite.loopback import is_local
-from chatsite.middleware import PORTAL_POLICY
+from chatsite.http.loopback import is_local
+from chatsite.http.middleware import PORTAL_POLICY
+
+from .http import error_pages
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +64,8 @@ def _is_local(scope: Message) -> bool:
 
 
 async def _refuse(scope: Message, send: Send) -> None:
-    if errors.is_for_programs(scope["path"]):
-        kind, body = b"application/json", json.dumps(errors.body(scope["path"], 403, WORDS)).encode()
+    if error_pages.is_for_programs(scope["path"]):
+        kind, body = b"application/json", json.dumps(error_pages.body(scope["path"], 403, WORDS)).encode()
     else:
         page = loader.render_to_string("demo_refused.html", {"words": WORDS})
         kind, body = b"text/html; charset=utf-8", page.encode()

@@ -90,7 +90,7 @@ def path(name: str, default: Path) -> Path:
 def django_database(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Django's `DATABASES` entry from libpq parameters; what Django has no name for goes to `OPTIONS`."""
     named = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
-    entry: dict[str, Any] = {"ENGINE": "chatsite.postgresql", "OPTIONS": {}}
+    entry: dict[str, Any] = {"ENGINE": "chatsite.db.backend", "OPTIONS": {}}
     for key, value in parameters.items():
         if (
             key in named and value != ""

@@ -11,7 +11,10 @@ from http import HTTPStatus
 
 from django.core.exceptions import RequestAborted
 
-from chatsite.absence import sqlstate, why_absent
+from chatsite.db.availability import (
+    sqlstate,
+    why_absent,
+)
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 

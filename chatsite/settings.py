@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from chatsite import embedded, environment
-from chatsite.database import default_reader
+from chatsite.db.threads import default_reader
+from chatsite.server import embedded_postgres
+
+from . import environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.path("CHATSITE_DATA_DIR", BASE_DIR / ".data")
@@ -12,13 +14,13 @@ DATA_DIR = environment.path("CHATSITE_DATA_DIR", BASE_DIR / ".data")
 SITE_NAME = environment.text("CHATSITE_NAME", "chatsite")
 DEBUG = environment.flag("CHATSITE_DEBUG", False)
 HTTPS = environment.flag("CHATSITE_HTTPS", False)
-SECRET_KEY = environment.text("CHATSITE_SECRET_KEY") or embedded.secret_key(DATA_DIR)
+SECRET_KEY = environment.text("CHATSITE_SECRET_KEY") or embedded_postgres.secret_key(DATA_DIR)
 ALLOWED_HOSTS = environment.words("CHATSITE_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 CORS_ORIGINS = environment.words("CHATSITE_CORS_ORIGINS")
 CSRF_TRUSTED_ORIGINS = environment.words("CHATSITE_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
-    "chatsite.backoffice.BackOfficeConfig",
+    "chatsite.admin_config.BackOfficeConfig",
     "chatsite.accounts",  # before Django's, whose command `changepassword` it extends
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -38,19 +40,19 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "chatsite.middleware.RequestIdMiddleware",
-    "chatsite.loop_middleware.SecurityMiddleware",
+    "chatsite.http.middleware.RequestIdMiddleware",
+    "chatsite.http.middleware.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
-    "chatsite.middleware.ContentSecurityPolicyMiddleware",
-    "chatsite.loop_middleware.SessionMiddleware",
-    "chatsite.loop_middleware.LocaleMiddleware",
-    "chatsite.loop_middleware.CommonMiddleware",
-    "chatsite.loop_middleware.CsrfViewMiddleware",
-    "chatsite.loop_middleware.AuthenticationMiddleware",
-    "chatsite.accounts.reading.ReaderMiddleware",
+    "chatsite.http.middleware.ContentSecurityPolicyMiddleware",
+    "chatsite.http.middleware.SessionMiddleware",
+    "chatsite.http.middleware.LocaleMiddleware",
+    "chatsite.http.middleware.CommonMiddleware",
+    "chatsite.http.middleware.CsrfViewMiddleware",
+    "chatsite.http.middleware.AuthenticationMiddleware",
+    "chatsite.accounts.reader_middleware.ReaderMiddleware",
     "chatsite.accounts.guests.GuestMiddleware",
-    "chatsite.loop_middleware.MessageMiddleware",
-    "chatsite.loop_middleware.XFrameOptionsMiddleware",
+    "chatsite.http.middleware.MessageMiddleware",
+    "chatsite.http.middleware.XFrameOptionsMiddleware",
 ]
 # These look for Django's own classes by name, of which three above are subclasses; test_https looks for them.
 SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
@@ -69,7 +71,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "chatsite.portal.site",
+                "chatsite.context_processors.site",
             ],
         },
     },
@@ -99,7 +101,7 @@ SESSION = {
     " -c idle_in_transaction_session_timeout=30s -c jit=off -c client_connection_check_interval=1s"
     " -c chatsite.session=own",
 }
-_database = environment.database_url("DATABASE_URL") or embedded.connection_parameters(DATA_DIR)
+_database = environment.database_url("DATABASE_URL") or embedded_postgres.connection_parameters(DATA_DIR)
 _direct = environment.database_url("DATABASE_DIRECT_URL")
 # With an address of its own for what needs a session, DATABASE_URL may lead to a pooler in transaction mode.
 # Only web processes use that: commands and workers hold few sessions, and keep locks in them.
@@ -135,7 +137,7 @@ GUESTS_PER_MINUTE = environment.whole("CHATSITE_GUESTS_PER_MINUTE", 200, least=1
 GUESTS_PER_ADDRESS = environment.whole("CHATSITE_GUESTS_PER_ADDRESS", 20, least=1)
 GUEST_QUESTIONS_PER_MINUTE = environment.whole("CHATSITE_GUEST_QUESTIONS_PER_MINUTE", 300, least=1)
 GUEST_QUESTIONS_PER_ADDRESS = environment.whole("CHATSITE_GUEST_QUESTIONS_PER_ADDRESS", 30, least=1)
-GUEST_REFUSAL_VIEW = "chatsite.errors.guest_refused"
+GUEST_REFUSAL_VIEW = "chatsite.http.error_pages.guest_refused"
 OIDC_ISSUER = environment.text("OIDC_ISSUER")
 OIDC_AUDIENCE = environment.text("OIDC_AUDIENCE")  # the client's id at the provider
 OIDC_CLIENT_SECRET = environment.text("OIDC_CLIENT_SECRET")
@@ -169,7 +171,7 @@ SESSION_COOKIE_AGE = int(min(SESSION_IDLE_HOURS * 3_600, SESSION_DAYS * 86_400))
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-CSRF_FAILURE_VIEW = "chatsite.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "chatsite.http.error_pages.csrf_failure"
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
@@ -205,10 +207,10 @@ STORAGE = environment.one_of("CHATSITE_STORAGE", "FILESYSTEM", ("FILESYSTEM", "S
 S3_BUCKET = environment.text("CHATSITE_S3_BUCKET")
 S3_ENDPOINT = environment.text("CHATSITE_S3_ENDPOINT")
 STORAGES: dict[str, dict[str, Any]] = {
-    "default": {"BACKEND": "ingestion.storage.DurableStorage"}
+    "default": {"BACKEND": "ingestion.storage.durable.DurableStorage"}
     if STORAGE == "FILESYSTEM"
     else {
-        "BACKEND": "ingestion.bucket.BucketStorage",
+        "BACKEND": "ingestion.storage.bucket.BucketStorage",
         "OPTIONS": {
             "bucket_name": S3_BUCKET,
             "endpoint_url": S3_ENDPOINT or None,

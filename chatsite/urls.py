@@ -3,22 +3,24 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from chatsite import health, schema
+from chatsite.server import health
+
+from .http import api_description
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("admin/", admin.site.urls),
-    path("api/schema/", schema.schema, name="schema"),
-    path("api/docs/", schema.docs, name="api-docs"),
+    path("api/schema/", api_description.schema, name="schema"),
+    path("api/docs/", api_description.docs, name="api-docs"),
     path("", include("chatsite.accounts.urls")),
     path("", include("ingestion.urls")),
     path("", include("history.urls")),
-    path("", include("chat.api_urls")),
+    path("", include("chat.api.urls")),
     path("", include("chat.urls")),
 ]
 
-handler400 = "chatsite.errors.bad_request"
-handler403 = "chatsite.errors.permission_denied"
-handler404 = "chatsite.errors.not_found"
-handler500 = "chatsite.errors.server_error"
+handler400 = "chatsite.http.error_pages.bad_request"
+handler403 = "chatsite.http.error_pages.permission_denied"
+handler404 = "chatsite.http.error_pages.not_found"
+handler500 = "chatsite.http.error_pages.server_error"

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from chatsite.accounts.read_only import ReadOnly
+from chatsite.accounts.read_only_admin import ReadOnly
 
 from .models import Conversation, Message
 

@@ -11,12 +11,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from chatsite.accounts.principals import Principal
-from chatsite.parsing import StrictJSONParser
+from chatsite.accounts.principal import Principal
+from chatsite.http.json_parser import StrictJSONParser
 
-from . import exporting, incoming, listing, merging, recording, search, wire
-from .incoming import Invalid
+from . import (
+    exporting,
+    listing,
+    merging,
+    recording,
+    search,
+    serializers,
+)
 from .models import Conversation, ConversationQuerySet
+from .serializers import Invalid
 
 PER_PAGE, MOST_PER_PAGE = 100, 200
 FOUND_PER_PAGE, MOST_FOUND_PER_PAGE = 20, 50
@@ -84,19 +91,19 @@ class ConversationsView(HistoryView):
     def get(self, request: Request) -> Response:
         limit, below = _paging(request, PER_PAGE, MOST_PER_PAGE)
         rows = Conversation.objects.owned_by(self.principal)
-        mode = incoming.mode_of(request.query_params.get("mode"), "mode")
+        mode = serializers.mode_of(request.query_params.get("mode"), "mode")
         found, following = listing.page(rows.filter(mode=mode) if mode else rows, limit, below)
-        body = [wire.summary(row) for row in listing.summaries(found)]
+        body = [serializers.summary(row) for row in listing.summaries(found)]
         return _linked(request, Response(body), following)
 
     def post(self, request: Request) -> Response:
-        mode, title = incoming.new_conversation(request.data)
+        mode, title = serializers.new_conversation(request.data)
         conversation = recording.open_conversation(self.principal, mode)
         if title:
             recording.rename(self.principal, conversation.pk, title)
             conversation.title = title
         where = {"Location": f"/chat-history/{conversation.pk}"}
-        return Response(wire.created(conversation), status=status.HTTP_201_CREATED, headers=where)
+        return Response(serializers.created(conversation), status=status.HTTP_201_CREATED, headers=where)
 
 
 class SearchView(HistoryView):
@@ -109,7 +116,7 @@ class SearchView(HistoryView):
             raise Invalid("“q” must have the words to look for.")
         found, following = search.page(self.principal, query, limit, below)
         hits = search.hits(self.principal, [row.pk for row in found], query)
-        body = [wire.found(row, hits.get(row.conversation.pk, ())) for row in listing.summaries(found)]
+        body = [serializers.found(row, hits.get(row.conversation.pk, ())) for row in listing.summaries(found)]
         return _linked(request, Response(body), following)
 
 
@@ -118,7 +125,7 @@ class SavingView(HistoryView):
 
     def put(self, request: Request, conversation_id: str) -> Response:
         conversation = self.one()
-        merging.merge(self.principal, conversation.pk, incoming.messages(request.data))
+        merging.merge(self.principal, conversation.pk, serializers.messages(request.data))
         return Response(_summary(self.one()))
 
 
@@ -130,11 +137,11 @@ class ConversationView(SavingView):
 
     def patch(self, request: Request, conversation_id: str) -> Response:
         conversation = self.one()
-        recording.rename(self.principal, conversation.pk, incoming.new_title(request.data))
+        recording.rename(self.principal, conversation.pk, serializers.new_title(request.data))
         return Response(_summary(self.one()))
 
     def delete(self, request: Request, conversation_id: str) -> Response:
-        incoming.mode_of(request.query_params.get("mode"), "mode")
+        serializers.mode_of(request.query_params.get("mode"), "mode")
         recording.delete(self.principal, self.one().pk)
         return Response({"success": True})
 
@@ -144,7 +151,7 @@ class MessagesView(SavingView):
 
     def get(self, request: Request, conversation_id: str) -> Response:
         messages, sources = listing.said(self.principal, self.one())
-        return Response([wire.message(row, sources.get(row.pk, ())) for row in messages])
+        return Response([serializers.message(row, sources.get(row.pk, ())) for row in messages])
 
 
 class RestoreView(HistoryView):
@@ -173,8 +180,8 @@ class ExportView(HistoryView):
         )
 
 
-def _summary(conversation: Conversation) -> wire.Json:
-    return wire.summary(listing.summaries([conversation])[0])
+def _summary(conversation: Conversation) -> serializers.Json:
+    return serializers.summary(listing.summaries([conversation])[0])
 
 
 def _paging(request: Request, usual: int, most: int) -> tuple[int, listing.Place | None]:
@@ -209,13 +216,13 @@ def _refusal(exc: Exception) -> Response | None:
     """None for what is a fault of ours."""
     match exc:
         case Http404() | Conversation.DoesNotExist():
-            return Response(wire.error(NOT_FOUND, "not_found"), status=404)
+            return Response(serializers.error(NOT_FOUND, "not_found"), status=404)
         case Invalid():
-            return Response(wire.error(str(exc), "invalid_request"), status=400)
+            return Response(serializers.error(str(exc), "invalid_request"), status=400)
         case merging.TooMany():
             words = f"A conversation keeps at most {merging.MOST_KEPT:,} messages."
-            return Response(wire.error(words, "too_many_messages"), status=400)
+            return Response(serializers.error(words, "too_many_messages"), status=400)
         case exceptions.APIException():
             code = CODES.get(exc.status_code, "invalid_request")
-            return Response(wire.error(str(exc.detail), code), status=exc.status_code)
+            return Response(serializers.error(str(exc.detail), code), status=exc.status_code)
     return None

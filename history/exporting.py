@@ -3,10 +3,16 @@
 import re
 from collections.abc import Sequence
 
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 
-from . import listing, wire
-from .citing import CITATION, rewrite
+from . import (
+    listing,
+    serializers,
+)
+from .citation_text import (
+    CITATION,
+    rewrite,
+)
 from .failures import failure_of
 from .models import Conversation, Message, Source
 from .recording import timestamp
@@ -15,12 +21,12 @@ from .recording import timestamp
 UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
 
 
-def as_json(principal: Principal, conversation: Conversation) -> wire.Json:
+def as_json(principal: Principal, conversation: Conversation) -> serializers.Json:
     messages, sources = listing.said(principal, conversation)
-    return wire.summary(listing.summaries([conversation])[0]) | {
+    return serializers.summary(listing.summaries([conversation])[0]) | {
         "mode": conversation.mode,
         "createdAt": timestamp(conversation.created_at),
-        "messages": [wire.message(message, sources.get(message.pk, ())) for message in messages],
+        "messages": [serializers.message(message, sources.get(message.pk, ())) for message in messages],
     }
 
 
@@ -37,7 +43,7 @@ def as_markdown(principal: Principal, conversation: Conversation) -> str:
 
 
 def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
-    text = wire.readable_text(message, readable)
+    text = serializers.readable_text(message, readable)
     titles = {source.label: source for source in reversed(readable) if source.label in message.citations}
     order = list(dict.fromkeys(match[2] for match in CITATION.finditer(text) if match[2] in titles))
     numbers = {label: number for number, label in enumerate(order, start=1)}

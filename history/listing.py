@@ -11,10 +11,10 @@ from django.core import signing
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Left
 
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 from ingestion.models import Document
 
-from .citing import without
+from .citation_text import without
 from .models import Conversation, ConversationQuerySet, Message, Source
 
 EXCERPT = 200  # characters of the last message

@@ -13,14 +13,14 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 
 from . import recording
-from .citing import without
-from .incoming import Incoming
-from .indexing import search_vector
+from .citation_text import without
 from .listing import shortened
 from .models import Conversation, Message, Source
+from .search_words import search_vector
+from .serializers import Incoming
 
 MOST_KEPT = 5_000  # messages of one conversation
 TITLE = 60  # characters, where the first question is the title

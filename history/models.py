@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 from ingestion.models import Document
 
 

@@ -15,12 +15,15 @@ from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, Q
 from django.utils import timezone
 
-from chatsite.accounts.principals import Principal
-from ingestion.statements import rows
+from chatsite.accounts.principal import Principal
+from chatsite.db.sql_files import rows
 
-from .citing import without
-from .indexing import lexemes, search_vector
+from .citation_text import without
 from .models import Conversation, Message, Source
+from .search_words import (
+    lexemes,
+    search_vector,
+)
 
 SQL = Path(__file__).parent / "sql"
 TITLE_LENGTH = 200

@@ -13,14 +13,20 @@ from django.contrib.postgres.search import SearchQueryField
 from django.db.models import BooleanField, ExpressionWrapper, F, Func, Q, TextField, Value, Window
 from django.db.models.functions import Coalesce, RowNumber
 
-from chatsite.accounts.principals import Principal
-from ingestion.words import has_unspaced_script, plain_words
+from chatsite.accounts.principal import Principal
+from ingestion.search.tokens import (
+    has_unspaced_script,
+    plain_words,
+)
 
 from . import listing
-from .citing import without
-from .indexing import owner_word, words_of
+from .citation_text import without
 from .listing import Place
 from .models import Conversation, ConversationQuerySet, Message
+from .search_words import (
+    owner_word,
+    words_of,
+)
 
 QUERY_LENGTH = 200
 MOST_WORDS = 20

@@ -4,9 +4,9 @@ from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 
-from .citing import without
+from .citation_text import without
 from .models import Message, Source
 
 

@@ -13,16 +13,25 @@ from django.shortcuts import redirect
 from django.utils.html import format_html, format_html_join
 
 from chatsite.accounts.models import User
+from ingestion.access.admin import AccessPage
+from ingestion.access.lists import (
+    Audience,
+    audience_of,
+)
+from ingestion.access.rights import (
+    change_rights,
+    reader_names,
+)
+from ingestion.portal.descriptions import state
 
-from . import pipeline
-from .access_admin import AccessPage
-from .acl import Audience, audience_of
-from .descriptions import state
+from . import documents
+from .documents import put_document
 from .embedding import pending_change
+from .file_names import (
+    UploadRefused,
+    folder_name,
+)
 from .models import Document, Passage
-from .naming import UploadRefused, folder_name
-from .putting import put_document
-from .rights import change_rights, reader_names
 
 PASSAGES_SHOWN = 100
 MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
@@ -166,10 +175,10 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
         obj.refresh_from_db()
 
     def delete_model(self, request: HttpRequest, obj: Document) -> None:
-        pipeline.delete_document(obj)
+        documents.delete_document(obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
-        pipeline.delete_documents(queryset)
+        documents.delete_documents(queryset)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         # Not the thousands of passages: they are part of the document.
@@ -180,7 +189,7 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
     def read_again(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         waiting = [document for document in queryset if document.status not in Document.UNFINISHED]
         for document in waiting:
-            pipeline.retry(document)
+            documents.retry(document)
         messages.success(
             request, f"Read again: {len(waiting)}. What was read before stays in use until then."
         )

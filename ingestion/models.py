@@ -16,11 +16,11 @@ from django.db.models import Exists, OuterRef, Q
 from pgvector.django import HalfVectorField
 
 from chatsite.accounts.models import User
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 
 
 class AccessList(models.Model):
-    """A set of people and groups who may read; equal sets share a row (see ingestion.acl)."""
+    """A set of people and groups who may read; equal sets share a row (see ingestion.access.lists)."""
 
     digest = models.CharField(max_length=64, unique=True, editable=False)
 
@@ -124,7 +124,7 @@ class Document(models.Model):
     status = models.CharField(max_length=10, choices=Status, default=Status.WAITING, db_index=True)
     reason = models.CharField(max_length=300, blank=True, help_text="Why it failed, in words for people.")
     turn = models.PositiveIntegerField(
-        default=0, editable=False, help_text="When its waiting job's turn is (see ingestion.turns)."
+        default=0, editable=False, help_text="When its waiting job's turn is (see ingestion.fair_queue)."
     )
     progress_done = models.PositiveIntegerField(default=0, editable=False)
     progress_total = models.PositiveIntegerField(default=0, editable=False)
@@ -151,7 +151,7 @@ class Document(models.Model):
 
 
 class SourceFile(models.Model):
-    """A document that mirrors a file of a synchronised folder (see ingestion.syncing)."""
+    """A document that mirrors a file of a synchronised folder (see ingestion.sources)."""
 
     document = models.OneToOneField(
         Document, on_delete=models.CASCADE, primary_key=True, related_name="source_file"

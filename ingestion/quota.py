@@ -8,8 +8,8 @@ from django.db.models import Count, Sum
 
 from chatsite.accounts.models import User
 
+from .file_names import UploadRefused
 from .models import Document
-from .naming import UploadRefused
 
 # Files that wait to take a document's place lie on disk beside it.
 INCOMING = """

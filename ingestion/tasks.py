@@ -10,11 +10,12 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job, Status
 
-from chatsite.database import release_connection
+from chatsite.db.threads import release_connection
+from ingestion.indexing.replacing import forget_prepared
 
-from . import files, pipeline
+from . import documents
 from .models import Document
-from .replacing import forget_prepared
+from .storage import files
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ class Patience(RetryStrategy):
         return RetryDecision(retry_at=max(decision.retry_at, earliest))
 
 
-RETRYING = Patience(max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[pipeline.TryAgain])
+RETRYING = Patience(max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[documents.TryAgain])
 ORPHAN_AGE = timedelta(days=1)
 DEADLY = "Reading it ended its worker each time, so it is not tried again by itself."
 GRACE_SECONDS = 5  # between taking a job and locking its document; it takes milliseconds
@@ -62,17 +63,17 @@ HAND_BACK = """
 _at_work: set[int | None] = set()  # jobs whose documents this process is reading
 
 
-@app.task(name=pipeline.TASK, queue=pipeline.QUEUE, retry=RETRYING, pass_context=True)
+@app.task(name=documents.TASK, queue=documents.QUEUE, retry=RETRYING, pass_context=True)
 def read(context: JobContext, document_id: int, replacement: dict[str, str | int] | None = None) -> None:
     """Read one document; faults around it are tried again after 15 seconds and after four minutes."""
     _at_work.add(context.job.id)
     try:
-        pipeline.read_document(document_id, replacement)
-    except pipeline.TryAgain as fault:
+        documents.read_document(document_id, replacement)
+    except documents.TryAgain as fault:
         if context.job.attempts + 1 < ATTEMPTS:
             raise
         logger.exception("Reading a document was given up.", extra={"document": document_id})
-        pipeline.give_up(document_id, replacement, str(fault))
+        documents.give_up(document_id, replacement, str(fault))
     finally:
         _at_work.discard(context.job.id)
 
@@ -87,16 +88,16 @@ async def hand_back() -> None:
 
 
 @app.periodic(cron="* * * * *")
-@app.task(name="ingestion.recover_stalled_jobs", queue=pipeline.QUEUE, queueing_lock="recover-stalled-jobs")
+@app.task(name="ingestion.recover_stalled_jobs", queue=documents.QUEUE, queueing_lock="recover-stalled-jobs")
 async def recover(timestamp: int) -> None:
     await _retry_stalled_jobs()
 
 
 @app.periodic(cron="17 3 * * *")
-@app.task(name="ingestion.remove_orphans", queue=pipeline.QUEUE, queueing_lock="remove-orphans")
+@app.task(name="ingestion.remove_orphans", queue=documents.QUEUE, queueing_lock="remove-orphans")
 def remove_orphans(timestamp: int) -> None:
     """Remove files that belong to nothing: a process died between writing or using one and saying so."""
-    jobs = ProcrastinateJob.objects.filter(task_name=pipeline.TASK, status__in=["todo", "doing"])
+    jobs = ProcrastinateJob.objects.filter(task_name=documents.TASK, status__in=["todo", "doing"])
     # Before the documents: a file that takes its place between the two is in one of them.
     kept = {
         (arguments.get("replacement") or {}).get("name") for arguments in jobs.values_list("args", flat=True)
@@ -119,10 +120,10 @@ def recover_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
 
 async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
     # A worker's heartbeat is missed after half a minute; the lock of the document it read is free at once.
-    without_heartbeat = await app.job_manager.get_stalled_jobs(queue=pipeline.QUEUE)
+    without_heartbeat = await app.job_manager.get_stalled_jobs(queue=documents.QUEUE)
     stalled = {job.id for job in without_heartbeat if job.id is not None}
     rows = await app.connector.execute_query_all_async(
-        ABANDONED, task=pipeline.TASK, grace=grace_seconds, key=pipeline.READING_LOCK
+        ABANDONED, task=documents.TASK, grace=grace_seconds, key=documents.READING_LOCK
     )
     stalled |= {row["id"] for row in rows}
     given_up = await sync_to_async(_give_up_deadly)(stalled)
@@ -136,11 +137,11 @@ async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
 def _give_up_deadly(job_ids: Collection[int]) -> set[int]:
     """Those jobs under which one worker after the other has died: others would wait behind them for ever."""
     deadly = ProcrastinateJob.objects.filter(
-        pk__in=job_ids, task_name=pipeline.TASK, attempts__gte=ATTEMPTS - 1
+        pk__in=job_ids, task_name=documents.TASK, attempts__gte=ATTEMPTS - 1
     )
     found = dict(deadly.values_list("pk", "args"))
     for arguments in found.values():
         logger.error("Reading a document was given up: its workers die.", extra={"arguments": arguments})
-        pipeline.give_up(**arguments, reason=DEADLY)
+        documents.give_up(**arguments, reason=DEADLY)
     release_connection()
     return set(found)

@@ -2,7 +2,12 @@
 
 from django.urls import path
 
-from . import changing, content, upload, views
+from .portal import (
+    actions,
+    content,
+    upload,
+    views,
+)
 
 app_name = "ingestion"
 urlpatterns = [
@@ -11,9 +16,9 @@ urlpatterns = [
     path("documents/add/", upload.add, name="add"),
     path("documents/status/", views.status, name="status"),
     path("documents/<uuid:public_id>/", views.document, name="document"),
-    path("documents/<uuid:public_id>/rights/", changing.rights, name="rights"),
-    path("documents/<uuid:public_id>/again/", changing.again, name="again"),
-    path("documents/<uuid:public_id>/delete/", changing.delete, name="delete"),
+    path("documents/<uuid:public_id>/rights/", actions.rights, name="rights"),
+    path("documents/<uuid:public_id>/again/", actions.again, name="again"),
+    path("documents/<uuid:public_id>/delete/", actions.delete, name="delete"),
     # Content
     path("content/<path:sourcefile>/pages/<int:page>.png", content.PageImage.as_view(), name="page-image"),
     path("content/<path:sourcefile>", content.DocumentFile.as_view(), name="content"),

@@ -16,7 +16,7 @@ def memory(world: World) -> tuple[float, float]:
     """Megabytes of the web process, and of all that answers together: web, worker with what it keeps
     ready for reading files, and PostgreSQL."""
     time.sleep(SETTLE_SECONDS)
-    workers = world.site.children("chatsite.supervision.worker")
+    workers = world.site.children("chatsite.server.worker")
     worker = [each.pid for one in workers for each in (one, *one.children(recursive=True))]
     postgres = world.site.postgres()
     database = [postgres.pid, *(child.pid for child in postgres.children(recursive=True))]

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from chatsite.embedded import connection_parameters
+from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.server import Site
 
 from .upstream import pieces
@@ -71,7 +71,7 @@ class World:
     @property
     def web(self) -> int:
         """The pid of the web process."""
-        return int(self.site.children("chatsite.supervision.web")[0].pid)
+        return int(self.site.children("chatsite.server.web")[0].pid)
 
     def rows(self, statement: str, *parameters: Any) -> list[Any]:
         return self._database.execute(statement, parameters).fetchall()

@@ -16,13 +16,13 @@ from chat.events import (
     TitleChanged,
 )
 from chat.llm import ChatModel, Prompt, Said, configured_model
-from chat.patience import patiently
 from chat.quotations import quotes
 from chat.sources import SourceView
+from chatsite.db.retry import patiently
 from history import recording
 from history.models import Message
 from history.recording import Closing
-from ingestion import retrieval
+from ingestion.search import retrieval
 
 from .exchange import Exchange, Speaker
 from .searching import keep_context, search

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from chat.requests import ChatRequest, Turn
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from chat.events import Thought
 from chat.llm import ChatModel
 from chat.llm.reranking import rerank
 from chat.requests import Options
-from ingestion.retrieval import FoundPassage
+from ingestion.search.retrieval import FoundPassage
 
 CANDIDATES = 30
 CHARACTERS = 1_000  # of a passage that the ranker reads

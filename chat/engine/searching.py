@@ -1,4 +1,4 @@
-"""Finding the passages for a question, and keeping what the answer is written from."""
+"""The sentences of each passage that answer best, to stand for it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -8,19 +8,39 @@ from django.db import IntegrityError, ProgrammingError
 
 from chat.events import ContextReady, Thought
 from chat.llm import ChatModel
-from chat.page_images import Page, page_images
-from chat.patience import patiently
 from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
+from chatsite.db.retry import patiently
 from history import recording
-from ingestion import retrieval
-from ingestion.retrieval import Found, FoundPassage
+from ingestion.search import retrieval
+from ingestion.search.retrieval import (
+    Found,
+    FoundPassage,
+)
+from ingestion.search.sentences import (
+    sentences_of_each,
+    words_asked_for,
+)
 
 from . import steps
-from .captions import captions
 from .exchange import Exchange
+from .page_images import (
+    Page,
+    page_images,
+)
 from .ranking import CANDIDATES, ranked
+
+SENTENCES = 2
+
+
+def captions(query: str, passages: Sequence[FoundPassage]) -> list[tuple[Caption, ...]]:
+    """Those of each passage; none for one that has no sentences, which then stands for itself."""
+    return [
+        tuple(Caption(sentence.text, tuple(words_asked_for(query, sentence.text))) for sentence in sentences)
+        for sentences in sentences_of_each(query, passages, SENTENCES)
+    ]
+
 
 TRIES = 3  # to keep sources of which documents are deleted meanwhile
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from chat.events import Thought
 from chat.llm import ChatModel
-from chat.llm.protocol import answer_instructions
+from chat.llm.base import answer_instructions
 from chat.requests import Options
-from ingestion.fusion import Mode
-from ingestion.retrieval import Found
+from ingestion.search.fusion import Mode
+from ingestion.search.retrieval import Found
 
 from .exchange import Exchange
 

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from chat.citations import CitationFilter
+from chat.citations import CitationFilter, JsonCitationFilter
 from chat.events import MessageDone, TextDelta, Thinking, Usage
-from chat.json_citations import JsonCitationFilter
 from chat.llm import ChatModel, ModelError, Prompt, Text, TokenCount
-from chat.llm.protocol import NOTHING_FITS, Reasoning
-from chat.stopping import StopSequences
+from chat.llm.base import (
+    NOTHING_FITS,
+    Reasoning,
+)
+
+from .stop_sequences import StopSequences
 
 
 @dataclass(slots=True)

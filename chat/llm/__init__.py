@@ -4,7 +4,15 @@
 answers without any, and :class:`~chat.llm.scripted.ScriptedModel` is the double for tests.
 """
 
-from .protocol import ChatModel, ModelError, Part, Prompt, Said, Text, TokenCount
+from .base import (
+    ChatModel,
+    ModelError,
+    Part,
+    Prompt,
+    Said,
+    Text,
+    TokenCount,
+)
 from .selection import configured_model, use_model
 
 __all__ = [

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .protocol import ModelError
+from .base import ModelError
 
 FAILURES = 5  # in a row
 WINDOW_SECONDS = 30.0  # in which they must fall

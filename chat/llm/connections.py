@@ -16,8 +16,8 @@ import httpx2
 import openai
 from django.conf import settings
 
+from .base import ModelError
 from .circuit import Circuit
-from .protocol import ModelError
 from .transport import WireTransport
 
 COMPLETIONS = "chat/completions"  # below the base URL

@@ -7,15 +7,25 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from chat.patience import patiently
 from chat.quotations import quotes
 from chat.requests import Turn
 from chat.sources import SourceView
-from ingestion.sentences import Sentence, best_sentences
+from chatsite.db.retry import patiently
+from ingestion.search.sentences import (
+    Sentence,
+    best_sentences,
+)
 
 from . import side_texts
-from .leaning import leaned_on
-from .protocol import NOTHING_FITS, End, Part, Prompt, Said, Text
+from .base import (
+    NOTHING_FITS,
+    End,
+    Part,
+    Prompt,
+    Said,
+    Text,
+)
+from .followup_detection import leaned_on
 
 NOTHING_MORE = "There is nothing to add from the documents you may read."
 NOTICE = "No language model is connected, so the answer quotes the documents word for word."

@@ -13,11 +13,11 @@ from django.conf import settings
 
 from chat.requests import JsonFormat, Turn
 
-from . import event_stream, side_texts
-from .circuit import Circuit, CircuitOpen
-from .connections import HINTS, OWN, MemberRefused, connection, told, translated
-from .event_stream import Chunks, Clock, Deadlines, Iterated, content_parts
-from .protocol import (
+from . import (
+    completion_stream,
+    side_texts,
+)
+from .base import (
     ModelError,
     Part,
     Prompt,
@@ -29,6 +29,15 @@ from .protocol import (
     said_text,
     sources_text,
 )
+from .circuit import Circuit, CircuitOpen
+from .completion_stream import (
+    Chunks,
+    Clock,
+    Deadlines,
+    Iterated,
+    content_parts,
+)
+from .connections import HINTS, OWN, MemberRefused, connection, told, translated
 from .transport import BODY
 from .wire import Body
 
@@ -144,7 +153,7 @@ class RemoteModel:
             raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
         circuit.answered()
         try:
-            async with aclosing(event_stream.parts(_chunks_of(response), clock)) as parts:
+            async with aclosing(completion_stream.parts(_chunks_of(response), clock)) as parts:
                 async for part in parts:
                     yield part
         finally:
@@ -209,7 +218,7 @@ class RemoteModel:
                 )
             content = response.json()["choices"][0]["message"]["content"]
             text = "".join(part.text for part in content_parts(content) if isinstance(part, Text))
-            return event_stream.storable(text)
+            return completion_stream.storable(text)
         except openai.APIStatusError as error:
             refused = translated(error)
             if isinstance(refused, MemberRefused) and refused.name not in connection().refused:

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 
 from chat.requests import Turn
 
-from .protocol import End, ModelError, Part, Prompt, Said, Text
+from .base import (
+    End,
+    ModelError,
+    Part,
+    Prompt,
+    Said,
+    Text,
+)
 
 
 @dataclass

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from .protocol import ChatModel
+from .base import ChatModel
 
 _replacements: list[ChatModel] = []
 

@@ -4,14 +4,36 @@ Two calls from every door: :func:`begin` does everything that can be refused, af
 A generation needs no connection; readers attach and detach. Only :func:`stop` ends it early.
 """
 
-from .beginning import again, begin, request_stop
-from .endings import close_expired, expire_all
-from .following import follow, last_event, progress, told, watch, whole
-from .generating import is_written_here, start, stop
-from .guarding import guards
-from .storing import Accepted
-from .tending import housekeeping, listening, shutdown
-from .wakeups import hub
+from .active import Accepted
+from .finish import (
+    close_expired,
+    expire_all,
+)
+from .follow import (
+    follow,
+    last_event,
+    progress,
+    told,
+    watch,
+    whole,
+)
+from .lifecycle import (
+    housekeeping,
+    listening,
+    shutdown,
+)
+from .manager import (
+    is_written_here,
+    start,
+    stop,
+)
+from .notifications import hub
+from .revalidation import guards
+from .start import (
+    again,
+    begin,
+    request_stop,
+)
 
 __all__ = [
     "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "guards", "housekeeping",

@@ -23,11 +23,14 @@ from chat import events
 from chat.events import ContextReady, Event
 from chat.models import JournalEntry, Run
 from chat.sources import SourceView, captions_from_json
-from chatsite.accounts.principals import Principal
-from chatsite.database import reading_everything
-from ingestion.statements import rows, statement
+from chatsite.accounts.principal import Principal
+from chatsite.db.sql_files import (
+    rows,
+    statement,
+)
+from chatsite.db.threads import reading_everything
 
-from . import carriers
+from . import notifications
 
 SQL = Path(__file__).parent / "sql"
 KEPT = timedelta(seconds=60)  # after the end, for readers of other processes that are a little behind
@@ -79,7 +82,7 @@ def _entry(batch: Batch) -> dict[str, Any]:
 def news(batches: Sequence[Batch]) -> list[str]:
     """What the other processes are told about them."""
     conversations = [batch.conversation_id for batch in batches if batch.conversation_id]
-    return carriers.messages("news", [*(batch.run_id for batch in batches), *conversations])
+    return notifications.messages("news", [*(batch.run_id for batch in batches), *conversations])
 
 
 def _array(values: Iterable[object]) -> str:

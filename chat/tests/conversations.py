@@ -1,6 +1,6 @@
 """Stored conversations for tests of the portal."""
 
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 from history import recording
 from history.models import Message, Source
 from ingestion.models import Passage

@@ -7,7 +7,7 @@ from django.test import AsyncClient, TransactionTestCase, override_settings
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chatsite.accounts.models import ApiKey
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history.models import Message
 from ingestion.tests.factories import make_user
 

@@ -10,16 +10,19 @@ from django.test import AsyncClient, Client, TransactionTestCase, override_setti
 from django.utils import timezone
 
 from chat import runs
-from chat.allowances import Allowance, allowance_of
 from chat.errors import Refused
+from chat.limits import (
+    Allowance,
+    allowance_of,
+)
 from chat.models import Lease, MessageAllowance, Run, Usage
 from chat.requests import ChatRequest
-from chat.runs.room import room
+from chat.runs.active import room
 from chat.tests.sockets import Socket
 from chat.tests.test_consumers import APPLICATION
-from chatsite import database
 from chatsite.accounts.models import ApiKey
-from chatsite.database import in_database
+from chatsite.db import threads as database
+from chatsite.db.threads import in_database
 from history import recording
 from history.models import Message
 from ingestion.tests.factories import command_principal, make_user
@@ -114,7 +117,7 @@ class CapTests(AdmissionCase):
             asyncio.run_coroutine_threadsafe(released.wait(), loop).result()
 
         held = [threads.submit(occupy) for _ in range(threads._max_workers)]
-        with patch("chatsite.database.WAIT_SECONDS", 0.1):
+        with patch("chatsite.db.threads.WAIT_SECONDS", 0.1):
             client = AsyncClient(raise_request_exception=False)
             headers = {"Authorization": f"Bearer {secret}"}
             answer = await client.post("/chat", ASKED, "application/json", headers=headers)
@@ -138,11 +141,11 @@ class AllowanceTests(AdmissionCase):
         MessageAllowance.objects.create(messages=2)
         before, after = date(2027, 3, 1), date(2027, 3, 2)
         for day in (before, after, before):
-            with patch("chat.allowances.today", return_value=day):
+            with patch("chat.limits.today", return_value=day):
                 runs.begin(self.principal, ChatRequest("Leave?"))
-        with patch("chat.allowances.today", return_value=after), self.assertRaises(Refused):
+        with patch("chat.limits.today", return_value=after), self.assertRaises(Refused):
             runs.begin(self.principal, ChatRequest("Leave?"))
-        with patch("chat.allowances.today", return_value=after + timedelta(days=1)):
+        with patch("chat.limits.today", return_value=after + timedelta(days=1)):
             runs.begin(self.principal, ChatRequest("Leave?"))
 
     def test_a_refused_message_is_not_counted(self):

@@ -7,7 +7,7 @@ from django.test import TestCase
 from chat import runs
 from chat.events import Finished, Started, TextDelta
 from chat.requests import ChatRequest
-from chat.runs import endings
+from chat.runs import finish
 from chat.runs.journal import Batch
 from history.models import Message
 from ingestion.tests.factories import command_principal, make_user
@@ -23,14 +23,14 @@ class MeanwhileTests(TestCase):
         ids = (self.run.id, self.run.conversation_id, self.run.question_id, self.run.answer_id)
         started = Started(*map(str, ids), self.run.created_at, "fake")
         events = [started, TextDelta("On 31 March."), Finished(Message.State.STOPPED)]
-        self.assertTrue(endings.close(self.run.id, Batch(self.run.id, 1, events), events))
+        self.assertTrue(finish.close(self.run.id, Batch(self.run.id, 1, events), events))
 
     def page(self):
         return self.client.get(f"/c/{self.run.conversation_id}/").content.decode()
 
     def test_a_page_that_shows_it_as_running_follows_it_and_so_hears_of_its_end(self):
         # Asked between the messages and their runs.
-        with patch("chat.threads.may_see_thoughts", lambda _: self.end()):
+        with patch("chat.portal.conversation.may_see_thoughts", lambda _: self.end()):
             page = self.page()
         self.assertIn('aria-busy="true"', page)
         self.assertIn(f'data-run="{self.run.id}"', page)

@@ -9,7 +9,7 @@ from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import Run
 from chatsite.accounts.models import ApiKey
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history.models import Conversation, Message
 from ingestion.tests.factories import make_document, make_user
 

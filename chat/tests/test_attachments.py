@@ -5,14 +5,20 @@ import json
 
 from django.test import AsyncClient, SimpleTestCase, override_settings
 
-from chat.attachments import IMAGE_BYTES_MOST, IMAGES_MOST
+from chat.api.attachments import (
+    IMAGE_BYTES_MOST,
+    IMAGES_MOST,
+)
+from chat.api.parsers import (
+    PARTS_MOST,
+    parts,
+)
 from chat.llm import Prompt, use_model
-from chat.llm.protocol import messages
+from chat.llm.base import messages
 from chat.llm.scripted import ScriptedModel
-from chat.multipart import PARTS_MOST, parts
 from chat.requests import ImageInput
 from chat.tests.golden_exchange import WORDS, GoldenTestCase
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history.models import Message
 
 PNG = base64.b64decode(

@@ -6,20 +6,21 @@ from contextlib import aclosing
 from itertools import pairwise
 from uuid import UUID
 
-from chat import consumers, runs
+from chat import runs
 from chat.events import Finished, TextDelta
 from chat.llm import use_model
-from chat.llm.protocol import End
+from chat.llm.base import End
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry
+from chat.portal import consumers
+from chat.portal.frames import Teller
 from chat.requests import ChatRequest
 from chat.runs import journal
-from chat.runs.generating import generations
-from chat.runs.parts import LONGEST
-from chat.telling import Teller
+from chat.runs.active import LONGEST
+from chat.runs.manager import generations
 from chat.tests.test_run_events import ASKED, RunEventsCase
 from chat.tests.test_transcript import Reader
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from ingestion.tests.factories import command_principal
 
 WORDS = [f"word{number} " + "\n\n" * (number % 40 == 39) for number in range(3000)]  # 30,000 characters

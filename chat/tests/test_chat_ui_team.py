@@ -2,9 +2,15 @@
 
 from django.test import SimpleTestCase
 
-from chat.dialects import ChatUi, OpenAI, RagChat, TeamChatUi, TeamChatUiMinimal
-from chat.dialects.chat_ui import ChatUiEncoder
 from chat.events import ContextReady, Failed, Finished, MessageDone, MessageStarted, Started, TextDelta, Whole
+from chat.protocols import (
+    ChatUi,
+    OpenAI,
+    RagChat,
+    TeamChatUi,
+    TeamChatUiMinimal,
+)
+from chat.protocols.chat_ui import ChatUiEncoder
 from chat.tests.sources import source
 
 CONTEXT = ContextReady((source(label="a.md#x"),), ())

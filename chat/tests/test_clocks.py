@@ -13,8 +13,11 @@ from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Lease, Run
 from chat.requests import ChatRequest
-from chat.runs import endings, journal
-from chatsite.database import in_database
+from chat.runs import (
+    finish,
+    journal,
+)
+from chatsite.db.threads import in_database
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 MINUTE = timedelta(seconds=60)
@@ -27,8 +30,8 @@ def clock(difference):
         yield
 
 
-@patch.object(endings, "_long_up", lambda: True)
-@patch.object(endings, "SECOND_LOOK_SECONDS", 0.0)
+@patch.object(finish, "_long_up", lambda: True)
+@patch.object(finish, "SECOND_LOOK_SECONDS", 0.0)
 class ClockTests(TransactionTestCase):
     def setUp(self):
         self.principal = command_principal(make_user("asker"))
@@ -94,7 +97,7 @@ class ClockTests(TransactionTestCase):
         await runs.whole(self.principal, accepted.id)
 
 
-@patch.object(endings, "_long_up", lambda: True)
+@patch.object(finish, "_long_up", lambda: True)
 class SecondLookTests(TransactionTestCase):
     """PostgreSQL, or its clock, may have stood still: then every lease has run out at once."""
 
@@ -108,11 +111,11 @@ class SecondLookTests(TransactionTestCase):
 
     def test_nobody_is_taken_for_dead_at_one_look(self):
         self.assertEqual((runs.close_expired(), runs.close_expired()), (0, 0))
-        with patch.object(endings, "SECOND_LOOK_SECONDS", 0.0):
+        with patch.object(finish, "SECOND_LOOK_SECONDS", 0.0):
             self.assertEqual((runs.close_expired(), runs.close_expired()), (1, 0))
 
     def test_who_renews_the_lease_between_two_looks_lives(self):
-        with patch.object(endings, "SECOND_LOOK_SECONDS", 0.0):
+        with patch.object(finish, "SECOND_LOOK_SECONDS", 0.0):
             runs.close_expired()
             journal.flush([self.run.id], [])
             self.assertEqual(runs.close_expired(), 0)

@@ -10,21 +10,24 @@ from django.contrib.sessions.models import Session
 from django.test import Client, TransactionTestCase, override_settings
 
 from chat import runs
-from chat.consumers import MOST_MESSAGES
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, Run
+from chat.portal.consumers import MOST_MESSAGES
+from chat.portal.conversation import exchanges_of
 from chat.requests import ChatRequest
 from chat.routing import websocket_urlpatterns
-from chat.runs.generating import generations
+from chat.runs.manager import generations
 from chat.tests.held_model import HeldModel
 from chat.tests.sockets import Socket
 from chat.tests.test_transcript import Reader
-from chat.threads import exchanges_of
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history import recording
 from history.models import Conversation, Message
-from ingestion.acl import Audience, set_audience
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 APPLICATION = AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
@@ -218,7 +221,10 @@ class ConsumerTests(ConsumerCase):
             await generations().shutdown()
 
     async def test_a_socket_is_told_that_there_is_no_news(self):
-        with use_model(ScriptedModel(words=["a "] * 3, pause=3)), patch("chat.consumers.SILENT_LOOKS", 1):
+        with (
+            use_model(ScriptedModel(words=["a "] * 3, pause=3)),
+            patch("chat.portal.consumers.SILENT_LOOKS", 1),
+        ):
             socket = await self.opened()
             await self.ask(socket)
             while (await socket.receive_json_from(5))["messages"]:

@@ -9,8 +9,8 @@ from django.test import AsyncClient, TransactionTestCase, override_settings
 
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chatsite import database
 from chatsite.accounts.models import ApiKey
+from chatsite.db import threads
 from ingestion.tests.factories import make_document, make_user
 
 MOST_PIECES = 8  # of work, each with a thread, a session and a transaction of its own
@@ -22,14 +22,14 @@ SHARED = {"valid_among", "count_readable_sources", "flush"}
 
 
 class Counted:
-    """Stands for chatsite.database._call, through which all work goes."""
+    """Stands for chatsite.db.threads._call, through which all work goes."""
 
     def __init__(self):
         self.pieces = []
         self.statements = []
         self.round_trips = 0
         self._thread = threading.local()
-        self._call = database._call
+        self._call = threads._call
 
     def __call__(self, reader, function):
         if function.func.__name__ in SHARED:
@@ -77,7 +77,7 @@ class CostTests(TransactionTestCase):
         with use_model(ScriptedModel(words=["Five ", "days [guide.md]."])):
             await self.ask()  # what is looked up once in a process is known now
             counted = Counted()
-            with patch.object(database, "_call", counted), counted.waiting():
+            with patch.object(threads, "_call", counted), counted.waiting():
                 await self.ask()
         self.assertLessEqual(len(counted.pieces), MOST_PIECES, counted.pieces)
         self.assertLessEqual(len(counted.statements), MOST_STATEMENTS, "\n\n".join(counted.statements))

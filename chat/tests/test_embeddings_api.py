@@ -6,10 +6,10 @@ from unittest import mock
 import numpy as np
 from django.test import override_settings
 
-from chat import embeddings_api
+from chat.api import embeddings
 from chat.models import MessageAllowance, Usage
 from chat.tests.golden_exchange import GoldenTestCase
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from ingestion.embedding.protocol import EmbeddingError
 from ingestion.embedding.selection import embedder
 
@@ -19,7 +19,7 @@ PATH = "/v1/embeddings"
 class EmbeddingTests(GoldenTestCase):
     def setUp(self):
         super().setUp()
-        embeddings_api._asked_at.clear()
+        embeddings._asked_at.clear()
 
     async def asked(self, status=200, **members):
         response = await self.post(PATH, {"model": "any", "input": "Leave"} | members)

@@ -11,10 +11,10 @@ from chat.events import Finished, MessageDone, TextDelta
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.requests import ChatRequest
-from chat.runs.generating import generations
-from chatsite.database import in_database
+from chat.runs.manager import generations
+from chatsite.db.threads import in_database
 from history.models import Message
-from ingestion import retrieval
+from ingestion.search import retrieval
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 WORDS = [f"word{number} " for number in range(20)]

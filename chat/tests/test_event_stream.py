@@ -4,8 +4,19 @@ import random
 
 from django.test import SimpleTestCase
 
-from chat.llm.event_stream import Clock, Deadlines, Iterated, parts
-from chat.llm.protocol import End, ModelError, Reasoning, Text, TokenCount
+from chat.llm.base import (
+    End,
+    ModelError,
+    Reasoning,
+    Text,
+    TokenCount,
+)
+from chat.llm.completion_stream import (
+    Clock,
+    Deadlines,
+    Iterated,
+    parts,
+)
 from chat.llm.sse import MAX_EVENT_BYTES, EventParser
 
 QUICK = Deadlines(first=0.2, idle=0.1, total=1.0)

@@ -4,10 +4,10 @@ import json
 
 from django.test import SimpleTestCase
 
-from chat.dialects import ChatCompletions
 from chat.events import Finished, MessageDone, Started, TextDelta, Usage
 from chat.llm import ModelError
 from chat.llm.scripted import ScriptedModel
+from chat.protocols import ChatCompletions
 from chat.tests.golden_exchange import FILE, QUESTIONS, WORDS, GoldenTestCase, differences, golden
 from history.models import Conversation, Message
 

@@ -2,10 +2,10 @@
 
 from django.test import AsyncClient
 
-from chat.dialects import OpenAI
+from chat.protocols import OpenAI
 from chat.tests.golden_exchange import GoldenTestCase
 from chat.tests.test_golden_refusals import ASKED, DOORS
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history.models import Message
 
 STREAMS = {

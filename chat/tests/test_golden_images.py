@@ -2,8 +2,8 @@
 
 from django.test import SimpleTestCase
 
-from chat.dialects.context import context
 from chat.events import ContextReady, Thought
+from chat.protocols.answer_context import context
 from chat.sources import PageImage
 from chat.tests.golden_exchange import differences, golden
 from chat.tests.sources import source

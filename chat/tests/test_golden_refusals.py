@@ -7,7 +7,10 @@ from uuid import uuid4
 
 from django.test import SimpleTestCase, override_settings
 
-from chat.dialects import (
+from chat.errors import Refused
+from chat.llm import ModelError
+from chat.llm.scripted import ScriptedModel
+from chat.protocols import (
     AiChatProtocol,
     ChatCompletions,
     ChatUi,
@@ -17,12 +20,9 @@ from chat.dialects import (
     RagChat,
     Responses,
 )
-from chat.errors import Refused
-from chat.llm import ModelError
-from chat.llm.scripted import ScriptedModel
 from chat.requests import InvalidRequest
 from chat.tests.golden_exchange import GoldenTestCase
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history.models import Conversation, Message
 from ingestion.tests.factories import make_user
 

@@ -10,14 +10,23 @@ from chat.errors import Refused
 from chat.events import TextDelta
 from chat.models import Run
 from chat.requests import ChatRequest
-from chat.runs import beginning, journal
-from chat.runs.guarding import Guards
+from chat.runs import (
+    journal,
+    start,
+)
 from chat.runs.journal import Batch
+from chat.runs.revalidation import Guards
 from chat.tests.conversations import answered
 from chatsite.accounts.models import ApiKey
-from chatsite.accounts.principals import Principal, valid_among
-from chatsite.database import in_database
-from ingestion.acl import Audience, set_audience
+from chatsite.accounts.principal import (
+    Principal,
+    valid_among,
+)
+from chatsite.db.threads import in_database
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 
@@ -46,8 +55,8 @@ class ValidityTests(TransactionTestCase):
             return valid_among(principals)
 
         with ExitStack() as stack:
-            stack.enter_context(patch.multiple("chat.runs.guarding", CHECK_SECONDS=0.05))
-            stack.enter_context(patch("chat.runs.guarding.valid_among", counted))
+            stack.enter_context(patch.multiple("chat.runs.revalidation", CHECK_SECONDS=0.05))
+            stack.enter_context(patch("chat.runs.revalidation.valid_among", counted))
             guard = stack.enter_context(guards.guarding(stays))
             others = [stack.enter_context(guards.guarding(goes, lambda end: ended.set())) for _ in range(5)]
             await in_database(ApiKey.objects.filter(pk=goes.credential).delete)
@@ -62,7 +71,7 @@ class ValidityTests(TransactionTestCase):
 class WritingTests(TransactionTestCase):
     def asked(self, name):
         principal = command_principal(make_user(name))
-        return beginning.begin(principal, ChatRequest("Leave?"))
+        return start.begin(principal, ChatRequest("Leave?"))
 
     def test_many_answers_are_written_and_their_leases_renewed_with_one_statement(self):
         accepted = [self.asked(f"asker{number}") for number in range(8)]

@@ -5,8 +5,8 @@ import time
 
 from django.test import SimpleTestCase
 
-from chat.json_citations import JsonCitationFilter
-from chat.stopping import StopSequences
+from chat.citations import JsonCitationFilter
+from chat.engine.stop_sequences import StopSequences
 
 LABELS = ["guide.pdf#page=3", "Größen.xlsx#sheet=A"]
 

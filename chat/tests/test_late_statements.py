@@ -6,9 +6,12 @@ from chat import runs
 from chat.events import Failed, Finished, MessageDone, Started, TextDelta
 from chat.models import Run
 from chat.requests import ChatRequest
-from chat.runs import endings, journal
+from chat.runs import (
+    finish,
+    journal,
+)
 from chat.runs.journal import Batch
-from chatsite.absence import absence
+from chatsite.db.availability import absence
 from history import recording
 from history.models import Message
 from ingestion.tests.factories import command_principal, make_user
@@ -43,12 +46,12 @@ class LateTests(TestCase):
         every = [*self.events, MessageDone("stop", ()), Finished(Message.State.COMPLETE)]
         batch = Batch(self.run.id, 1, every)
         for _ in range(2):
-            self.assertEqual(endings.settled(self.run.id, batch, every), every[-1])
+            self.assertEqual(finish.settled(self.run.id, batch, every), every[-1])
 
     def test_the_end_of_another_process_that_took_us_for_dead_is_told(self):
         every = [*self.events, Finished(Message.State.STOPPED)]
-        endings.expire_all()
-        told = endings.settled(self.run.id, Batch(self.run.id, 1, every), every)
+        finish.expire_all()
+        told = finish.settled(self.run.id, Batch(self.run.id, 1, every), every)
         self.assertEqual((told.state, told.code), ("interrupted", "interrupted"))
         self.assertIsInstance(told, Failed)
 
@@ -56,7 +59,7 @@ class LateTests(TestCase):
         self.addCleanup(setattr, absence, "_missed", absence._missed)
         absence.missed()
         absence.met()
-        self.assertFalse(endings._long_up())
+        self.assertFalse(finish._long_up())
 
     def test_the_next_message_of_a_team_is_opened_once_however_often_it_is_asked_for(self):
         Message.objects.filter(pk=self.run.answer_id).update(state=Message.State.COMPLETE)

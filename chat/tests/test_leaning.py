@@ -4,11 +4,14 @@ import asyncio
 
 from django.test import SimpleTestCase, TestCase
 
-from chat.llm.leaning import leaned_on, leans_on_earlier
+from chat.llm.followup_detection import (
+    leaned_on,
+    leans_on_earlier,
+)
 from chat.llm.quoting import QuotingModel
 from chat.requests import Turn
 from chatsite.accounts.models import User
-from ingestion.retrieval import search
+from ingestion.search.retrieval import search
 from ingestion.tests.documents import make_document, principal_of
 
 LEANING = {

@@ -15,7 +15,7 @@ from chat.llm import Prompt, local_server
 from chat.llm.connections import connection
 from chat.llm.remote import RemoteModel
 from chat.requests import ChatRequest, Options
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history.models import Conversation, Message
 from ingestion.tests.factories import command_principal, make_document, make_user
 

@@ -2,8 +2,11 @@
 
 from unittest import TestCase
 
-from chat.marking import flowing, marked
-from chat.steps import step
+from chat.portal.labels import step
+from chat.portal.source_panel import (
+    flowing,
+    marked,
+)
 
 
 class MarkingTests(TestCase):

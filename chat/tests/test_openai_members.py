@@ -5,11 +5,17 @@ import json
 
 from django.test import SimpleTestCase, override_settings
 
-from chat.dialects import OpenAI, OpenAICompletions
 from chat.llm import ModelError
-from chat.llm.protocol import NOTHING_FITS, messages
+from chat.llm.base import (
+    NOTHING_FITS,
+    messages,
+)
 from chat.llm.quoting import QuotingModel
 from chat.llm.scripted import ScriptedModel
+from chat.protocols import (
+    OpenAI,
+    OpenAICompletions,
+)
 from chat.requests import Generation, InvalidRequest, JsonFormat, Turn
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.golden_exchange import FILE, GoldenTestCase

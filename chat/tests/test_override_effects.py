@@ -4,9 +4,12 @@ import json
 
 from django.contrib.auth.models import Permission
 
-from chat.llm.protocol import instructions, messages
+from chat.llm.base import (
+    instructions,
+    messages,
+)
 from chat.models import JournalEntry, Run
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from ingestion.tests.factories import make_document, make_user
 
 from .override_case import OverrideTestCase

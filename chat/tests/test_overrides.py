@@ -2,8 +2,12 @@
 
 from django.test import SimpleTestCase
 
-from chat.dialects import ChatCompletions
-from chat.dialects.overrides import OPTIONS, PAGE_SWITCHES, options
+from chat.protocols import ChatCompletions
+from chat.protocols.overrides import (
+    OPTIONS,
+    PAGE_SWITCHES,
+    options,
+)
 from chat.requests import InvalidRequest, Options
 
 WRONG = {

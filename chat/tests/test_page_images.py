@@ -11,18 +11,21 @@ from django.conf import settings
 from django.test import SimpleTestCase, override_settings
 from PIL import Image
 
-from chat import page_images
+from chat.engine import page_images
+from chat.llm.base import messages
 from chat.llm.connections import connection
-from chat.llm.protocol import messages
 from chat.llm.remote import RemoteModel
 from chat.models import JournalEntry
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.override_case import OverrideTestCase
 from chat.tests.upstream_case import SERVER
 from chat.tests.upstream_faults import completion
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history.models import Message, Source
-from ingestion.acl import Audience, set_audience
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.models import Document
 from ingestion.tests.factories import make_document
 from ingestion.tests.media import MediaMixin
@@ -108,7 +111,7 @@ class PageImageTests(MediaMixin, OverrideTestCase):
         self.assertIn("No passage found", self.step(context, "Page images")["description"])
 
     async def test_a_page_that_cannot_be_drawn_is_left_out(self):
-        with mock.patch("ingestion.files.page_image", side_effect=FileNotFoundError):
+        with mock.patch("ingestion.storage.files.page_image", side_effect=FileNotFoundError):
             context = await self.ask(use_gpt4v=True, gpt4v_input="images")
         self.assertEqual(self.images(context), [])
         self.assertIn("employee-handbook.pdf#page=", messages(self.prompt)[-1]["content"])
@@ -139,7 +142,7 @@ class PageImageTests(MediaMixin, OverrideTestCase):
 
     async def test_pages_of_a_hidden_document_are_never_drawn(self):
         await in_database(set_audience, self.handbook, Audience())
-        with mock.patch("ingestion.files.page_image") as draw:
+        with mock.patch("ingestion.storage.files.page_image") as draw:
             context = await self.ask(use_gpt4v=True)
         draw.assert_not_called()
         self.assertEqual(self.images(context), [])

@@ -5,7 +5,12 @@ from itertools import pairwise
 from django.test import SimpleTestCase
 
 from chat.events import MessageDone, Searching, TextDelta
-from chat.runs.parts import LONGEST, MOST_AT_ONCE, in_parts, joined
+from chat.runs.active import (
+    LONGEST,
+    MOST_AT_ONCE,
+    in_parts,
+    joined,
+)
 
 
 def numbered(*texts, first=1):

@@ -10,7 +10,10 @@ from chat.errors import Refused
 from chat.models import Run
 from chat.tests.conversations import LABEL, WORDS, answered
 from history.models import Conversation, Message
-from ingestion.acl import Audience, set_audience
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.tests.factories import make_document, make_user
 
 
@@ -186,7 +189,7 @@ class AskTests(PortalCase):
     def test_a_stop_while_the_conversation_is_deleted_is_no_error(self):
         self.client.post(f"{self.url}ask", {"question": "One?"})
         for address in ("stop", "delete"):
-            with patch("chat.changes.runs.request_stop", side_effect=Refused("not_found")):
+            with patch("chat.portal.actions.runs.request_stop", side_effect=Refused("not_found")):
                 self.assertEqual(self.client.post(f"{self.url}{address}").status_code, 303)
 
 

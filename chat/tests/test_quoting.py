@@ -4,7 +4,11 @@ import asyncio
 
 from django.test import SimpleTestCase, override_settings
 
-from chat.llm.protocol import NOTHING_FITS, Prompt, Text
+from chat.llm.base import (
+    NOTHING_FITS,
+    Prompt,
+    Text,
+)
 from chat.llm.quoting import NOTICE, UNSURE, QuotingModel
 from chat.requests import Turn
 from chat.tests.sources import source

@@ -3,7 +3,6 @@ from uuid import UUID
 
 from django.test import SimpleTestCase
 
-from chat.dialects.rag_chat import RagChat
 from chat.events import (
     ContextReady,
     Failed,
@@ -15,7 +14,8 @@ from chat.events import (
     Thought,
     Whole,
 )
-from chat.framing import json_lines
+from chat.protocols.framing import json_lines
+from chat.protocols.rag_chat import RagChat
 from chat.requests import InvalidRequest
 from chat.tests.sources import source
 

@@ -14,7 +14,7 @@ from chat.llm.remote import RemoteModel
 from chat.llm.side_texts import grades
 from chat.tests.upstream_case import FakeServerTestCase
 from chat.tests.upstream_faults import completion
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from ingestion.tests.factories import make_document
 
 from .override_case import OverrideTestCase

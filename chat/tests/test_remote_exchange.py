@@ -14,7 +14,7 @@ from chat.requests import ChatRequest
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_case import SERVER
 from chat.tests.upstream_faults import FAULTS, answer
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history.models import Conversation, Message
 from ingestion.tests.factories import command_principal, make_document, make_user
 

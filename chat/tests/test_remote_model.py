@@ -5,9 +5,16 @@ from unittest import mock
 
 from django.test import override_settings
 
-from chat.llm import ModelError, TokenCount, event_stream
+from chat.llm import (
+    ModelError,
+    TokenCount,
+    completion_stream,
+)
+from chat.llm.base import (
+    End,
+    Reasoning,
+)
 from chat.llm.connections import connection
-from chat.llm.protocol import End, Reasoning
 from chat.llm.remote import RemoteModel
 from chat.tests.upstream_case import PROMPT, QUICK, FakeServerTestCase
 from chat.tests.upstream_faults import KEY, answer, chunk, event, raw
@@ -51,7 +58,7 @@ class AnswerTests(FakeServerTestCase):
             await raw(chunk("Five days."), chunk(reason="stop"))(exchange)
             await exchange.gone()
 
-        with mock.patch.object(event_stream, "COUNT_SECONDS", 0.2):
+        with mock.patch.object(completion_stream, "COUNT_SECONDS", 0.2):
             self.assertEqual(self.ask(hang), ("Five days.", None))
         self.assertLess(self.seconds, 2 * patience())
 

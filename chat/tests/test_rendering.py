@@ -7,8 +7,14 @@ from html.parser import HTMLParser
 
 from django.test import SimpleTestCase
 
-from chat.blocks import BlockSplitter, split
-from chat.rendering import BlockRenderer, Chip, Citations, render
+from chat.portal.markdown import (
+    BlockRenderer,
+    BlockSplitter,
+    Chip,
+    Citations,
+    render,
+    split,
+)
 
 HANDBOOK = "handbook.pdf#page=3"
 GONE = "pay/salaries.xlsx#sheet=2026"

@@ -8,13 +8,16 @@ from datetime import timedelta
 from django.test import AsyncClient, override_settings
 from django.utils import timezone
 
-from chat.dialects import Responses
 from chat.events import ContextReady, Failed, Finished, MessageDone, Started, TextDelta
 from chat.llm import ModelError, use_model
-from chat.llm.protocol import NOTHING_FITS, messages
+from chat.llm.base import (
+    NOTHING_FITS,
+    messages,
+)
 from chat.llm.quoting import QuotingModel
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
+from chat.protocols import Responses
 from chat.tests.golden_exchange import FILE, WORDS, GoldenTestCase
 from chatsite.accounts.models import ApiKey
 from history.models import Conversation

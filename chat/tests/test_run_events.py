@@ -8,15 +8,19 @@ from uuid import uuid4
 from django.db import OperationalError
 from django.test import AsyncClient, TransactionTestCase, override_settings
 
-from chat import runs, streams
+from chat import runs
+from chat.api import streaming
 from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
 from chat.requests import ChatRequest
 from chatsite.accounts.models import ApiKey
-from chatsite.accounts.principals import valid_among
-from chatsite.database import in_database
-from ingestion.acl import Audience, set_audience
+from chatsite.accounts.principal import valid_among
+from chatsite.db.threads import in_database
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 WORDS = [f"word{number} " for number in range(30)] + ["[guide.md]."]
@@ -183,7 +187,7 @@ class ServerSentTests(RunEventsCase):
 
     async def test_silence_is_broken_in_both_formats_and_in_the_streams_of_server_sent_events(self):
         model = ScriptedModel(words=["One ", "two."], pause=1.3)
-        with patch.object(streams, "KEEP_ALIVE_SECONDS", 0.2), use_model(model):
+        with patch.object(streaming, "KEEP_ALIVE_SECONDS", 0.2), use_model(model):
             asked = {"messages": ASKED["messages"], "stream": True}
             answer = await self.post("/v1/chat/completions", asked)
             run = answer.headers["Chat-Run"]
@@ -209,8 +213,8 @@ class AbsentDatabaseTests(RunEventsCase):
             return valid_among(*arguments)
 
         with (
-            patch("chat.runs.guarding.valid_among", away),
-            patch.multiple("chat.runs.guarding", CHECK_SECONDS=0.05, LATE_SECONDS=0.1),
+            patch("chat.runs.revalidation.valid_among", away),
+            patch.multiple("chat.runs.revalidation", CHECK_SECONDS=0.05, LATE_SECONDS=0.1),
             use_model(ScriptedModel(words=WORDS, pause=0.02)),
         ):
             principal = command_principal(self.user)
@@ -260,7 +264,7 @@ class StopTests(RunEventsCase):
             asyncio.run(asyncio.sleep(0.2))
             return accepted
 
-        with use_model(ScriptedModel(words=["Five."])), patch("chat.api.runs.begin", slowly):
+        with use_model(ScriptedModel(words=["Five."])), patch("chat.api.views.runs.begin", slowly):
             asking = asyncio.create_task(self.post("/chat", ASKED))
             async with asyncio.timeout(5):
                 while not await Run.objects.aexists():  # noqa: ASYNC110

@@ -17,13 +17,23 @@ from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Lease, Run
 from chat.requests import ChatRequest, Options
-from chat.runs import endings, journal
-from chat.runs.generating import Generations, Live, generations
+from chat.runs import (
+    finish,
+    journal,
+)
+from chat.runs.manager import (
+    Generations,
+    Live,
+    generations,
+)
 from chat.tests.sources import source
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history import recording
 from history.models import Conversation, Message, Source
-from ingestion.acl import Audience, set_audience
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 WORDS = [f"word{number} " for number in range(40)]
@@ -115,7 +125,7 @@ class RunTests(TransactionTestCase):
         accepted, numbered = await self.answered(ScriptedModel(words=WORDS, pause=0.03))
         await runs.shutdown(5)
         with (
-            patch("chat.runs.following.MOST_READ", 7),
+            patch("chat.runs.follow.MOST_READ", 7),
             patch.object(journal, "read", wraps=journal.read) as read,
         ):
             told = await collect(self.principal, accepted.id)
@@ -174,7 +184,7 @@ class RunTests(TransactionTestCase):
         self.assertEqual((message.state, message.error_code), ("failed", "empty_answer"))
 
     async def test_a_programming_error_is_told_in_fixed_words(self):
-        with self.assertLogs("chat.runs.generating", "ERROR"):
+        with self.assertLogs("chat.runs.manager", "ERROR"):
             accepted, numbered = await self.answered(
                 ScriptedModel(words=["a"], error=ZeroDivisionError("secret"))
             )
@@ -352,7 +362,7 @@ class BeginTests(TransactionTestCase):
         first = ask(self.principal)
         Lease.objects.update(until=timezone.now() - timedelta(seconds=1))
         self.refused("generation_in_progress", ask, self.principal, "Next?", first.conversation_id)
-        with patch.object(endings, "SECOND_LOOK_SECONDS", 0):
+        with patch.object(finish, "SECOND_LOOK_SECONDS", 0):
             ask(self.principal, "Next?", first.conversation_id)
         message = Message.objects.get(pk=first.answer_id)
         self.assertEqual((message.state, message.error_code), ("interrupted", "interrupted"))
@@ -364,7 +374,7 @@ class BeginTests(TransactionTestCase):
         )
         self.assertEqual(runs.close_expired(), 0)
         Lease.objects.update(until=timezone.now() - timedelta(seconds=1))
-        with patch.object(endings, "SECOND_LOOK_SECONDS", 0):
+        with patch.object(finish, "SECOND_LOOK_SECONDS", 0):
             self.assertEqual([runs.close_expired() for _ in range(3)], [0, 1, 0])
         message = Message.objects.get(pk=first.answer_id)
         self.assertEqual((message.state, message.content), ("interrupted", "Half an answer"))

@@ -3,15 +3,18 @@
 from django.test import SimpleTestCase, override_settings
 
 from chat.errors import Refused
+from chat.limits import (
+    Seats,
+    seats,
+)
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chat.seats import Seats, seats
 from chat.tests.golden_exchange import GoldenTestCase
 from chat.tests.test_consumers import ConsumerCase
 from chat.tests.test_golden_refusals import DOORS
 from chat.tests.test_run_events import ASKED, RunEventsCase
 from chatsite.accounts.models import ApiKey
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history import recording
 from history.models import Message
 from ingestion.tests.factories import command_principal, make_user

@@ -14,8 +14,8 @@ from chat.events import Failed
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.requests import ChatRequest
-from chat.runs.generating import generations
-from chatsite.database import in_database
+from chat.runs.manager import generations
+from chatsite.db.threads import in_database
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 
@@ -37,7 +37,7 @@ class ShutdownTests(TransactionTestCase):
     async def test_many_answers_begin_to_end_so_early_that_all_have_ended_in_time(self):
         with (
             use_model(ScriptedModel(words=["word "] * 400, pause=0.05)),
-            patch("chat.runs.generating.ENDING_SECONDS", 2),
+            patch("chat.runs.manager.ENDING_SECONDS", 2),
         ):
             ids = [await self.begun() for _ in range(3)]
             began = time.monotonic()
@@ -57,8 +57,8 @@ class ShutdownTests(TransactionTestCase):
     async def test_ends_that_the_database_does_not_take_keep_no_process_alive(self):
         with (
             use_model(ScriptedModel(words=["word "] * 400, pause=0.05)),
-            patch("chat.runs.generating.LAST_SECONDS", 0.5),
-            patch("chat.runs.endings.close", side_effect=OperationalError("It hangs.")),
+            patch("chat.runs.manager.LAST_SECONDS", 0.5),
+            patch("chat.runs.finish.close", side_effect=OperationalError("It hangs.")),
         ):
             ids = [await self.begun() for _ in range(3)]
             began = time.monotonic()

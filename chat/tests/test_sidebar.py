@@ -5,8 +5,12 @@ from datetime import UTC, date, datetime, timedelta
 
 from django.test import RequestFactory, TestCase
 
-from chatsite.accounts.principals import Principal
-from chatsite.portal import SIDEBAR_ROWS, period, site
+from chatsite.accounts.principal import Principal
+from chatsite.context_processors import (
+    SIDEBAR_ROWS,
+    period,
+    site,
+)
 from history import recording
 from history.models import Conversation, Message
 from ingestion.tests.factories import make_user

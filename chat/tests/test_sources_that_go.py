@@ -5,10 +5,16 @@ from unittest import mock
 from django.db import IntegrityError
 
 from chat.engine import searching
-from chatsite.database import in_database, reading_everything
+from chatsite.db.threads import (
+    in_database,
+    reading_everything,
+)
 from history.models import Message, Source
-from ingestion import pipeline
-from ingestion.acl import Audience, set_audience
+from ingestion import documents as pipeline
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.models import Document
 from ingestion.tests.factories import make_document
 
@@ -64,7 +70,7 @@ class SourcesThatGoTests(OverrideTestCase):
     async def test_a_fault_of_ours_is_not_tried_for_ever(self):
         with (
             mock.patch.object(searching, "_record", side_effect=IntegrityError) as record,
-            self.assertLogs("chat.runs.generating", "ERROR"),
+            self.assertLogs("chat.runs.manager", "ERROR"),
         ):
             self.assertEqual((await self.post()).status_code, 500)
         self.assertEqual(record.call_count, searching.TRIES)

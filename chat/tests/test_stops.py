@@ -10,9 +10,9 @@ from chat.events import Finished
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.requests import ChatRequest
-from chat.runs.generating import generations
-from chat.runs.room import room
-from chatsite.database import in_database
+from chat.runs.active import room
+from chat.runs.manager import generations
+from chatsite.db.threads import in_database
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 

@@ -10,7 +10,7 @@ from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, JournalEntry
 from chat.requests import ChatRequest
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history.models import Conversation, Message
 from ingestion.tests.factories import command_principal, make_document, make_user
 

@@ -3,7 +3,7 @@
 from django.test import SimpleTestCase
 
 from chat.events import Searching, TextDelta
-from chat.telling import _joined
+from chat.portal.frames import _joined
 
 
 class JoinedTests(SimpleTestCase):

@@ -11,8 +11,8 @@ from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.requests import ChatRequest
 from chat.tests.test_runs import collect
-from chatsite.accounts.principals import Principal
-from chatsite.database import in_database
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import in_database
 from ingestion.tests.factories import make_document, make_user
 
 

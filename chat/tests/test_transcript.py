@@ -13,9 +13,13 @@ from chat.events import (
     Thinking,
     TitleChanged,
 )
-from chat.rendering import Chip, Citations, render
+from chat.portal.frames import Transcript
+from chat.portal.markdown import (
+    Chip,
+    Citations,
+    render,
+)
 from chat.tests.sources import source
-from chat.transcript import Transcript
 
 TEXT = """First **words** [a.md#x].
 

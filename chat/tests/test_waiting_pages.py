@@ -10,15 +10,15 @@ from django.contrib.sessions.models import Session
 from django.test import Client, TransactionTestCase, override_settings
 
 from chat import runs
-from chat.fragments import asked_after
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
+from chat.portal.frames import asked_after
 from chat.requests import ChatRequest
 from chat.routing import websocket_urlpatterns
-from chat.runs import guarding
+from chat.runs import revalidation
 from chat.tests.sockets import Socket
-from chatsite.accounts.principals import valid_among
-from chatsite.database import in_database
+from chatsite.accounts.principal import valid_among
+from chatsite.db.threads import in_database
 from history import recording
 from ingestion.tests.factories import command_principal, make_document, make_user
 
@@ -127,7 +127,7 @@ class WaitingTests(TransactionTestCase):
             looks.append(len(principals))
             return valid_among(principals)
 
-        with patch.object(guarding, "valid_among", counted):
+        with patch.object(revalidation, "valid_among", counted):
             sockets = [await self.opened() for _ in range(3)]
             await in_database(Session.objects.all().delete)
             for socket in sockets:
@@ -141,7 +141,7 @@ class WaitingTests(TransactionTestCase):
             self.conversation = await in_database(recording.open_conversation, self.principal)
             with (
                 use_model(ScriptedModel(words=["day "] * 40, pause=0.02)),
-                self.assertNoLogs("chat.consumers"),
+                self.assertNoLogs("chat.portal.consumers"),
             ):
                 socket = await self.opened(leaving)
                 await socket.send_json_to(

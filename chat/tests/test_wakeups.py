@@ -14,9 +14,11 @@ from chat.events import Finished, TextDelta
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.requests import ChatRequest
-from chat.runs import carriers, wakeups
-from chat.runs.generating import generations
-from chatsite.database import in_database
+from chat.runs import (
+    notifications,
+)
+from chat.runs.manager import generations
+from chatsite.db.threads import in_database
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 WORDS = [f"word{number} " for number in range(20)]
@@ -48,11 +50,11 @@ def layer_of(name):
 
 class MessageTests(SimpleTestCase):
     def test_messages_are_short_enough_for_postgresql_and_understood(self):
-        ids = [carriers.UUID(int=number) for number in range(450)]
-        told = carriers.messages("news", ids)
+        ids = [notifications.UUID(int=number) for number in range(450)]
+        told = notifications.messages("news", ids)
         self.assertTrue(all(len(message) < 8000 for message in told))
-        self.assertEqual([one for message in told for one in carriers.understood(message)[1]], ids)
-        self.assertEqual(carriers.understood("later x y"), ("later", []))
+        self.assertEqual([one for message in told for one in notifications.understood(message)[1]], ids)
+        self.assertEqual(notifications.understood("later x y"), ("later", []))
 
 
 class WakeupCase(TransactionTestCase):
@@ -63,7 +65,7 @@ class WakeupCase(TransactionTestCase):
     @asynccontextmanager
     async def listening(self):
         task = asyncio.create_task(runs.listening())
-        hub = wakeups.hub()
+        hub = notifications.hub()
         try:
             async with asyncio.timeout(5):
                 while not hub.listening:  # noqa: ASYNC110
@@ -104,7 +106,7 @@ class WakeupCase(TransactionTestCase):
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
 class DatabaseTests(WakeupCase):
     async def test_news_wakes_a_follower_that_would_sleep_on(self):
-        with patch.object(wakeups, "LONGEST_PAUSE", 60):
+        with patch.object(notifications, "LONGEST_PAUSE", 60):
             async with self.listening():
                 self.assertEqual(await self.read_elsewhere(), ("".join(WORDS), Finished("complete")))
 
@@ -118,7 +120,7 @@ class DatabaseTests(WakeupCase):
         self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
 
     async def test_a_listener_that_lost_its_connection_listens_again(self):
-        with patch.object(wakeups, "AGAIN_SECONDS", 0.05):
+        with patch.object(notifications, "AGAIN_SECONDS", 0.05):
             async with self.listening() as hub:
                 await in_database(self.terminate)
                 async with asyncio.timeout(5):
@@ -137,7 +139,7 @@ class DatabaseTests(WakeupCase):
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
 class LayerTests(WakeupCase):
     async def test_over_redis_news_and_stops_are_heard_too(self):
-        with layer_of("InMemoryChannelLayer"), patch.object(wakeups, "LONGEST_PAUSE", 60):
+        with layer_of("InMemoryChannelLayer"), patch.object(notifications, "LONGEST_PAUSE", 60):
             async with self.listening():
                 self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
                 with override_settings(JOURNAL_FLUSH_SECONDS=60):
@@ -157,7 +159,7 @@ class LayerTests(WakeupCase):
             await asyncio.gather(task, return_exceptions=True)
 
     async def test_a_redis_that_was_flushed_knows_us_again(self):
-        with layer_of("InMemoryChannelLayer"), patch.object(carriers, "CHECK_SECONDS", 0.05):
+        with layer_of("InMemoryChannelLayer"), patch.object(notifications, "CHECK_SECONDS", 0.05):
             async with self.listening():
                 await get_channel_layer().flush()
                 await asyncio.sleep(0.2)

@@ -1,12 +1,10 @@
-"""What the published web component is sent, held to how it reads: see chat/dialects/web_component.py."""
+"""What the published web component is sent, held to how it reads: see chat/protocols/web_component.py."""
 
 import random
 import re
 
 from django.test import SimpleTestCase
 
-from chat.dialects import ChatCompletions, WebComponent, choose
-from chat.dialects.web_component import Markup, plain_text
 from chat.events import (
     ContextReady,
     Failed,
@@ -19,6 +17,15 @@ from chat.events import (
     Thought,
     Usage,
     Whole,
+)
+from chat.protocols import (
+    ChatCompletions,
+    WebComponent,
+    choose,
+)
+from chat.protocols.web_component import (
+    Markup,
+    plain_text,
 )
 from chat.tests.sources import source
 

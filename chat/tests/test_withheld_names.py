@@ -6,10 +6,13 @@ from django.test import AsyncClient
 
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from history.models import Message
-from ingestion import pipeline
-from ingestion.acl import Audience, set_audience
+from ingestion import documents
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.models import Document
 from ingestion.tests.factories import make_document
 
@@ -36,7 +39,7 @@ class WithheldNames(OverrideTestCase):
         set_audience(Document.objects.get(name=NAME), Audience())
 
     def delete(self):
-        pipeline.delete_document(Document.objects.get(name=NAME))
+        documents.delete_document(Document.objects.get(name=NAME))
 
     async def get(self, path, client=None):
         response = await AsyncClient().get(path, headers={"Authorization": f"Bearer {self.secret}"})

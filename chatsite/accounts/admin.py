@@ -13,12 +13,12 @@ from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
 
-from .auditing import record
+from .audit import record
 from .forms import AdminSignInForm
 from .models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
 from .oidc.identities import drop_unmapped_memberships, unlink
 from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
-from .read_only import ReadOnly
+from .read_only_admin import ReadOnly
 from .sessions import end_sessions
 
 SUBJECT_SHOWN = 100  # characters of it in a list

@@ -10,15 +10,18 @@ from django.utils import timezone
 from rest_framework import authentication, exceptions, status
 from rest_framework.request import Request
 
-from chatsite.database import request_reads_as
-from chatsite.origins import proves_same_origin
+from chatsite.db.threads import request_reads_as
+from chatsite.http.websocket_origin import proves_same_origin
 
-from .keys import hash_key
+from .api_keys import hash_key
 from .models import User
 from .oidc.identities import AccountDisabled, OtherClaim, user_for
 from .oidc.provider import Provider, ProviderUnavailable, provider
 from .oidc.tokens import InvalidToken, looks_like_token, verify
-from .principals import Principal, principal_of
+from .principal import (
+    Principal,
+    principal_of,
+)
 
 logger = logging.getLogger(__name__)
 

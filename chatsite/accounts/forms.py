@@ -10,7 +10,7 @@ from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.http import HttpResponse
 
 from . import hashing, throttling
-from .auditing import record_refused_sign_in
+from .audit import record_refused_sign_in
 
 MAX_WAITING = 16  # attempts that wait for the hashing of others
 MAX_WAITING_KNOWN = 64  # the same for people whose browser is known

@@ -23,8 +23,12 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from rest_framework.views import APIView
 
-from chatsite.database import in_database, reading_everything, request_reads_as
-from chatsite.origins import comes_from_elsewhere
+from chatsite.db.threads import (
+    in_database,
+    reading_everything,
+    request_reads_as,
+)
+from chatsite.http.websocket_origin import comes_from_elsewhere
 
 from .authentication import presents_key
 from .guest_limits import address_digest, count_guest, purge_counts

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from chatsite.database import release_connection
+from chatsite.db.threads import release_connection
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -10,7 +10,11 @@ from django.db import models
 from django.utils import timezone
 
 from . import hashing
-from .keys import KEY_PREFIX_LENGTH, hash_key, new_key
+from .api_keys import (
+    KEY_PREFIX_LENGTH,
+    hash_key,
+    new_key,
+)
 
 EXPIRY_WARNING = timedelta(days=30)
 

@@ -15,7 +15,10 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.core.files.base import ContentFile
 
 from chatsite.accounts.models import ApiKey, User
-from ingestion.acl import Audience, set_audience
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.tests.factories import make_document, make_user
 
 GROUPS = {"ann": ["HR"], "bob": ["Board"], "cat": ["HR", "Board"], "dan": [], "eve": ["HR"]}

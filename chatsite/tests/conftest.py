@@ -7,7 +7,7 @@ import time
 import psycopg
 import pytest
 
-from chatsite.embedded import connection_parameters
+from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests import leftovers
 from chatsite.tests.faults import FaultSite, Upstream, cluster
 from chatsite.tests.long_answer import add_long_answer

@@ -27,8 +27,8 @@ for name in (
 ):
     os.environ.pop(name, None)
 
-from chatsite.database import read_everything_by_default  # noqa: E402
-from chatsite.embedded import Cluster  # noqa: E402
+from chatsite.db.threads import read_everything_by_default  # noqa: E402
+from chatsite.server.embedded_postgres import Cluster  # noqa: E402
 
 read_everything_by_default()  # a test makes what its people may not read; requests have their callers
 if not os.environ.get("DATABASE_URL"):

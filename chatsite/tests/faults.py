@@ -20,8 +20,14 @@ from websockets.exceptions import ConnectionClosed
 
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import chunk
-from chatsite.accounts.keys import hash_key, new_key
-from chatsite.embedded import Cluster, connection_parameters
+from chatsite.accounts.api_keys import (
+    hash_key,
+    new_key,
+)
+from chatsite.server.embedded_postgres import (
+    Cluster,
+    connection_parameters,
+)
 from chatsite.tests.patience import patience
 from chatsite.tests.server import Site, temporary_folder
 
@@ -218,7 +224,7 @@ class FaultSite(Site):
         return state, code, text
 
     def web_processes(self):
-        return self.children("chatsite.supervision.web")
+        return self.children("chatsite.server.web")
 
 
 def upload(session, name, data, timeout=20, who="everyone"):

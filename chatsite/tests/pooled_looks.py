@@ -20,8 +20,14 @@ django.setup(set_prefix=False)
 
 from django.db import DatabaseError, connection, transaction  # noqa: E402
 
-from chatsite.database import reading_as, reading_everything  # noqa: E402
-from ingestion.acl import Audience, access_list_for  # noqa: E402
+from chatsite.db.threads import (  # noqa: E402
+    reading_as,
+    reading_everything,
+)
+from ingestion.access.lists import (  # noqa: E402
+    Audience,
+    access_list_for,
+)
 from ingestion.models import Document, Passage  # noqa: E402
 from ingestion.tests.factories import make_user  # noqa: E402
 

@@ -10,25 +10,25 @@ from chatsite.tests.expressions import ROOT, trees
 # of the tree, of its settings, or of the machine.
 NOT_FOREIGN = {
     "chat.errors": {"words", "status"},
-    "chat.llm.protocol": {"instructions"},
-    "chat.page_images": {"scaled"},  # an image, of at most some pixels
+    "chat.llm.base": {"instructions"},
+    "chat.engine.page_images": {"scaled"},  # an image, of at most some pixels
     "chat.runs.journal": {"_with_readable"},
     "chatsite.accounts.throttling": {"admit", "forget"},  # work in the database
     "chatsite.accounts.oidc.provider": {"request"},
     "chatsite.accounts.views": set(),
-    "chatsite.database": {"_reading", "_set_request"},
+    "chatsite.db.threads": {"_reading", "_set_request"},
     "chatsite.demo": {"_matches"},  # a hash of passwords, slow by design and of fixed cost
-    "chatsite.embedded.cluster": {"_password_on_descriptor"},
+    "chatsite.server.embedded_postgres.cluster": {"_password_on_descriptor"},
     "chatsite.environment": None,  # of the operator
-    "chatsite.health": {"_unavailable"},
-    "chatsite.schema": {"_part"},
+    "chatsite.server.health": {"_unavailable"},
+    "chatsite.http.api_description": {"_part"},
     "ingestion.embedding.selection": {"_loaded"},
-    "ingestion.files": None,  # names of stored files, which the site itself gives
+    "ingestion.storage.files": None,  # names of stored files, which the site itself gives
     "ingestion.management.commands.sync": None,
     "ingestion.parsing.child": {"_module"},
-    "ingestion.parsing.forking": {"_environment"},
+    "ingestion.parsing.forkserver": {"_environment"},
     "ingestion.parsing.ocr": {"why_not", "usable"},
-    "ingestion.statements": {"statement"},
+    "chatsite.db.sql_files": {"statement"},
 }
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from chatsite.embedded import connection_parameters
+from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.client import Session
 from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.patience import patience
@@ -138,7 +138,7 @@ class Site:
         return session
 
     def children(self, module=""):
-        """psutil processes of the site, for instance `children("chatsite.supervision.web")`."""
+        """psutil processes of the site, for instance `children("chatsite.server.web")`."""
         found = psutil.Process(self.process.pid).children(recursive=True)
         return [child for child in found if module in " ".join(_command(child))]
 
@@ -152,7 +152,7 @@ class Site:
     def wait_for_worker(self):
         """The worker starts after the site answers."""
         deadline = time.monotonic() + START_SECONDS * patience()
-        while not self.children("chatsite.supervision.worker") and time.monotonic() < deadline:
+        while not self.children("chatsite.server.worker") and time.monotonic() < deadline:
             time.sleep(0.02)
 
     def lines(self, text):
@@ -162,7 +162,7 @@ class Site:
         return self.output.count(text)
 
     def kill_web(self):
-        for child in self.children("chatsite.supervision.web"):
+        for child in self.children("chatsite.server.web"):
             child.kill()
 
     def postgres(self):

@@ -8,9 +8,20 @@ import psycopg
 from django.db import OperationalError, ProgrammingError, connection
 from django.test import SimpleTestCase, TestCase, override_settings
 
-from chatsite import absence, database
-from chatsite.absence import Absence, has_no_room, why_absent
-from chatsite.database import reading_as, reading_for_request, statement_seconds
+from chatsite.db import (
+    availability,
+    threads,
+)
+from chatsite.db.availability import (
+    Absence,
+    has_no_room,
+    why_absent,
+)
+from chatsite.db.threads import (
+    reading_as,
+    reading_for_request,
+    statement_seconds,
+)
 from chatsite.logs import AbsenceFilter
 
 
@@ -46,7 +57,7 @@ RUNNING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%30) -- given
 
 class Knowledge(SimpleTestCase):
     def setUp(self):
-        self.clock = self.enterContext(mock.patch.object(absence.time, "monotonic", return_value=100.0))
+        self.clock = self.enterContext(mock.patch.object(availability.time, "monotonic", return_value=100.0))
         self.absence = Absence()
 
     def test_while_the_database_is_missing_one_a_second_finds_out_whether_it_is_back(self):
@@ -110,7 +121,7 @@ class LogLines(SimpleTestCase):
 @override_settings(DATABASE_SECONDS=3)
 class Bounds(SimpleTestCase):
     def setUp(self):
-        self.enterContext(mock.patch.object(database._default, "name", ""))
+        self.enterContext(mock.patch.object(threads._default, "name", ""))
 
     def test_a_request_waits_for_a_statement_as_the_settings_say(self):
         with reading_for_request():
@@ -123,41 +134,41 @@ class Bounds(SimpleTestCase):
         with reading_as(7):
             self.assertEqual(statement_seconds(), 22)
         with reading_for_request():
-            database.request_reads_everything()
+            threads.request_reads_everything()
             self.assertEqual(statement_seconds(), 22)
 
     def test_commands_and_workers_wait_as_long_as_it_takes(self):
-        with mock.patch.object(database._default, "name", database.EVERYTHING), reading_for_request():
+        with mock.patch.object(threads._default, "name", threads.EVERYTHING), reading_for_request():
             self.assertIsNone(statement_seconds())
 
     def test_all_waiting_of_a_request_counts_together(self):
         with reading_for_request():
             for _ in range(2):
-                with database.waiting(), database.waiting():
+                with threads.waiting(), threads.waiting():
                     time.sleep(0.1)
             self.assertAlmostEqual(statement_seconds(), 2.8, delta=0.09)
-            database._budget().left = -1
-            self.assertEqual(statement_seconds(), database.LEAST_SECONDS)
-            database.request_may_wait()
+            threads._budget().left = -1
+            self.assertEqual(statement_seconds(), threads.LEAST_SECONDS)
+            threads.request_may_wait()
             self.assertEqual(statement_seconds(), 22)
 
     async def test_who_is_better_refused_waits_as_a_request_does(self):
-        self.assertAlmostEqual(await database.in_database_soon(statement_seconds), 3, delta=0.5)
+        self.assertAlmostEqual(await threads.in_database_soon(statement_seconds), 3, delta=0.5)
         with reading_as(7):
-            self.assertAlmostEqual(await database.in_database_soon(statement_seconds), 3, delta=0.5)
-            self.assertEqual(await database.in_database(statement_seconds), 22)
+            self.assertAlmostEqual(await threads.in_database_soon(statement_seconds), 3, delta=0.5)
+            self.assertEqual(await threads.in_database(statement_seconds), 22)
 
 
 class Sessions(TestCase):
     """Not in the transaction of the test: its session is lost."""
 
     def ask(self, statement="SELECT pg_sleep(3)"):
-        seconds = mock.patch("chatsite.postgresql.sessions.statement_seconds", return_value=0.3)
+        seconds = mock.patch("chatsite.db.backend.sessions.statement_seconds", return_value=0.3)
         with seconds, override_settings(LOCK_SECONDS=0.1), connection.pool.connection() as session:
             session.execute(statement)
 
     def test_a_session_gives_itself_up_and_the_pool_makes_another(self):
-        known = absence.absence
+        known = availability.absence
         begun = time.monotonic()
         try:
             with self.assertRaisesMessage(psycopg.OperationalError, "did not answer within 0.3 s"):
@@ -179,4 +190,4 @@ class Sessions(TestCase):
                     self.assertLess(time.monotonic(), deadline)
                     time.sleep(0.1)
         finally:
-            absence.absence.met()
+            availability.absence.met()

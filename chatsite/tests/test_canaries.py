@@ -19,7 +19,7 @@ import pytest
 
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import answer
-from chatsite.embedded import connection_parameters
+from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.canary_world import CANARIES, LATER, PEOPLE, TOPICS
 from chatsite.tests.patience import patience
 from chatsite.tests.server import BASE, TOKEN, Site, temporary_folder

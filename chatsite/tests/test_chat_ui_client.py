@@ -5,7 +5,10 @@ import json
 from django.test import Client, TransactionTestCase, override_settings
 
 from history.models import Conversation
-from ingestion.acl import Audience, set_audience
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.tests.factories import make_document, make_user
 
 BROWSER = {

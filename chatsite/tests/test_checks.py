@@ -17,9 +17,9 @@ from chatsite.checks import (
     check_secrets,
     check_storage_settings,
 )
-from chatsite.supervision import address
-from chatsite.supervision.refusal import StartRefused
-from chatsite.supervision.schema import complaint
+from chatsite.server import address
+from chatsite.server.database_setup import complaint
+from chatsite.server.refusal import StartRefused
 
 WHOLE = {"OPENAI_API_KEY": "sk-1", "OPENAI_BASE_URL": "", "CHAT_MODEL": "small", "EMBEDDING_MODEL": ""}
 

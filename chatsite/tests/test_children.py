@@ -4,7 +4,11 @@ import time
 
 from django.test import SimpleTestCase
 
-from chatsite.supervision.children import LONGEST_DELAY, STEADY_SECONDS, Child
+from chatsite.server.processes import (
+    LONGEST_DELAY,
+    STEADY_SECONDS,
+    Child,
+)
 
 
 class Restarts(SimpleTestCase):

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import psutil
 import pytest
 
-from chatsite.supervision import uvicorn_server as limits
+from chatsite.server import uvicorn_server as limits
 from chatsite.tests.server import Site, temporary_folder
 
 pytestmark = pytest.mark.server
@@ -183,7 +183,7 @@ def test_a_chunked_body_is_not_mostly_extensions_or_trailers(site, tail):
 
 
 def test_web_processes_may_open_as_many_files_as_the_system_allows(site):
-    [web] = site.children("chatsite.supervision.web")
+    [web] = site.children("chatsite.server.web")
     soft, hard = web.rlimit(psutil.RLIMIT_NOFILE)
     assert soft == hard
 
@@ -192,7 +192,7 @@ def test_with_few_files_those_who_never_asked_make_room_for_those_who_ask():
     folder, before = temporary_folder(), resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         with Site(folder, demo=False, workers=0) as site, ExitStack() as stack:
-            [web] = site.children("chatsite.supervision.web")
+            [web] = site.children("chatsite.server.web")
             web.rlimit(psutil.RLIMIT_NOFILE, (300, 300))
             silent = [stack.enter_context(site.session().socket()) for _ in range(400)]
             assert prompt(site) < PROMPT_SECONDS

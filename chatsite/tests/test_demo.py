@@ -10,9 +10,9 @@ from django.test import TestCase, override_settings
 
 from chatsite import demo
 from chatsite.accounts.models import User
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 from chatsite.demo_guard import DemoGuard
-from chatsite.loopback import is_loopback
+from chatsite.http.loopback import is_loopback
 from ingestion.models import Document
 
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management import get_commands, load_command_class
 from django.test import SimpleTestCase
 
-from chatsite.supervision.children import STOP_SECONDS
+from chatsite.server.processes import STOP_SECONDS
 
 READ = re.compile(r'environment\.\w+\(\s*"([A-Z0-9_]+)"|environ(?:\.get)?[\[(]"([A-Z0-9_]+)"')
 ROW = re.compile(r"^\| (`[A-Z].*?) \|", re.MULTILINE)

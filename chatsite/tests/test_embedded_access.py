@@ -12,7 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from chatsite.embedded import Cluster, EmbeddedDatabaseError, connection_parameters, files
+from chatsite.server.embedded_postgres import (
+    Cluster,
+    EmbeddedDatabaseError,
+    connection_parameters,
+    paths,
+)
 from chatsite.tests.leftovers import temporary_folder
 
 pytestmark = pytest.mark.server
@@ -35,9 +40,9 @@ def mode(path):
 
 def test_lock_files_and_passwords_are_closed_to_others_also_those_of_earlier_versions(cluster):
     locks = [cluster.data / name for name in ("postgres.lock", "postgres.users")]
-    assert [mode(path) for path in [*locks, files.password_file(cluster.data)]] == [0o600] * 3
+    assert [mode(path) for path in [*locks, paths.password_file(cluster.data)]] == [0o600] * 3
     locks[0].chmod(0o644)
-    files.open_lock(locks[0]).close()
+    paths.open_lock(locks[0]).close()
     assert mode(locks[0]) == 0o600
 
 
@@ -45,7 +50,7 @@ def test_a_lock_file_is_no_link_to_a_file_of_somebody_else(tmp_path):
     (tmp_path / "other").touch()
     (tmp_path / "up.lock").symlink_to(tmp_path / "other")
     with pytest.raises(OSError, match="symbolic links"):
-        files.open_lock(tmp_path / "up.lock")
+        paths.open_lock(tmp_path / "up.lock")
 
 
 def test_the_superuser_and_the_role_of_the_site_have_passwords_of_their_own(cluster):
@@ -113,7 +118,7 @@ def long_folder():
 @pytest.mark.parametrize("squat", ["open", "link", "foreign"])
 def test_a_folder_for_sockets_that_somebody_else_made_is_refused(squat, tmp_path):
     above, folder = long_folder()
-    sockets = files.socket_directory(folder)
+    sockets = paths.socket_directory(folder)
     try:
         if squat == "link":
             sockets.symlink_to(tmp_path)

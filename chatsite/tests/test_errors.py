@@ -7,7 +7,8 @@ from django.db import OperationalError
 from django.test import AsyncClient, Client, TestCase, override_settings
 from django.urls import include, path
 
-from chatsite import errors, urls
+from chatsite import urls
+from chatsite.http import error_pages
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
@@ -39,8 +40,8 @@ urlpatterns = [
     path("api/fail", fail),
     path("", include(urls)),
 ]
-handler400, handler403 = errors.bad_request, errors.permission_denied
-handler404, handler500 = errors.not_found, errors.server_error
+handler400, handler403 = error_pages.bad_request, error_pages.permission_denied
+handler404, handler500 = error_pages.not_found, error_pages.server_error
 
 
 @override_settings(ROOT_URLCONF="chatsite.tests.test_errors")
@@ -71,7 +72,7 @@ class Errors(TestCase):
             self.assertNotIn("secret", answer.text)
 
     def test_addresses_for_programs_answer_in_json_unless_html_is_asked_for(self):
-        self.assertEqual(self.get("/chat/nothing", "*/*").json(), {"error": errors.WORDS[404]})
+        self.assertEqual(self.get("/chat/nothing", "*/*").json(), {"error": error_pages.WORDS[404]})
         self.assertIn("<h1>", self.get("/api/nothing", BROWSER).text)
 
     def test_without_the_database_one_is_asked_to_come_again(self):
@@ -83,7 +84,7 @@ class Errors(TestCase):
         ):
             answer = self.get(address, accept)
             self.assertEqual((answer.status_code, answer["Retry-After"]), (503, "2"))
-            self.assertIn(errors.WORDS[503], answer.text)
+            self.assertIn(error_pages.WORDS[503], answer.text)
             self.assertNotIn("secret", answer.text)
 
     def test_a_page_of_it_can_be_tried_again(self):
@@ -103,14 +104,15 @@ class Errors(TestCase):
 
     def test_each_protocol_has_its_own_form(self):
         self.assertEqual(
-            self.get("/api/fail", "*/*").json(), {"error": {"message": errors.WORDS[500], "code": "internal"}}
+            self.get("/api/fail", "*/*").json(),
+            {"error": {"message": error_pages.WORDS[500], "code": "internal"}},
         )
         self.assertEqual(
             self.get("/api/nothing", "*/*").json(),
-            {"error": {"message": errors.WORDS[404], "code": "not_found"}},
+            {"error": {"message": error_pages.WORDS[404], "code": "not_found"}},
         )
         told = self.get("/v1/nothing", "*/*").json()["error"]
-        self.assertEqual((told["message"], told["type"]), (errors.WORDS[404], "not_found_error"))
+        self.assertEqual((told["message"], told["type"]), (error_pages.WORDS[404], "not_found_error"))
         self.assertEqual(set(told), {"message", "type", "param", "code"})
 
     def test_a_form_without_its_token_is_explained(self):
@@ -122,6 +124,8 @@ class Errors(TestCase):
         self.assertEqual((answer.status_code, list(answer.json())), (403, ["error"]))
 
     def test_a_fault_in_a_context_processor_does_not_hide_the_page(self):
-        with mock.patch("chatsite.portal.Preferences.of", side_effect=RuntimeError("a secret detail")):
+        with mock.patch(
+            "chatsite.context_processors.Preferences.of", side_effect=RuntimeError("a secret detail")
+        ):
             answer = self.get("/nothing-here", BROWSER)
         self.assertEqual(answer.status_code, 404)

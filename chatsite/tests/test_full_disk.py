@@ -15,8 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from chatsite.absence import FULL_SECONDS
-from chatsite.embedded import connection_parameters
+from chatsite.db.availability import FULL_SECONDS
+from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told, upload
 from chatsite.tests.patience import patience
 from chatsite.tests.server import temporary_folder

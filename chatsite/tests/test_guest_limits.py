@@ -13,7 +13,10 @@ from chatsite.accounts.guests import purge
 from chatsite.accounts.models import GuestRate, User
 from chatsite.tests.test_request_origins import FOREIGN, LISTED
 from history.models import Conversation
-from ingestion.acl import Audience, set_audience
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.tests.factories import make_document, make_user
 
 JSON = {"content_type": "application/json"}

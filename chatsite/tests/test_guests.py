@@ -11,15 +11,21 @@ from django.utils import timezone
 from chat.models import Run
 from chatsite.accounts import guests
 from chatsite.accounts.models import User
-from chatsite.accounts.principals import Principal, still_valid
+from chatsite.accounts.principal import (
+    Principal,
+    still_valid,
+)
 from chatsite.asgi import application
 from chatsite.tests.patience import patience
 from chatsite.tests.routes import routes
 from history.models import Conversation
-from ingestion import retrieval
-from ingestion.acl import Audience, set_audience
-from ingestion.explaining import why_readable
+from ingestion.access.explain import why_readable
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.models import Document
+from ingestion.search import retrieval
 from ingestion.tests.factories import make_document, make_user
 
 QUESTION = "How many days of leave may employees carry over?"

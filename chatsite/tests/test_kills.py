@@ -48,7 +48,7 @@ def all_web(site):
 
 
 def worker(site):
-    for process in site.children("chatsite.supervision.worker"):
+    for process in site.children("chatsite.server.worker"):
         process.kill()
 
 

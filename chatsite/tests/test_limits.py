@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from chatsite import limits
+from chatsite.http import body_limits
 from chatsite.tests.patience import patience
 
 pytestmark = pytest.mark.server
@@ -60,7 +60,7 @@ def test_a_refusal_has_the_headers_of_every_answer(site):
 
 
 def test_half_a_body_is_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(limits, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(body_limits, "IDLE_SECONDS", 0.05)
     sent = []
 
     async def application(scope, receive, send):
@@ -78,13 +78,13 @@ def test_half_a_body_is_not_waited_for_for_ever(monkeypatch):
 
     pieces = []
     scope = {"type": "http", "path": "/chat", "headers": [(b"content-length", b"9")]}
-    asyncio.run(limits.BodyLimit(application)(scope, receive, send))
+    asyncio.run(body_limits.BodyLimit(application)(scope, receive, send))
     assert sent[0]["status"] == 408
     assert json.loads(sent[1]["body"]) == {"error": "The request’s body did not arrive in time."}
 
 
 def test_a_whole_body_may_be_thought_about_for_as_long_as_it_takes(monkeypatch):
-    monkeypatch.setattr(limits, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(body_limits, "IDLE_SECONDS", 0.05)
     heard = []
 
     async def application(scope, receive, send):
@@ -97,7 +97,7 @@ def test_a_whole_body_may_be_thought_about_for_as_long_as_it_takes(monkeypatch):
 
     heard_body = []
     scope = {"type": "http", "path": "/chat", "headers": [(b"content-length", b"1")]}
-    asyncio.run(limits.BodyLimit(application)(scope, receive, None))
+    asyncio.run(body_limits.BodyLimit(application)(scope, receive, None))
     assert heard[1] == {"type": "http.disconnect"}
 
 

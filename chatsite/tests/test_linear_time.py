@@ -15,22 +15,37 @@ from uuid import UUID
 import pytest
 from django.test import SimpleTestCase, TestCase
 
-from chat.blocks import split
+from chat.api.parsers import parts
 from chat.citations import CitationFilter, cited_labels
 from chat.llm import side_texts
-from chat.marking import marked
-from chat.multipart import parts
+from chat.portal.markdown import (
+    Chip,
+    Citations,
+    _cleaner,
+    plain,
+    render,
+    split,
+)
+from chat.portal.source_panel import marked
 from chat.quotations import quotes
-from chat.rendering import Chip, Citations, _cleaner, plain, render
 from chat.tests.sources import source
 from chatsite.accounts.models import User
-from chatsite.limits import BodyLimit
-from chatsite.parsing import StrictJSONParser
+from chatsite.http.body_limits import BodyLimit
+from chatsite.http.json_parser import StrictJSONParser
 from chatsite.tests import expressions, scans
-from history.citing import without
+from history.citation_text import without
 from history.search import excerpt
-from ingestion.labels import Uniqueness, source_name
-from ingestion.naming import UploadRefused, category_name, file_name, folder_name, title_of
+from ingestion.file_names import (
+    UploadRefused,
+    category_name,
+    file_name,
+    folder_name,
+    title_of,
+)
+from ingestion.search.labels import (
+    Uniqueness,
+    source_name,
+)
 
 SIZES = (2_000, 8_000, 50_000, 200_000)
 BUDGET = 5e-6  # seconds a character, of an expression
@@ -119,7 +134,7 @@ def test_no_expression_takes_longer_than_the_length_of_its_text(expression):
 def test_every_expression_is_looked_at():
     """Those that are put together while the site runs belong to functions that are measured here by name."""
     assert len(KNOWN) > 80
-    assert set(DYNAMIC) == {"chatsite/limits.py:__init__", "history/search.py:_marks"}
+    assert set(DYNAMIC) == {"chatsite/http/body_limits.py:__init__", "history/search.py:_marks"}
     assert list(expressions.other_engines()) == []
 
 

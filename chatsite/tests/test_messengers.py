@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from chatsite.embedded import connection_parameters
+from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
 from chatsite.tests.server import temporary_folder
 from chatsite.tests.test_redis_faults import Redis

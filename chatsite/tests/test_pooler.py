@@ -17,9 +17,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from chatsite.embedded import connection_parameters
-from chatsite.supervision.pooler import check_sessions
-from chatsite.supervision.refusal import StartRefused
+from chatsite.server.embedded_postgres import connection_parameters
+from chatsite.server.pooler import check_sessions
+from chatsite.server.refusal import StartRefused
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, cluster, fresh, order, told, upload
 from chatsite.tests.pgbouncer import PgBouncer
 from chatsite.tests.server import BASE, Site, temporary_folder

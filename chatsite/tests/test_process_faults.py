@@ -189,7 +189,7 @@ def test_an_ingestion_worker_that_is_asked_to_end_leaves_its_documents_to_the_ne
         text = f"{fresh()} is the number {place}. " * 500
         assert upload(session, f"{fresh()}.txt", text.encode())[0] == 201
     faulty.wait_for_worker()
-    faulty.children("chatsite.supervision.worker")[0].send_signal(signal.SIGTERM)
+    faulty.children("chatsite.server.worker")[0].send_signal(signal.SIGTERM)
     assert faulty.caller().whole(order(fresh(), 5, 0))[0] == 200
     deadline = time.monotonic() + 60 * patience()
     while faulty.query(READY) != [(before + 2,)]:

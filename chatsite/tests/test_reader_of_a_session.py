@@ -14,8 +14,9 @@ import psycopg
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 from django.test import SimpleTestCase, TransactionTestCase
 
-from chatsite import database
-from chatsite.database import (
+from chatsite.db import threads
+from chatsite.db.backend import base
+from chatsite.db.threads import (
     EVERYTHING,
     NOBODY,
     in_database,
@@ -25,7 +26,6 @@ from chatsite.database import (
     reading_for_request,
     request_reads_as,
 )
-from chatsite.postgresql import base
 from chatsite.tests.server import BASE
 from ingestion.models import Document
 
@@ -39,7 +39,7 @@ class Undone(Exception):
 @contextmanager
 def nobody_by_default():
     """As in the web process."""
-    with mock.patch.object(database._default, "name", NOBODY):
+    with mock.patch.object(threads._default, "name", NOBODY):
         yield
 
 
@@ -225,9 +225,7 @@ class WhoReads(SimpleTestCase):
             self.assertEqual(reader_name(), NOBODY)
 
     def test_the_web_server_nobody_until_a_request_says_whom(self):
-        asked = (
-            "from chatsite.supervision import web; from chatsite.database import *; print([reader_name()])"
-        )
+        asked = "from chatsite.server import web; from chatsite.db.threads import *; print([reader_name()])"
         done = subprocess.run(
             [sys.executable, "-c", asked], cwd=BASE, capture_output=True, text=True, check=True
         )

@@ -12,10 +12,17 @@ from rest_framework.views import APIView
 
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.models import ApiKey, User
-from chatsite.database import EVERYTHING, in_database, reader_name
+from chatsite.db.threads import (
+    EVERYTHING,
+    in_database,
+    reader_name,
+)
 from chatsite.tests.test_reader_of_a_session import nobody_by_default
 from chatsite.urls import urlpatterns as site_urls
-from ingestion.acl import Audience, set_audience
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.models import Document, Passage
 from ingestion.tests.factories import make_document, make_user
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from chat.runs.carriers import CHANNEL
+from chat.runs.notifications import CHANNEL
 from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
 from chatsite.tests.patience import patience
 from chatsite.tests.server import temporary_folder

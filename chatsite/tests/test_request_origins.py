@@ -11,7 +11,7 @@ from django.test import Client, TransactionTestCase, override_settings
 
 from chatsite.accounts.models import User
 from chatsite.asgi import application
-from chatsite.database import reading_everything
+from chatsite.db.threads import reading_everything
 from chatsite.tests.routes import address, admin_addresses, routes, socket_address, socket_routes
 from chatsite.tests.world import World
 from history.models import Conversation

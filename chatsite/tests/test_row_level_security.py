@@ -10,15 +10,23 @@ from django.test import TestCase
 from django.utils import timezone
 
 from chatsite.accounts.models import User
-from chatsite.accounts.principals import Principal
-from chatsite.database import reading_as, reading_everything
+from chatsite.accounts.principal import Principal
+from chatsite.db.sql_files import statement
+from chatsite.db.threads import (
+    reading_as,
+    reading_everything,
+)
 from history.models import Conversation, Message, Source
-from ingestion import pipeline
-from ingestion.acl import Audience, access_list_for, audience_of, set_audience
+from ingestion import documents
+from ingestion.access.lists import (
+    Audience,
+    access_list_for,
+    audience_of,
+    set_audience,
+)
+from ingestion.documents import put_document
 from ingestion.models import Document, Passage, SourceFile
-from ingestion.putting import put_document
-from ingestion.retrieval import search
-from ingestion.statements import statement
+from ingestion.search.retrieval import search
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
 
@@ -228,16 +236,16 @@ class OwnersKeepTheirOwn(MediaMixin, TestCase):
 
     def test_adding_replacing_and_deleting(self):
         added = self.put("One.")
-        pipeline.read_document(added.document.pk)
+        documents.read_document(added.document.pk)
         replaced = self.put("Two.")
         self.assertEqual((added.outcome, replaced.outcome), ("added", "replaced"))
         self.assertEqual(replaced.document, added.document)
         with reading_as(self.other.pk):
-            pipeline.delete_document(added.document)
+            documents.delete_document(added.document)
         self.assertEqual(Document.objects.count(), 1)
         with reading_as(self.owner.pk):
-            pipeline.retry(added.document)
-            pipeline.delete_document(added.document)
+            documents.retry(added.document)
+            documents.delete_document(added.document)
         self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
 
     def test_changing_who_may_read(self):
@@ -261,7 +269,7 @@ class OwnersKeepTheirOwn(MediaMixin, TestCase):
         )
         set_audience(shared, Audience(user_ids=frozenset({self.other.pk})))
         with reading_as(self.other.pk):
-            pipeline.retry(shared)
+            documents.retry(shared)
         shared.refresh_from_db()
         self.assertGreater(shared.turn, others.turn)
 

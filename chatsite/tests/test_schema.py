@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import one_of
 from jsonschema_rs import meta
 
-from chatsite import schema
+from chatsite.http import api_description
 from chatsite.tests.routes import routes
 from chatsite.tests.server import Site, temporary_folder
 
@@ -63,7 +63,7 @@ class Description(SimpleTestCase):
     def test_every_url_for_programs_is_described_and_nothing_else(self):
         wanted = {name for name, _ in routes() if name.startswith(DESCRIBED) or name in DESCRIBED_TOO}
         found = set()
-        for path in schema.document()["paths"]:
+        for path in api_description.document()["paths"]:
             try:
                 found.add(resolve(filled(path)).view_name)
             except Resolver404:
@@ -71,16 +71,16 @@ class Description(SimpleTestCase):
         self.assertEqual(found, wanted)
 
     def test_methods_are_those_of_the_views(self):
-        for method, path, _ in operations(schema.document()):
+        for method, path, _ in operations(api_description.document()):
             view = resolve(filled(path)).func.cls
             self.assertTrue(hasattr(view, method), f"{method} {path}")
-        for path, item in schema.document()["paths"].items():
+        for path, item in api_description.document()["paths"].items():
             view = resolve(filled(path)).func.cls
             offered = {name for name in METHODS if hasattr(view, name)}
             self.assertEqual(METHODS & item.keys(), offered, path)
 
     def test_every_reference_leads_somewhere_and_every_part_is_used(self):
-        document = schema.document()
+        document = api_description.document()
         used = set(references(document))
         for reference in used:
             place = document
@@ -96,17 +96,17 @@ class Description(SimpleTestCase):
         self.assertEqual(known - used, set())
 
     def test_every_schema_is_valid(self):
-        for name, part in schema.document()["components"]["schemas"].items():
+        for name, part in api_description.document()["components"]["schemas"].items():
             self.assertTrue(meta.is_valid(part), name)
 
     def test_every_operation_tells_refusals_and_security(self):
-        document = schema.document()
+        document = api_description.document()
         self.assertEqual(
             document["security"], [{"key": []}, {"keyHeader": []}, {"token": []}, {"session": []}]
         )
         for method, path, operation in operations(document):
             self.assertTrue({"401", "503"} <= operation["responses"].keys(), f"{method} {path}")
-            self.assertIn(operation["tags"][0], schema.TAGS)
+            self.assertIn(operation["tags"][0], api_description.TAGS)
             self.assertTrue(operation["summary"])
 
 
@@ -131,7 +131,7 @@ def test_no_request_made_from_the_description_ends_in_a_server_error(fast_site):
     headers = {"Authorization": f"Bearer {re.search(r'chs_[A-Za-z0-9_-]{40,}', made).group(0)}"}
     described = schemathesis.openapi.from_dict(session.get("/api/schema/").json())
     answered, tried = Counter(), set()
-    share = SECONDS / len(list(operations(schema.document())))
+    share = SECONDS / len(list(operations(api_description.document())))
 
     def probe(operation):
         deadline = time.monotonic() + share
@@ -157,7 +157,7 @@ def test_no_request_made_from_the_description_ends_in_a_server_error(fast_site):
 
     for result in described.get_all_operations():
         probe(result.ok())
-    assert len(tried) == len(list(operations(schema.document()))), answered
+    assert len(tried) == len(list(operations(api_description.document()))), answered
     assert any(status == 200 for _, status in answered), answered
 
 

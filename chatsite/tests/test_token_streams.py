@@ -10,7 +10,7 @@ from chat.llm.scripted import ScriptedModel
 from chatsite.accounts.models import User
 from chatsite.accounts.oidc.tokens import LEEWAY
 from chatsite.accounts.tests.fake_provider import FakeProvider
-from chatsite.database import in_database
+from chatsite.db.threads import in_database
 from chatsite.tests.patience import patience
 from ingestion.tests.factories import make_document
 

@@ -19,7 +19,7 @@ from functools import partial
 
 import pytest
 
-from chatsite.embedded import connection_parameters
+from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, cluster, fresh, order, told
 from chatsite.tests.patience import patience
 from chatsite.tests.server import BASE, temporary_folder

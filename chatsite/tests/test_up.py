@@ -15,8 +15,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from psycopg.conninfo import make_conninfo
 
-from chatsite.embedded import Cluster, connection_parameters
-from chatsite.supervision import schema
+from chatsite.server import database_setup
+from chatsite.server.embedded_postgres import (
+    Cluster,
+    connection_parameters,
+)
 from chatsite.tests.patience import patience
 from chatsite.tests.server import BASE, TOKEN, Site, alive, temporary_folder
 
@@ -92,7 +95,7 @@ class TestLife:
     def test_while_web_servers_crash_again_and_again_callers_are_refused_at_once(self, folder):
         with quiet(folder, workers=0) as site:
             for _ in range(4):  # after which it waits for four seconds
-                site.wait_for("chatsite.supervision.web")
+                site.wait_for("chatsite.server.web")
                 site.kill_web()
                 time.sleep(0.1)
             found = []
@@ -337,6 +340,6 @@ class TestRefusals:
             call_command(command, argument)
 
     def test_workers_of_an_unreachable_database(self, monkeypatch):
-        monkeypatch.setattr(schema, "parameters", lambda: {"host": "127.0.0.1", "port": 1})
+        monkeypatch.setattr(database_setup, "parameters", lambda: {"host": "127.0.0.1", "port": 1})
         with pytest.raises(SystemExit, match="The database cannot be reached: connection failed"):
             call_command("work")

@@ -8,7 +8,7 @@ import time
 
 from django.test import SimpleTestCase
 
-from chatsite.watchdog import watched
+from chatsite.server.watchdog import watched
 
 SECONDS = 0.2
 
@@ -33,8 +33,8 @@ class WatchdogTests(SimpleTestCase):
                     step()
                     await asyncio.sleep(SECONDS)
 
-        with self.assertLogs("chatsite.watchdog", "WARNING") as logs:
-            logging.getLogger("chatsite.watchdog").warning("So that there is one")
+        with self.assertLogs("chatsite.server.watchdog", "WARNING") as logs:
+            logging.getLogger("chatsite.server.watchdog").warning("So that there is one")
             asyncio.run(run())
         return logs.output[1:]
 
@@ -64,5 +64,5 @@ class WatchdogTests(SimpleTestCase):
             with watched(0):
                 sleeping()
 
-        with self.assertNoLogs("chatsite.watchdog"):
+        with self.assertNoLogs("chatsite.server.watchdog"):
             asyncio.run(run())

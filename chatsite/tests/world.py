@@ -11,7 +11,10 @@ from chat.models import Lease, Run
 from chatsite.accounts.models import ApiKey, User
 from chatsite.demo import SAMPLES
 from history.models import Conversation, Message, Source
-from ingestion.acl import Audience, access_list_for
+from ingestion.access.lists import (
+    Audience,
+    access_list_for,
+)
 from ingestion.models import Document, Passage
 
 ROLES = ("anonymous", "stranger", "member", "owner", "staff", "disabled")

@@ -8,7 +8,7 @@ import django.contrib.postgres.search
 from django.db import migrations, models
 from django.db.models import Q
 
-from history.indexing import owner_word, words_of
+from history.search_words import (owner_word, words_of,)
 
 BATCH = 5_000
 FILL = """

@@ -7,7 +7,10 @@ from django.test import Client
 from history import recording
 from history.models import Conversation, Message
 from history.tests.chat_history_case import LABEL, ChatHistoryCase
-from ingestion.acl import Audience, set_audience
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 
 
 class RightsTests(ChatHistoryCase):

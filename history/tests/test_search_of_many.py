@@ -9,8 +9,8 @@ from django.db import connection
 from history import recording, search
 from history.models import Conversation, Message
 from history.tests.chat_history_case import ChatHistoryCase
+from ingestion.search.tokens import plain_words
 from ingestion.tests.factories import command_principal
-from ingestion.words import plain_words
 
 TITLES = (
     "",

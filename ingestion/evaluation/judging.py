@@ -10,13 +10,18 @@ import numpy as np
 from django.db.models import Q
 from numpy.typing import NDArray
 
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 from ingestion.evaluation.metrics import Ranking, ndcg, recall, reciprocal_rank
 from ingestion.evaluation.questions import Question
-from ingestion.fusion import Mode
-from ingestion.labels import cleaned_label
 from ingestion.models import Document, DocumentQuerySet
-from ingestion.retrieval import MOST_PASSAGES, FoundPassage, resolve, search
+from ingestion.search.fusion import Mode
+from ingestion.search.labels import cleaned_label
+from ingestion.search.retrieval import (
+    MOST_PASSAGES,
+    FoundPassage,
+    resolve,
+    search,
+)
 
 DEPTHS = (3, 5, 10)
 METRICS = {"recall": recall, "MRR": reciprocal_rank, "nDCG": ndcg}
@@ -30,7 +35,7 @@ class UnknownSetting(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What may be tried out: arguments of ingestion.retrieval.search."""
+    """What may be tried out: arguments of ingestion.search.retrieval.search."""
 
     mode: Mode = "hybrid"
     top: int = 10

@@ -10,15 +10,21 @@ from django.core.management.base import CommandError
 from django.db import connection, transaction
 from psycopg import sql
 
-from chatsite.absence import first_line
 from chatsite.accounts.models import User
-from chatsite.accounts.principals import Principal
-from chatsite.database import libpq_parameters
-from ingestion.acl import Audience, access_list_for
-from ingestion.indexing import NewPassage
+from chatsite.accounts.principal import Principal
+from chatsite.db.availability import first_line
+from chatsite.db.threads import libpq_parameters
+from ingestion.access.lists import (
+    Audience,
+    access_list_for,
+)
+from ingestion.indexing.passages import NewPassage
+from ingestion.indexing.replacing import (
+    prepare,
+    write_passages,
+)
 from ingestion.models import Document
 from ingestion.parsing.language import language_of
-from ingestion.replacing import prepare, write_passages
 
 BATCH = 200  # documents of one transaction
 PREFIX = "evaluation_"

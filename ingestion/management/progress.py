@@ -3,7 +3,7 @@
 import time
 from typing import TextIO
 
-from ingestion import pipeline
+from ingestion import documents
 from ingestion.models import Document
 from ingestion.parsing.sections import clean
 
@@ -39,11 +39,11 @@ def read_now(document: Document, replacement: dict[str, str | int] | None = None
     """Read the document here, unless a running worker has begun or finished it; its job goes."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            pipeline.read_document(document.pk, replacement)
-        except pipeline.TryAgain:
+            documents.read_document(document.pk, replacement)
+        except documents.TryAgain:
             time.sleep(attempt)
         else:
-            pipeline.forget_jobs(document, replacement)
+            documents.forget_jobs(document, replacement)
             return
 
 

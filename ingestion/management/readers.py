@@ -8,8 +8,8 @@ from django.contrib.auth.models import Group
 from django.core.management.base import CommandError
 
 from chatsite.accounts.models import User
-from ingestion.acl import Audience
-from ingestion.naming import category_name
+from ingestion.access.lists import Audience
+from ingestion.file_names import category_name
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='document',
             name='turn',
-            field=models.PositiveIntegerField(default=0, editable=False, help_text="When its waiting job's turn is (see ingestion.turns)."),
+            field=models.PositiveIntegerField(default=0, editable=False, help_text="When its waiting job's turn is (see ingestion.fair_queue)."),
         ),
         migrations.AddIndex(
             model_name='document',

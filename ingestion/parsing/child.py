@@ -16,7 +16,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .formats import FORMATS
+from .formats import (
+    DAMAGED,
+    FORMATS,
+    check,
+)
 from .language import language_of
 from .sections import (
     TITLE_CHARACTERS,
@@ -27,7 +31,6 @@ from .sections import (
     Unreadable,
     one_line,
 )
-from .sniffing import DAMAGED, check
 
 NO_TEXT = "No text was found in the file."
 NO_READER = "The server lacks what reads this kind of file{package}. Tell whoever runs the site."

@@ -1,8 +1,27 @@
-"""The formats that can be read, by the ending of the name."""
+"""Office files as the ZIP packages of XML parts that they are."""
 
+import zipfile
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Literal
+from xml.etree import ElementTree
+
+from .encodings import encoding_of
+from .sections import (
+    Limits,
+    Unreadable,
+)
+
+# What reading a damaged one raises: a broken archive, a missing part, broken XML, an unknown compression.
+DAMAGE = (
+    zipfile.BadZipFile,
+    KeyError,
+    ElementTree.ParseError,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+)
+
 
 Family = Literal["pdf", "word", "slides", "sheets", "web", "markup", "csv", "json", "text", "image"]
 OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -63,3 +82,107 @@ def format_of(name: str) -> Format | None:
 
 def ending_of(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
+
+
+HEAD_BYTES = 4_096
+MEMBERS = 10_000
+RATIO = 200  # unpacked to packed; XML rarely passes 50
+RATIO_FROM_BYTES = 50_000_000
+ENCRYPTED_FLAG = 0x1
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+MAIN_PARTS = {"word": "word/", "slides": "ppt/", "sheets": "xl/"}
+IMAGE = "an image"
+SIGNATURES = {
+    b"PK\x03\x04": "a ZIP archive or an Office file",
+    OLE: "an old Office file",
+    b"\x89PNG": IMAGE,
+    b"\xff\xd8\xff": IMAGE,
+    b"GIF8": IMAGE,
+    b"II*\x00": IMAGE,
+    b"MM\x00*": IMAGE,
+    b"\x1f\x8b": "a compressed file",
+    b"\x7fELF": "a program",
+    b"MZ\x90": "a program",
+    b"MZ\x00": "a program",
+    b"Rar!": "a compressed file",
+    b"7z\xbc\xaf": "a compressed file",
+    b"{\\rtf": "a rich-text file",
+}
+UNOPENED = " It was not opened."
+DAMAGED = "The file is damaged or incomplete."
+PASSWORD = "The file is password-protected. Save it without a password and add it again."  # noqa: S105
+
+
+def check(path: Path, expected: Format, limits: Limits) -> None:
+    """Raise Unreadable where the file is empty, not what its name says, protected, or a trap."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if not head:
+        raise Unreadable("The file is empty.")
+    actual = _kind(head)
+    if expected.family == "pdf":
+        if b"%PDF-" not in head[:1_024]:
+            raise _mislabelled(expected, actual)
+    elif expected.family in MAIN_PARTS:
+        _check_office(path, head, expected, actual, limits)
+    elif expected.family == "image":
+        if actual != IMAGE:
+            raise _mislabelled(expected, actual)
+    elif actual or _binary(head):
+        raise _mislabelled(expected, actual)
+
+
+def _kind(head: bytes) -> str:
+    if head.startswith(b"%PDF-"):
+        return "a PDF"
+    return next((words for start, words in SIGNATURES.items() if head.startswith(start)), "")
+
+
+def _binary(head: bytes) -> bool:
+    """Zero bytes, where they are not those of a text in two bytes a letter."""
+    return b"\x00" in head and not encoding_of(head, whole=False).replace("_", "-").startswith(
+        ("utf-16", "utf-32")
+    )
+
+
+def _mislabelled(expected: Format, actual: str) -> Unreadable:
+    content = f"its content is {actual}" if actual else "its content is something else"
+    return Unreadable(f"By its name the file is {expected.name}, but {content}.")
+
+
+def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> None:
+    if head.startswith(OLE):
+        if "EncryptedPackage".encode("utf-16-le") in path.read_bytes():
+            raise Unreadable(PASSWORD)
+        raise Unreadable("The file is in an old Office format. Save it in the current one and add it again.")
+    if not head.startswith(b"PK"):
+        raise _mislabelled(expected, actual)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError) as error:
+        raise Unreadable(DAMAGED) from error
+    _check_members(members, path.stat().st_size, limits)
+    names = {member.filename for member in members}
+    if "[Content_Types].xml" not in names or not any(
+        name.startswith(MAIN_PARTS[expected.family]) for name in names
+    ):
+        raise _mislabelled(expected, "something else")
+
+
+def _check_members(members: list[zipfile.ZipInfo], packed: int, limits: Limits) -> None:
+    unpacked = sum(member.file_size for member in members)
+    if len(members) > MEMBERS:
+        raise Unreadable(f"The file holds {len(members):,} parts; at most {MEMBERS:,} are allowed.{UNOPENED}")
+    if unpacked > limits.unpacked_bytes:
+        most = f"{limits.unpacked_bytes / 1_000_000:g} MB"
+        raise Unreadable(f"The file unpacks to {unpacked / 1_000_000:,.0f} MB; {most} are allowed.{UNOPENED}")
+    if unpacked > RATIO_FROM_BYTES and unpacked > packed * RATIO:
+        times = unpacked // max(packed, 1)
+        raise Unreadable(f"The file unpacks to {times:,} times its size; {RATIO} times is allowed.{UNOPENED}")
+    for member in members:
+        if member.flag_bits & ENCRYPTED_FLAG:
+            raise Unreadable(PASSWORD)
+        parts = member.orig_filename.replace("\\", "/").split("/")
+        if ".." in parts or parts[0] == "" or ":" in parts[0] or "\x00" in member.orig_filename:
+            raise Unreadable("The file contains names that lead out of it, so it was not opened.")

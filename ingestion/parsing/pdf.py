@@ -7,10 +7,17 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from . import ocr
-from .pdf_lines import Line, lines_of
-from .pdf_sections import sections_of, without_furniture
+from .formats import (
+    DAMAGED,
+    PASSWORD,
+)
+from .pdf_lines import (
+    Line,
+    lines_of,
+    sections_of,
+    without_furniture,
+)
 from .sections import Contents, Limits, Progress, Unreadable
-from .sniffing import DAMAGED, PASSWORD
 
 IMAGE_SCALE = 110 / 72
 IMAGE_SIDE = 2_000  # pixels; pages may claim to be as large as a house

@@ -14,9 +14,12 @@ from typing import IO
 
 from django.conf import settings
 
-from .forking import Child, forked
+from .forkserver import (
+    Child,
+    forked,
+)
+from .formats import DAMAGED
 from .sections import TOO_MUCH_MEMORY, Section, Unreadable
-from .sniffing import DAMAGED
 from .workspace import workspace
 
 TOO_SLOW = "Reading took longer than is allowed ({seconds:g} s)."

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .packages import DAMAGE
+from .formats import DAMAGE, DAMAGED
 from .sections import Contents, Limits, Unreadable, clean, one_line
-from .sniffing import DAMAGED
 from .tables import CELL_CHARACTERS, table_text
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"

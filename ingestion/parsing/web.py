@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from .encodings import decode
-from .grid import Grid
 from .outline import Outline
 from .sections import Contents, Limits
+from .tables import Grid
 
 
 def _tags(names: str) -> frozenset[str]:

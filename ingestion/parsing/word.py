@@ -1,23 +1,109 @@
-"""Word files by heading, with lists, tables and footnotes in the order of the text.
+"""The lists of a Word file: bullets, and numbers that are counted as Word counts them."""
 
-A Word file has no pages of its own: where they break depends on the printer.
-"""
-
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .numbering import Numbering
+from .formats import DAMAGE, DAMAGED
 from .outline import Outline
-from .packages import DAMAGE
 from .sections import Contents, Limits, Unreadable, one_line
-from .sniffing import DAMAGED
-from .styles import Styles
 from .tables import CELL_CHARACTERS
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+NumberedAs = tuple[str, int]  # the list's id, and the level in it
+UNMARKED = "none"
+COUNTED = frozenset({"decimal", "decimalZero", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"})
+
+
+class Numbering:
+    """Gives each paragraph of a list its mark; letters and Roman numbers become plain ones."""
+
+    def __init__(self, part: ElementTree.Element) -> None:
+        kinds = {
+            (abstract.get(f"{W}abstractNumId", ""), level.get(f"{W}ilvl", "")): _value(level, "numFmt")
+            for abstract in part.iterfind(f"{W}abstractNum")
+            for level in abstract.iterfind(f"{W}lvl")
+        }
+        self._abstract = {
+            number.get(f"{W}numId", ""): _value(number, "abstractNumId")
+            for number in part.iterfind(f"{W}num")
+        }
+        self._kinds = kinds
+        self._counted: Counter[NumberedAs] = Counter()
+
+    def mark(self, numbered: NumberedAs | None) -> str:
+        if numbered is None or numbered[0] == "0":  # by 0 a paragraph leaves the list of its style
+            return ""
+        identifier, level = numbered
+        kind = self._kinds.get((self._abstract.get(identifier, ""), str(level)), "bullet")
+        if kind == UNMARKED:
+            return ""
+        if kind not in COUNTED:
+            return "- "
+        self._counted[numbered] += 1
+        for deeper in [key for key in self._counted if key[0] == identifier and key[1] > level]:
+            del self._counted[deeper]
+        return f"{self._counted[numbered]}. "
+
+
+HEADING = re.compile(r"heading ?([1-9])$", re.IGNORECASE)
+DEEPEST = 12  # styles rest on styles; a file in which they do so in a circle is read all the same
+
+
+class Styles:
+    """Looks at a paragraph's own properties first, then along its styles."""
+
+    def __init__(self, part: ElementTree.Element) -> None:
+        self._styles = {style.get(f"{W}styleId", ""): style for style in part.iterfind(f"{W}style")}
+
+    def level(self, properties: ElementTree.Element | None) -> int | None:
+        """0 for a title, 1 to 9 for a heading, None for text. Names are English in every language of Word."""
+        if properties is None:
+            return None
+        own = _value(properties, "outlineLvl")
+        if own.isdecimal() and int(own) < 9:
+            return int(own) + 1
+        for identifier, style in self._along(properties):
+            name = _value(style, "name") if style is not None else identifier
+            if name.lower() == "title":
+                return 0
+            if found := HEADING.match(name):
+                return int(found[1])
+            given = _value(style.find(f"{W}pPr"), "outlineLvl") if style is not None else ""
+            if given.isdecimal():
+                return int(given) + 1 if int(given) < 9 else None
+        return None
+
+    def numbered(self, properties: ElementTree.Element | None) -> NumberedAs | None:
+        """The list that a paragraph belongs to."""
+        if properties is None:
+            return None
+        styles = [style.find(f"{W}pPr") for _, style in self._along(properties) if style is not None]
+        for place in [properties, *styles]:
+            numbers = place.find(f"{W}numPr") if place is not None else None
+            if numbers is not None and (identifier := _value(numbers, "numId")):
+                level = _value(numbers, "ilvl")
+                return identifier, int(level) if level.isdecimal() else 0
+        return None
+
+    def _along(self, properties: ElementTree.Element) -> list[tuple[str, ElementTree.Element | None]]:
+        found: list[tuple[str, ElementTree.Element | None]] = []
+        identifier = _value(properties, "pStyle")
+        while identifier and len(found) < DEEPEST:
+            style = self._styles.get(identifier)
+            found.append((identifier, style))
+            identifier = _value(style, "basedOn") if style is not None else ""
+        return found
+
+
+def _value(element: ElementTree.Element | None, name: str) -> str:
+    child = element.find(f"{W}{name}") if element is not None else None
+    return child.get(f"{W}val", "") if child is not None else ""
+
+
 MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 # Elements that stand around paragraphs, rows or runs without being any; what was deleted is not among them.

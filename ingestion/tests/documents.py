@@ -4,11 +4,17 @@ import uuid
 from collections.abc import Sequence
 
 from chatsite.accounts.models import User
-from chatsite.accounts.principals import Principal
-from ingestion.acl import Audience, access_list_for
-from ingestion.indexing import NewPassage
+from chatsite.accounts.principal import Principal
+from ingestion.access.lists import (
+    Audience,
+    access_list_for,
+)
+from ingestion.indexing.passages import NewPassage
+from ingestion.indexing.replacing import (
+    prepare,
+    write_passages,
+)
 from ingestion.models import Document
-from ingestion.replacing import prepare, write_passages
 
 EVERYONE = Audience(everyone=True)
 

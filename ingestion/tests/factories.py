@@ -5,11 +5,17 @@ from itertools import count
 from django.contrib.auth.models import Group
 
 from chatsite.accounts.models import User
-from chatsite.accounts.principals import Principal
-from ingestion.acl import Audience, access_list_for
-from ingestion.indexing import NewPassage
+from chatsite.accounts.principal import Principal
+from ingestion.access.lists import (
+    Audience,
+    access_list_for,
+)
+from ingestion.indexing.passages import NewPassage
+from ingestion.indexing.replacing import (
+    prepare,
+    write_passages,
+)
 from ingestion.models import Document
-from ingestion.replacing import prepare, write_passages
 
 _numbers = count(1)
 

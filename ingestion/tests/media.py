@@ -5,9 +5,9 @@ import tempfile
 from django.core.files.base import ContentFile
 from django.test import override_settings
 
-from chatsite.accounts.principals import Principal
-from ingestion import pipeline
-from ingestion.acl import Audience
+from chatsite.accounts.principal import Principal
+from ingestion import documents
+from ingestion.access.lists import Audience
 from ingestion.models import Document
 
 EVERYONE = Audience(everyone=True)
@@ -36,9 +36,9 @@ class MediaMixin:
         **more,
     ):
         data = data if isinstance(data, bytes) else data.encode()
-        document = pipeline.add_document(ContentFile(data), name, owner=owner, audience=audience, **more)
+        document = documents.add_document(ContentFile(data), name, owner=owner, audience=audience, **more)
         if read:
-            pipeline.read_document(document.pk)
+            documents.read_document(document.pk)
         return Document.objects.get(pk=document.pk)
 
 

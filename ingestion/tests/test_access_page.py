@@ -191,7 +191,7 @@ class OrderTests(TransactionTestCase):
         self.client.force_login(admin)
         self.client.raise_request_exception = False
         with (
-            patch("ingestion.access_admin.search", side_effect=RuntimeError),
+            patch("ingestion.access.admin.search", side_effect=RuntimeError),
             self.assertLogs("django.request", "ERROR"),
         ):
             response = self.client.post(PAGE, {"person": "ann", "question": "pay"})
@@ -203,8 +203,8 @@ class OrderTests(TransactionTestCase):
         make_user("ann")
         self.client.raise_request_exception = False
         with (
-            patch("ingestion.access_admin.search") as search,
-            patch("chatsite.accounts.auditing.record", side_effect=DatabaseError),
+            patch("ingestion.access.admin.search") as search,
+            patch("chatsite.accounts.audit.record", side_effect=DatabaseError),
             self.assertLogs("django.request", "ERROR"),
         ):
             self.client.post(PAGE, {"person": "ann", "question": "pay"})

@@ -7,7 +7,13 @@ from django.db import connection
 from django.test import TestCase, TransactionTestCase
 
 from chatsite.accounts.models import User
-from ingestion.acl import Audience, access_list_for, audience_of, people_count, set_audience
+from ingestion.access.lists import (
+    Audience,
+    access_list_for,
+    audience_of,
+    people_count,
+    set_audience,
+)
 from ingestion.models import AccessEntry, AccessList, Document, Passage
 from ingestion.tests.media import MediaMixin, principal
 

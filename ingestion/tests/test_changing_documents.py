@@ -7,8 +7,12 @@ from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase, override_settings
 
-from chatsite.accounts.principals import Principal
-from ingestion.acl import Audience, audience_of, set_audience
+from chatsite.accounts.principal import Principal
+from ingestion.access.lists import (
+    Audience,
+    audience_of,
+    set_audience,
+)
 from ingestion.models import Document
 
 from .factories import make_user

@@ -3,13 +3,16 @@
 from django.core.files.base import ContentFile
 from django.test import TestCase
 
-from chatsite.accounts.principals import Principal
+from chatsite.accounts.principal import Principal
 from history import recording
 from history.models import Conversation
-from ingestion import pipeline
-from ingestion.acl import Audience
+from ingestion import documents
+from ingestion.access.lists import Audience
 from ingestion.models import CitedName, Document
-from ingestion.retrieval import meaning_of, search
+from ingestion.search.retrieval import (
+    meaning_of,
+    search,
+)
 from ingestion.tests.factories import make_user
 from ingestion.tests.media import MediaMixin
 
@@ -79,19 +82,19 @@ class CitedNames(MediaMixin, TestCase):
     def test_after_a_deletion_a_namesake_is_not_opened_in_silence(self):
         self.cite()
         self.namesake()
-        pipeline.delete_document(self.plan)
+        documents.delete_document(self.plan)
         response = self.client.get("/content/plan.md")
         self.assertEqual(response.status_code, 300)
         self.assertEqual(len(response.json()["choices"]), 1)
 
     def test_a_deleted_document_without_a_namesake_is_not_found(self):
         self.cite()
-        pipeline.delete_document(self.plan)
+        documents.delete_document(self.plan)
         self.assertEqual(self.opened("plan.md"), 404)
 
     def test_a_name_that_was_cited_is_given_to_no_other_document(self):
         self.cite()
-        pipeline.delete_document(self.plan)
+        documents.delete_document(self.plan)
         other = self.namesake()
         [name] = self.cite().values()
         self.assertEqual(name, f"plan~{other.public_id.hex[:8]}.md")
@@ -101,7 +104,7 @@ class CitedNames(MediaMixin, TestCase):
         first = self.add("trip.md", f"{PLAN} Weekly.", owner=self.reader, folder="a", audience=Audience())
         second = self.add("trip.md", f"{PLAN} Daily.", owner=self.reader, folder="b", audience=Audience())
         self.assertEqual(self.cite()[first.public_id], "a/trip.md")
-        pipeline.delete_document(first)
+        documents.delete_document(first)
         other = self.namesake(folder="a")
         Document.objects.filter(pk=other.pk).update(name="trip.md")
         names = self.cite()
@@ -143,7 +146,7 @@ class CitedNames(MediaMixin, TestCase):
         self.assertEqual(self.opened(address), PLAN)
         self.assertEqual(self.opened(f"{self.plan.public_id}/any%20other%20name.pdf%23page=3"), PLAN)
         self.assertEqual(self.opened(str(self.plan.public_id)), PLAN)
-        pipeline.delete_document(self.plan)
+        documents.delete_document(self.plan)
         self.assertEqual(self.opened(address), 404)
 
     def test_a_document_that_is_closed_to_the_reader_is_not_found_by_its_id(self):
@@ -163,8 +166,8 @@ class CitedNames(MediaMixin, TestCase):
 
     def test_a_new_version_stays_the_same_document(self):
         self.cite()
-        pipeline.read_document(
-            self.plan.pk, pipeline.replace_file(self.plan, ContentFile(b"# Plan\n\nNew ferry."))
+        documents.read_document(
+            self.plan.pk, documents.replace_file(self.plan, ContentFile(b"# Plan\n\nNew ferry."))
         )
         self.assertEqual(self.opened("plan.md"), "# Plan\n\nNew ferry.")
         self.assertEqual(list(self.cite().values()), ["plan.md"])

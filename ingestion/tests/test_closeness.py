@@ -3,10 +3,10 @@
 from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
-from ingestion.closeness import closeness
 from ingestion.embedding.word_vectors import word_vectors
-from ingestion.retrieval import search
-from ingestion.words import units
+from ingestion.search.rerank import closeness
+from ingestion.search.retrieval import search
+from ingestion.search.tokens import units
 
 from .documents import make_document, principal_of
 

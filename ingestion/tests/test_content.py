@@ -11,8 +11,11 @@ from django.test import AsyncClient, TestCase, override_settings
 from PIL import Image
 
 from chatsite.accounts.models import ApiKey, User
-from ingestion import pipeline
-from ingestion.acl import Audience, set_audience
+from ingestion import documents
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.models import Document
 from ingestion.parsing import process
 from ingestion.tests import building
@@ -161,7 +164,7 @@ class ContentTests(MediaMixin, TestCase):
         self.assertEqual(first["Cache-Control"], "private, no-cache")
         again = {"headers": {"if-none-match": first["ETag"]}}
         self.assertEqual(self.client.get("/content/a.txt", **again).status_code, 304)
-        pipeline.read_document(document.pk, pipeline.replace_file(document, ContentFile(b"New.")))
+        documents.read_document(document.pk, documents.replace_file(document, ContentFile(b"New.")))
         self.assertEqual(body(self.client.get("/content/a.txt", **again)), b"New.")
 
     async def test_the_asynchronous_server_sends_it_in_pieces(self):

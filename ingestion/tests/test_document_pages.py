@@ -10,7 +10,10 @@ from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from ingestion.acl import Audience, access_list_for
+from ingestion.access.lists import (
+    Audience,
+    access_list_for,
+)
 from ingestion.models import Document, Passage
 
 from .factories import make_user

@@ -5,7 +5,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase, override_settings
 
 from chatsite.accounts.models import User
-from ingestion.acl import Audience, audience_of
+from ingestion.access.lists import (
+    Audience,
+    audience_of,
+)
 from ingestion.models import Document, Passage
 from ingestion.tests.media import MediaMixin
 

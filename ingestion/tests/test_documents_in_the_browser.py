@@ -115,7 +115,7 @@ def test_the_lists_of_the_portal_and_the_admin_follow_what_is_read_by_themselves
     file = tmp_path / "tide tables.md"
     file.write_text("# Tides\n\nHigh water comes twice a day.\n")
     site.wait_for_worker()
-    workers = site.children("chatsite.supervision.worker")
+    workers = site.children("chatsite.server.worker")
     with browser.page(site.url) as portal, browser.page(site.url) as admin:
         portal.sign_in("employee", site.passwords["employee"])
         admin.sign_in("admin", site.passwords["admin"])

@@ -11,10 +11,13 @@ from django.test import SimpleTestCase, TestCase, override_settings
 
 from chatsite.accounts.models import User
 from chatsite.tests.patience import patience
-from ingestion import pipeline, tasks
+from ingestion import (
+    documents,
+    tasks,
+)
 from ingestion.embedding import EmbeddingError, embed_soon, embedder, questions
 from ingestion.models import Document, PreparedVector
-from ingestion.retrieval import search
+from ingestion.search.retrieval import search
 from ingestion.tests.documents import make_document, principal_of
 from ingestion.tests.embedding_server import Server, by_words
 from ingestion.tests.media import MediaMixin
@@ -173,7 +176,7 @@ class QuestionTests(FaultCase, TestCase):
             asked = len(server.asked)
             before = time.monotonic()
             for _ in range(6):
-                with self.assertLogs("ingestion.retrieval", "WARNING") as logs:
+                with self.assertLogs("ingestion.search.retrieval", "WARNING") as logs:
                     found = search(self.reader, "When does the ferry leave?")
                 self.assertEqual((len(found.passages), found.mode), (1, "text"))
                 self.assertNotIn(SECRET, "".join(logs.output))
@@ -223,14 +226,14 @@ class DocumentTests(FaultCase, TestCase):
         busy = (429, SECRET, {"Retry-After": "70"})
         with server.settings(dimensions=8):
             document = self.add(data="\n\n".join(f"# {n}\n\nText {n}." for n in range(400)), read=False)
-            with self.assertRaises(pipeline.TryAgain) as caught:
-                pipeline.read_document(document.pk)
+            with self.assertRaises(documents.TryAgain) as caught:
+                documents.read_document(document.pk)
             self.assertEqual(self.state(document), ("waiting", 0))
             self.assertEqual(document.reason, "The embedding service does not answer (429).")
             self.assertEqual(caught.exception.retry_after, 70)
             self.assertEqual(PreparedVector.objects.count(), 256)
             server.reply = answer
-            pipeline.read_document(document.pk)
+            documents.read_document(document.pk)
         self.assertEqual(self.state(document), ("ready", 1))
         texts = [text for one in server.asked[:2] + server.asked[3:] for text in one["input"]]
         self.assertEqual((len(texts), len(set(texts))), (400, 400))
@@ -256,7 +259,7 @@ class DocumentTests(FaultCase, TestCase):
     def test_the_worker_waits_for_as_long_as_the_server_asks(self):
         job = mock.Mock(attempts=0)
         for asked, least, most in ((None, 14, 16), (1.0, 14, 16), (70.0, 69, 71), (1e9, 3_599, 3_601)):
-            fault = pipeline.TryAgain("away", asked)
+            fault = documents.TryAgain("away", asked)
             decision = tasks.RETRYING.get_retry_decision(exception=fault, job=job)
             seconds = (decision.retry_at - datetime.now(UTC)).total_seconds()
             self.assertTrue(least <= seconds <= most, (asked, seconds))

@@ -11,10 +11,17 @@ from django.test import TestCase
 from django.utils import timezone
 
 from chatsite.accounts.models import AuditEntry, User
-from ingestion.acl import Audience, set_audience
-from ingestion.explaining import documents_named, explain, why_readable
+from ingestion.access.explain import (
+    documents_named,
+    explain,
+    why_readable,
+)
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.models import Document
-from ingestion.retrieval import search
+from ingestion.search.retrieval import search
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 EVERYONE = "Everyone who signs in may read it."

@@ -7,10 +7,12 @@ from django.db import OperationalError
 from django.test import TestCase
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from ingestion import files, pipeline, reading
+from ingestion import documents
+from ingestion.documents import put_document
+from ingestion.indexing import reading
 from ingestion.management.progress import read_now
 from ingestion.models import Document
-from ingestion.putting import put_document
+from ingestion.storage import files
 from ingestion.tests.media import EVERYONE, MediaMixin
 
 
@@ -20,7 +22,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
         self.document = self.add(data="Old words.")
 
     def replacement(self, data=b"New words."):
-        return pipeline.replace_file(self.document, ContentFile(data))
+        return documents.replace_file(self.document, ContentFile(data))
 
     def state(self):
         self.document.refresh_from_db()
@@ -33,7 +35,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
             self.assertLogs("django.test", "ERROR"),
             self.captureOnCommitCallbacks(execute=True),
         ):
-            pipeline.read_document(self.document.pk, replacement)
+            documents.read_document(self.document.pk, replacement)
         self.assertEqual(self.state(), ("ready", 2, b"New words."))
 
     def lost_reply(self, replacement):
@@ -44,20 +46,20 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
             swap(*arguments)
             raise OperationalError("the connection is lost")
 
-        with mock.patch.object(reading, "_swap", swapped), self.assertRaises(pipeline.TryAgain):
-            pipeline.read_document(self.document.pk, replacement)
+        with mock.patch.object(reading, "_swap", swapped), self.assertRaises(documents.TryAgain):
+            documents.read_document(self.document.pk, replacement)
 
     def test_a_commit_whose_reply_is_lost_counts_also_at_the_last_try(self):
         replacement = self.replacement()
         self.lost_reply(replacement)
         self.assertEqual(self.state(), ("ready", 2, b"New words."))
-        pipeline.give_up(self.document.pk, replacement)
+        documents.give_up(self.document.pk, replacement)
         self.assertEqual(self.state(), ("ready", 2, b"New words."))
 
     def test_the_same_for_a_document_that_was_read_again(self):
-        pipeline.retry(self.document)
+        documents.retry(self.document)
         self.lost_reply(None)
-        pipeline.give_up(self.document.pk)
+        documents.give_up(self.document.pk)
         self.assertEqual(self.state(), ("ready", 2, b"Old words."))
 
     def test_whoever_loses_a_race_for_the_same_file_does_not_remove_it(self):
@@ -73,7 +75,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
             mock.patch.object(reading, "prepare", overtaken),
             self.captureOnCommitCallbacks(execute=True),
         ):
-            pipeline.read_document(self.document.pk, replacement)
+            documents.read_document(self.document.pk, replacement)
         self.assertEqual(self.state()[1:], (2, b"New words."))
 
     def test_a_command_that_has_read_a_document_leaves_what_was_asked_for_meanwhile(self):
@@ -90,12 +92,12 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
         self.assertEqual(job.args["replacement"], self.later)
 
     def test_reading_again_asked_for_meanwhile_is_left_too(self):
-        pipeline.retry(self.document)
+        documents.retry(self.document)
         read = reading.read
 
         def meanwhile(*arguments):
             read(*arguments)
-            pipeline.retry(self.document)
+            documents.retry(self.document)
 
         with mock.patch.object(reading, "read", meanwhile):
             read_now(self.document)
@@ -110,7 +112,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
             self.assertEqual((put.document, put.outcome), (self.document, "replaced"))
             given.append(put.replacement)
         for replacement in given:
-            pipeline.read_document(self.document.pk, replacement)
+            documents.read_document(self.document.pk, replacement)
         self.assertEqual(self.state(), ("ready", 3, b"Old words."))
         put = put_document(ContentFile(b"Old words."), "guide.md", owner=None, audience=EVERYONE)
         self.assertEqual(put.outcome, "unchanged")

@@ -85,7 +85,7 @@ def outcomes(site):
             if all(status in ("ready", "failed") for _, status, _ in rows):
                 return rows, most
             assert time.monotonic() < deadline, [row for row in rows if row[1] not in ("ready", "failed")]
-            most = max([most, *map(_memory, site.children("chatsite.supervision.worker"))])
+            most = max([most, *map(_memory, site.children("chatsite.server.worker"))])
             time.sleep(0.2)
 
 

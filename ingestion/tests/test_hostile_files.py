@@ -16,7 +16,10 @@ from django.conf import settings
 from django.test import SimpleTestCase, override_settings
 
 from chatsite.tests.patience import patience
-from ingestion.parsing import forking, process
+from ingestion.parsing import (
+    forkserver,
+    process,
+)
 from ingestion.parsing.sections import Unreadable
 from ingestion.tests import building
 
@@ -202,11 +205,11 @@ class HostileFilesTests(SimpleTestCase):
             )
 
     def test_the_child_knows_nothing_of_ours(self):
-        environment = forking._environment("/tmp/x")
+        environment = forkserver._environment("/tmp/x")
         own = {"PYTHONPATH", "LANG", "HOME", "TMPDIR"}
         own |= {"OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "TOKIO_WORKER_THREADS"}
-        self.assertLessEqual(set(environment), own | set(forking.INHERITED))
-        self.assertEqual(forking.INHERITED, ("PATH", "LD_LIBRARY_PATH", "TESSDATA_PREFIX"))
+        self.assertLessEqual(set(environment), own | set(forkserver.INHERITED))
+        self.assertEqual(forkserver.INHERITED, ("PATH", "LD_LIBRARY_PATH", "TESSDATA_PREFIX"))
 
     def test_no_child_is_left_behind_but_the_one_that_forks_the_next(self):
         self.reason("a.txt", "")
@@ -226,12 +229,12 @@ class HostileFilesTests(SimpleTestCase):
 
     def test_after_what_forks_the_children_was_killed_another_does(self):
         self.reason("a.txt", "")
-        forking._idle[-1]._process.kill()
-        forking._idle[-1]._process.wait()
+        forkserver._idle[-1]._process.kill()
+        forkserver._idle[-1]._process.wait()
         self.assertEqual(self.reason("a.txt", ""), "The file is empty.")
 
     def test_a_template_that_dies_under_a_file_is_a_fault_of_the_server_and_not_of_the_file(self):
-        fork = forking._Template.fork
+        fork = forkserver._Template.fork
 
         def fork_and_die(template, *arguments):
             output = fork(template, *arguments)
@@ -240,7 +243,7 @@ class HostileFilesTests(SimpleTestCase):
             return output
 
         with (
-            mock.patch.object(forking._Template, "fork", fork_and_die),
+            mock.patch.object(forkserver._Template, "fork", fork_and_die),
             tempfile.NamedTemporaryFile() as file,
             self.assertRaises(OSError),
         ):

@@ -4,12 +4,23 @@ from unittest import mock
 
 from django.test import SimpleTestCase, TestCase
 
-from ingestion import replacing
 from ingestion.embedding import EmbeddingError
-from ingestion.indexing import NewPassage, pieces_of
+from ingestion.indexing import replacing
+from ingestion.indexing.passages import (
+    NewPassage,
+    pieces_of,
+)
+from ingestion.indexing.replacing import (
+    digest_of,
+    prepare,
+    write_passages,
+)
 from ingestion.models import Passage, PassageWords, PreparedVector, Vector
-from ingestion.replacing import digest_of, prepare, write_passages
-from ingestion.words import plain_words, search_text, units
+from ingestion.search.tokens import (
+    plain_words,
+    search_text,
+    units,
+)
 
 from .documents import make_document
 

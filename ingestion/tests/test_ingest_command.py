@@ -11,8 +11,12 @@ from django.test import TestCase
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import User
-from ingestion import pipeline, reading
-from ingestion.acl import Audience, audience_of
+from ingestion import documents
+from ingestion.access.lists import (
+    Audience,
+    audience_of,
+)
+from ingestion.indexing import reading
 from ingestion.models import Document, Passage
 from ingestion.tests import building
 from ingestion.tests.media import MediaMixin
@@ -115,7 +119,7 @@ class IngestTests(MediaMixin, TestCase):
     def test_a_document_that_failed_is_read_again(self):
         path = self.write("a.md")
         with (
-            mock.patch.object(reading, "read", side_effect=pipeline.Unreadable("No.")),
+            mock.patch.object(reading, "read", side_effect=documents.Unreadable("No.")),
             self.assertRaises(CommandError),
         ):
             self.ingest(path, "--everyone")

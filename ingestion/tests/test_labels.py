@@ -5,8 +5,11 @@ import unicodedata
 from django.test import TestCase
 
 from chatsite.accounts.models import User
-from ingestion.indexing import NewPassage
-from ingestion.retrieval import resolve, search
+from ingestion.indexing.passages import NewPassage
+from ingestion.search.retrieval import (
+    resolve,
+    search,
+)
 
 from .documents import make_document, principal_of
 

@@ -9,10 +9,12 @@ from django.test import TestCase, override_settings
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import User
-from ingestion import files, pipeline, reading
-from ingestion.acl import Audience
+from ingestion import documents
+from ingestion.access.lists import Audience
 from ingestion.embedding import EmbeddingError
+from ingestion.indexing import reading
 from ingestion.models import Document, Passage, PreparedVector, Vector
+from ingestion.storage import files
 from ingestion.tests import building
 from ingestion.tests.media import MediaMixin
 
@@ -56,41 +58,41 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertEqual((job.task_name, job.args["document_id"]), ("ingestion.read", document.pk))
 
     def test_no_file_and_no_document_stay_when_the_job_cannot_be_made(self):
-        with mock.patch.object(pipeline, "_defer", side_effect=Fault), self.assertRaises(Fault):
+        with mock.patch.object(documents, "_defer", side_effect=Fault), self.assertRaises(Fault):
             self.add()
         self.assertEqual((Document.objects.count(), self.files()), (0, []))
 
     def test_a_document_that_is_finished_is_not_read_twice(self):
         document = self.add()
         with mock.patch.object(reading, "read") as read:
-            pipeline.read_document(document.pk)
-            pipeline.read_document(document.pk + 1)
+            documents.read_document(document.pk)
+            documents.read_document(document.pk + 1)
         read.assert_not_called()
 
     def test_reading_again_replaces_all_passages(self):
         document = self.add()
-        pipeline.retry(document)
+        documents.retry(document)
         document.refresh_from_db()
         self.assertEqual((document.status, document.version), ("waiting", 1))
         self.assertEqual(len(self.texts(document)), 1)
-        pipeline.read_document(document.pk)
+        documents.read_document(document.pk)
         document.refresh_from_db()
         self.assertEqual((document.status, document.version, len(self.texts(document))), ("ready", 2, 1))
 
     def test_a_new_file_takes_the_place_of_the_old_when_it_was_read(self):
         document = self.add(data="Old words.")
-        replacement = pipeline.replace_file(document, ContentFile(b"New words."))
+        replacement = documents.replace_file(document, ContentFile(b"New words."))
         self.assertEqual(self.texts(document), ["Old words."])
         self.assertEqual(files.open_file(document).read(), b"Old words.")
         with self.captureOnCommitCallbacks(execute=True):
-            pipeline.read_document(document.pk, replacement)
+            documents.read_document(document.pk, replacement)
         document.refresh_from_db()
         self.assertEqual((self.texts(document), document.version, document.size), (["New words."], 2, 10))
         self.assertEqual([path.read_bytes() for path in self.files()], [b"New words."])
 
     def test_a_new_file_that_cannot_be_read_leaves_the_old_in_place(self):
         document = self.add(data="Old words.")
-        pipeline.read_document(document.pk, pipeline.replace_file(document, ContentFile(b"")))
+        documents.read_document(document.pk, documents.replace_file(document, ContentFile(b"")))
         document.refresh_from_db()
         self.assertEqual((document.status, document.version), ("failed", 1))
         self.assertEqual(document.reason, "The new file was not taken, the former stays. The file is empty.")
@@ -98,20 +100,20 @@ class PipelineTests(MediaMixin, TestCase):
 
     def test_a_replacement_that_was_finished_before_the_crash_is_not_made_twice(self):
         document = self.add(data="Old words.")
-        replacement = pipeline.replace_file(document, ContentFile(b"New words."))
-        pipeline.read_document(document.pk, replacement)
-        pipeline.read_document(document.pk, replacement)
+        replacement = documents.replace_file(document, ContentFile(b"New words."))
+        documents.read_document(document.pk, replacement)
+        documents.read_document(document.pk, replacement)
         document.refresh_from_db()
         self.assertEqual((document.status, document.version), ("ready", 2))
 
     def test_a_swap_that_fails_leaves_everything_as_it_was(self):
         document = self.add(data="Old words.")
-        replacement = pipeline.replace_file(document, ContentFile(b"New words."))
+        replacement = documents.replace_file(document, ContentFile(b"New words."))
         with (
             mock.patch.object(reading, "write_passages", side_effect=self.half_written),
-            self.assertLogs("ingestion.pipeline", "ERROR"),
+            self.assertLogs("ingestion.documents", "ERROR"),
         ):
-            pipeline.read_document(document.pk, replacement)
+            documents.read_document(document.pk, replacement)
         document.refresh_from_db()
         self.assertEqual(
             (self.texts(document), document.version, document.status), (["Old words."], 1, "failed")
@@ -132,12 +134,12 @@ class PipelineTests(MediaMixin, TestCase):
     def test_a_fault_around_the_document_is_tried_again(self):
         for error in (OperationalError("gone"), EmbeddingError("The service is away.", passing=True)):
             document = self.add(read=False)
-            with mock.patch.object(reading, "read", side_effect=error), self.assertRaises(pipeline.TryAgain):
-                pipeline.read_document(document.pk)
+            with mock.patch.object(reading, "read", side_effect=error), self.assertRaises(documents.TryAgain):
+                documents.read_document(document.pk)
             document.refresh_from_db()
             self.assertEqual(document.status, "waiting")
             self.assertNotIn("gone", document.reason)
-            pipeline.read_document(document.pk)
+            documents.read_document(document.pk)
             document.refresh_from_db()
             self.assertEqual((document.status, document.reason), ("ready", ""))
 
@@ -145,18 +147,18 @@ class PipelineTests(MediaMixin, TestCase):
         document = self.add(read=False)
         with (
             mock.patch.object(reading, "read", side_effect=Fault("SELECT secret")),
-            self.assertLogs("ingestion.pipeline", "ERROR"),
+            self.assertLogs("ingestion.documents", "ERROR"),
         ):
-            pipeline.read_document(document.pk)
+            documents.read_document(document.pk)
         document.refresh_from_db()
-        self.assertEqual((document.status, document.reason), ("failed", pipeline.BROKEN))
+        self.assertEqual((document.status, document.reason), ("failed", documents.BROKEN))
 
     def test_a_file_that_was_lost_is_said_to_be(self):
         document = self.add(read=False)
         files.remove(document.file.name)
-        pipeline.read_document(document.pk)
+        documents.read_document(document.pk)
         document.refresh_from_db()
-        self.assertEqual((document.status, document.reason), ("failed", pipeline.LOST))
+        self.assertEqual((document.status, document.reason), ("failed", documents.LOST))
 
     def test_deleting_removes_rows_vectors_file_and_page_images(self):
         document = self.add("a.pdf", building.pdf(["One."]))
@@ -164,8 +166,8 @@ class PipelineTests(MediaMixin, TestCase):
         files.page_image(document, 1)
         self.assertEqual(len(self.files()), 3)
         with self.captureOnCommitCallbacks(execute=True):
-            pipeline.delete_document(document)
-            pipeline.delete_document(document)
+            documents.delete_document(document)
+            documents.delete_document(document)
         self.assertEqual(list(Document.objects.all()), [other])
         self.assertEqual(Passage.objects.exclude(document=other).count(), 0)
         self.assertEqual(Vector.objects.exclude(document=other).count(), 0)
@@ -177,17 +179,17 @@ class PipelineTests(MediaMixin, TestCase):
 
         def deleted_meanwhile(*arguments):
             prepared = prepare(*arguments)
-            pipeline.delete_document(document)
+            documents.delete_document(document)
             return prepared
 
         with mock.patch.object(reading, "prepare", side_effect=deleted_meanwhile):
-            pipeline.read_document(document.pk)
+            documents.read_document(document.pk)
         self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
         self.assertEqual(PreparedVector.objects.count(), 0)
 
     @override_settings(DOCUMENT_MAX_BYTES=1_000_000)
     def test_a_file_that_is_too_large_is_refused_and_not_kept(self):
-        with self.assertRaises(pipeline.UploadRefused) as caught:
+        with self.assertRaises(documents.UploadRefused) as caught:
             self.add(data=b"x" * 1_000_001)
         self.assertEqual(caught.exception.code, "too_large")
         self.assertEqual(caught.exception.message, "The file is larger than 1 MB and was not taken.")
@@ -203,7 +205,7 @@ class PipelineTests(MediaMixin, TestCase):
         for given, kept in names.items():
             self.assertEqual(self.add(given, read=False).name, kept)
         for given in ("", "..", "a/", "\x00"):
-            with self.assertRaises(pipeline.UploadRefused):
+            with self.assertRaises(documents.UploadRefused):
                 self.add(given, read=False)
 
     def test_folders_lose_empty_and_upward_steps(self):
@@ -231,5 +233,5 @@ class PipelineTests(MediaMixin, TestCase):
             seen.append(Document.objects.values_list("status", flat=True).get(pk=document.pk))
 
         with mock.patch.object(reading._Progress, "__call__", told):
-            pipeline.read_document(document.pk)
+            documents.read_document(document.pk)
         self.assertEqual(list(dict.fromkeys(seen)), ["reading", "indexing"])

@@ -8,10 +8,13 @@ from django.db import connection
 from django.test import TestCase
 
 from chatsite.accounts.models import User
-from ingestion import plans
-from ingestion.acl import Audience, set_audience
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
 from ingestion.models import Document
-from ingestion.retrieval import search
+from ingestion.search import plans
+from ingestion.search.retrieval import search
 
 from . import test_search, test_search_narrowing, test_search_rights
 from .documents import make_document, principal_of

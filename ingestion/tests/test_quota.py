@@ -10,10 +10,10 @@ from django.urls import reverse
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import User
-from ingestion import pipeline
-from ingestion.acl import Audience
+from ingestion import documents
+from ingestion.access.lists import Audience
+from ingestion.file_names import UploadRefused
 from ingestion.models import Document
-from ingestion.naming import UploadRefused
 from ingestion.quota import claim, use_of
 from ingestion.tests.media import MediaMixin
 from ingestion.tests.test_worker import forget_all_jobs
@@ -68,7 +68,7 @@ class QuotaTests(MediaMixin, TestCase):
 
     def test_deleting_makes_room(self):
         self.upload(("a.md", b"One."), ("b.md", b"Two."))
-        pipeline.delete_document(Document.objects.first())
+        documents.delete_document(Document.objects.first())
         self.assertEqual(self.refused(("c.md", b"Three.")), [])
 
     def test_staff_and_commands_are_free_of_it(self):
@@ -95,11 +95,11 @@ class AtOnceTests(MediaMixin, TransactionTestCase):
 
         def add(number):
             try:
-                pipeline.add_document(
+                documents.add_document(
                     ContentFile(b"Words."), f"{number}.md", owner=user, audience=Audience(), within_quota=True
                 )
                 outcomes.append("added")
-            except pipeline.UploadRefused as refusal:
+            except documents.UploadRefused as refusal:
                 outcomes.append(refusal.code)
             finally:
                 connection.close()

@@ -2,7 +2,11 @@
 
 from django.test import SimpleTestCase
 
-from ingestion.rarity import MOST_JUDGED, each_alone, rarest
+from ingestion.search.term_selection import (
+    MOST_JUDGED,
+    each_alone,
+    rarest,
+)
 
 
 def sample(**counts):

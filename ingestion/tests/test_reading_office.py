@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import openpyxl
 from django.test import SimpleTestCase
 
+from ingestion.parsing.formats import DAMAGED
 from ingestion.parsing.sections import Unreadable
-from ingestion.parsing.sniffing import DAMAGED
 from ingestion.tests import building
 from ingestion.tests.building import WORD
 from ingestion.tests.test_reading_formats import reading

@@ -9,14 +9,18 @@ from django.db import DataError, connection
 from django.test import SimpleTestCase, TransactionTestCase, override_settings
 
 from chatsite.accounts.models import User
-from ingestion import pipeline, reembedding
+from ingestion import documents
 from ingestion.embedding import EmbeddingError, active_space, pending_change
-from ingestion.indexing import NewPassage
+from ingestion.indexing import reembedding
+from ingestion.indexing.passages import NewPassage
+from ingestion.indexing.reembedding import Progress
+from ingestion.indexing.replacing import (
+    prepare,
+    write_passages,
+)
 from ingestion.management.commands.reembed import Display
 from ingestion.models import EmbeddingSpace, Passage, PreparedVector, Vector
-from ingestion.reembedding import Progress
-from ingestion.replacing import prepare, write_passages
-from ingestion.retrieval import search
+from ingestion.search.retrieval import search
 from ingestion.tests.documents import make_document, principal_of
 from ingestion.tests.embedding_server import Server, by_words
 
@@ -139,7 +143,7 @@ class ReembedTests(ReembedCase):
             if next(calls) == 1:
                 passages = [NewPassage("", None, "", "New words.")]
                 write_passages(changed, passages, prepare(changed, passages, ""))
-                pipeline.delete_document(deleted)
+                documents.delete_document(deleted)
                 make_document("added.md", ["Words that come."])
                 connection.close()
             return answer(texts)
@@ -172,7 +176,7 @@ class ReembedTests(ReembedCase):
         server, answer = self.serve(), by_words(8)
         busy = (429, "{}", {"Retry-After": "0.3"})
         server.reply = lambda texts: busy if len(server.asked) == 1 else answer(texts)
-        with server.settings(dimensions=8), mock.patch("ingestion.reembedding.time.sleep") as sleep:
+        with server.settings(dimensions=8), mock.patch("ingestion.indexing.reembedding.time.sleep") as sleep:
             told = self.reembed()
         self.assertIn(mock.call(0.3), sleep.mock_calls)
         self.assertRegex(told, r"The embedding service .*\. It is asked again in 0 s …")
@@ -218,7 +222,7 @@ class ReembedTests(ReembedCase):
         server = self.serve()
         with server.settings(dimensions=8):
             self.reembed()
-            with mock.patch.object(pipeline.reading, "prepare", side_effect=[prepared, prepared, prepared]):
+            with mock.patch.object(documents.reading, "prepare", side_effect=[prepared, prepared, prepared]):
                 with self.assertRaises(EmbeddingError) as caught:
                     self.swap(passages)
                 self.assertTrue(caught.exception.passing)
@@ -228,12 +232,12 @@ class ReembedTests(ReembedCase):
 
     def swap(self, passages):
         with (
-            mock.patch.object(pipeline.reading.process, "read") as read,
-            mock.patch.object(pipeline.reading, "passages_of", return_value=passages),
-            mock.patch.object(pipeline.reading.files, "local_copy"),
+            mock.patch.object(documents.reading.process, "read") as read,
+            mock.patch.object(documents.reading, "passages_of", return_value=passages),
+            mock.patch.object(documents.reading.files, "local_copy"),
         ):
             read.return_value = mock.Mock(title="Ferry", language="english", pages=None)
-            pipeline.reading.read(self.document, None)
+            documents.reading.read(self.document, None)
 
 
 class DisplayTests(SimpleTestCase):

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db import connection
 from psycopg.conninfo import make_conninfo
 
+from ingestion.indexing.reembedding import PASSAGES_AT_ONCE
 from ingestion.models import EmbeddingSpace, Vector
-from ingestion.reembedding import PASSAGES_AT_ONCE
 from ingestion.tests.documents import make_document
 from ingestion.tests.embedding_server import by_words
 from ingestion.tests.test_reembedding import ReembedCase

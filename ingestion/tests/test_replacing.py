@@ -3,9 +3,9 @@
 from django.core.files.base import ContentFile
 from django.test import TestCase
 
-from ingestion import pipeline
+from ingestion import documents
+from ingestion.documents import put_document
 from ingestion.models import Document, Passage, PreparedVector, Vector
-from ingestion.putting import put_document
 from ingestion.tests.embedding_server import Server, by_words
 from ingestion.tests.media import EVERYONE, MediaMixin
 
@@ -26,7 +26,7 @@ class ReplacingTests(MediaMixin, TestCase):
     def put(self, text):
         put = put_document(ContentFile(text.encode()), "guide.md", owner=None, audience=EVERYONE)
         if put.outcome != "unchanged":
-            pipeline.read_document(put.document.pk, put.replacement)
+            documents.read_document(put.document.pk, put.replacement)
         asked, self.server.asked = self.server.texts, []
         return put.outcome, asked
 
@@ -71,13 +71,13 @@ class ReplacingTests(MediaMixin, TestCase):
     def test_reading_again_embeds_nothing(self):
         self.put(text_of(1, 2, 3))
         document = Document.objects.get()
-        pipeline.retry(document)
-        pipeline.read_document(document.pk)
+        documents.retry(document)
+        documents.read_document(document.pk)
         document.refresh_from_db()
         self.assertEqual((document.version, self.server.texts, len(self.vectors())), (2, [], 3))
 
     def test_what_another_document_says_is_its_own(self):
         self.put(text_of(1, 2))
         other = put_document(ContentFile(text_of(1, 2).encode()), "other.md", owner=None, audience=EVERYONE)
-        pipeline.read_document(other.document.pk)
+        documents.read_document(other.document.pk)
         self.assertEqual(len(self.server.texts), 2)

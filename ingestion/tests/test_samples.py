@@ -6,8 +6,11 @@ from pathlib import Path
 from django.conf import settings
 from django.test import SimpleTestCase
 
+from ingestion.indexing.splitting import (
+    WITH_SCRAP,
+    passages_of,
+)
 from ingestion.parsing import process
-from ingestion.splitting import WITH_SCRAP, passages_of
 
 SAMPLES = Path(settings.BASE_DIR) / "ingestion" / "samples"
 

@@ -6,8 +6,8 @@ from django.test import TestCase
 
 from chatsite.accounts.models import User
 from ingestion.embedding import EmbeddingError
-from ingestion.indexing import NewPassage
-from ingestion.retrieval import search
+from ingestion.indexing.passages import NewPassage
+from ingestion.search.retrieval import search
 
 from .documents import make_document, principal_of
 
@@ -158,8 +158,8 @@ class EmbeddingFailureTests(TestCase):
         for mode in ("hybrid", "vectors"):
             with (
                 self.subTest(mode=mode),
-                mock.patch("ingestion.retrieval.embed_soon", side_effect=fault),
-                self.assertLogs("ingestion.retrieval", "WARNING"),
+                mock.patch("ingestion.search.retrieval.embed_soon", side_effect=fault),
+                self.assertLogs("ingestion.search.retrieval", "WARNING"),
             ):
                 found = search(principal, "How many days of annual leave?", mode=mode)
                 self.assertEqual(

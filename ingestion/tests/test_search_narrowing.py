@@ -6,9 +6,9 @@ from django.contrib.auth.models import Group
 from django.test import TestCase
 
 from chatsite.accounts.models import User
-from ingestion.acl import Audience
+from ingestion.access.lists import Audience
 from ingestion.models import Document
-from ingestion.retrieval import search
+from ingestion.search.retrieval import search
 
 from .documents import make_document, principal_of
 

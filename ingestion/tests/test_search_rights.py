@@ -4,9 +4,16 @@ from django.contrib.auth.models import Group
 from django.test import TestCase
 
 from chatsite.accounts.models import User
-from chatsite.accounts.principals import Principal
-from ingestion.acl import Audience, set_audience
-from ingestion.retrieval import count_readable, resolve, search
+from chatsite.accounts.principal import Principal
+from ingestion.access.lists import (
+    Audience,
+    set_audience,
+)
+from ingestion.search.retrieval import (
+    count_readable,
+    resolve,
+    search,
+)
 
 from .documents import make_document, principal_of
 

@@ -4,9 +4,13 @@ import uuid
 
 from django.test import SimpleTestCase
 
-from ingestion.retrieval import FoundPassage
-from ingestion.sentence_splitting import split_sentences
-from ingestion.sentences import best_sentences, sentences_of_each, words_asked_for
+from ingestion.search.retrieval import FoundPassage
+from ingestion.search.sentence_splitting import split_sentences
+from ingestion.search.sentences import (
+    best_sentences,
+    sentences_of_each,
+    words_asked_for,
+)
 
 
 def found(content, *, title="", heading="", score=1.0):

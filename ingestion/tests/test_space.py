@@ -3,7 +3,7 @@
 from django.db import connection
 from django.test import TransactionTestCase
 
-from ingestion import pipeline
+from ingestion import documents as pipeline
 from ingestion.models import Document, Passage, PassageWords, Vector
 from ingestion.tests.factories import make_document
 from ingestion.tests.media import MediaMixin

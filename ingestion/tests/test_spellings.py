@@ -5,11 +5,14 @@ from unittest import mock
 from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
-from ingestion import plans
-from ingestion.acl import Audience
-from ingestion.question_words import without_question_words
-from ingestion.retrieval import search
-from ingestion.spellings import stand_ins, written_together
+from ingestion.access.lists import Audience
+from ingestion.search import plans
+from ingestion.search.query_expansion import (
+    stand_ins,
+    written_together,
+)
+from ingestion.search.retrieval import search
+from ingestion.search.stopwords import without_question_words
 
 from .documents import make_document, principal_of
 from .test_plans import FORCED, forced

@@ -4,8 +4,12 @@ import time
 
 from django.test import SimpleTestCase
 
+from ingestion.indexing.splitting import (
+    MOST,
+    WITH_SCRAP,
+    passages_of,
+)
 from ingestion.parsing.sections import Section
-from ingestion.splitting import MOST, WITH_SCRAP, passages_of
 
 SENTENCE = "The ferry leaves at nine and arrives at ten, weather permitting. "
 

@@ -12,9 +12,13 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.test import SimpleTestCase, TestCase, override_settings
 
 from chatsite.accounts.models import User
-from ingestion import files, pipeline, tasks
+from ingestion import (
+    documents,
+    tasks,
+)
 from ingestion.models import Document
-from ingestion.ranged import RangedReader
+from ingestion.storage import files
+from ingestion.storage.ranged import RangedReader
 from ingestion.tests import building
 from ingestion.tests.media import MediaMixin
 
@@ -98,15 +102,15 @@ class ElsewhereTests(MediaMixin, TestCase):
         render.assert_not_called()
         self.assertEqual(len(self.names()), 2)
         with self.captureOnCommitCallbacks(execute=True):
-            pipeline.delete_document(document)
+            documents.delete_document(document)
         self.assertEqual(self.names(), [])
         self.assertEqual(list(Path(self.media).iterdir()), [])
 
     def test_a_new_file_takes_the_place_of_the_old(self):
         document = self.add(data="Old words.")
-        replacement = pipeline.replace_file(document, ContentFile(b"New words."))
+        replacement = documents.replace_file(document, ContentFile(b"New words."))
         with self.captureOnCommitCallbacks(execute=True):
-            pipeline.read_document(document.pk, replacement)
+            documents.read_document(document.pk, replacement)
         self.assertEqual(self.names(), [replacement["name"]])
 
     def test_a_page_drawn_while_its_document_is_deleted_is_not_kept(self):
@@ -130,8 +134,8 @@ class ElsewhereTests(MediaMixin, TestCase):
     def test_a_file_that_was_lost_is_said_to_be(self):
         document = self.add(read=False)
         files.remove(document.file.name)
-        pipeline.read_document(document.pk)
-        self.assertEqual(Document.objects.get(pk=document.pk).reason, pipeline.LOST)
+        documents.read_document(document.pk)
+        self.assertEqual(Document.objects.get(pk=document.pk).reason, documents.LOST)
 
     @stored_in(Away)
     def test_a_storage_that_is_away_is_said_to_be_where_files_are_asked_for_and_brought(self):
@@ -143,17 +147,17 @@ class ElsewhereTests(MediaMixin, TestCase):
         self.assertContains(reply, "does not answer", status_code=503)
         with (
             mock.patch.object(Pathless, "save", side_effect=RuntimeError, create=True),
-            self.assertRaises(pipeline.UploadRefused) as caught,
-            self.assertLogs("ingestion.pipeline", "ERROR"),
+            self.assertRaises(documents.UploadRefused) as caught,
+            self.assertLogs("ingestion.documents", "ERROR"),
         ):
             self.add()
-        self.assertEqual(caught.exception.message, pipeline.STORAGE_AWAY)
+        self.assertEqual(caught.exception.message, documents.STORAGE_AWAY)
 
     @stored_in(Away)
     def test_a_storage_that_is_away_is_tried_again(self):
         document = self.add(read=False)
-        with self.assertRaises(pipeline.TryAgain):
-            pipeline.read_document(document.pk)
+        with self.assertRaises(documents.TryAgain):
+            documents.read_document(document.pk)
         self.assertEqual(Document.objects.get(pk=document.pk).status, "waiting")
 
 

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import TestCase, override_settings
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from ingestion import pipeline
+from ingestion import documents as pipeline
 from ingestion.management.commands.sync import SYNC_LOCK
 from ingestion.models import Document, Passage
 from ingestion.tests.media import MediaMixin
@@ -69,7 +69,7 @@ class MirrorTests(SyncMixin, TestCase):
     def test_what_did_not_change_is_not_opened_again(self):
         self.put("a.md")
         self.sync("--everyone")
-        with mock.patch("ingestion.syncing.mirror.open_below") as opened:
+        with mock.patch("ingestion.sources.mirror.open_below") as opened:
             self.assertEqual(self.sync("--everyone"), "1 unchanged.")
         opened.assert_not_called()
 
@@ -79,7 +79,7 @@ class MirrorTests(SyncMixin, TestCase):
         self.put("a.md", age=-5)
         self.assertEqual(self.sync("--everyone"), "1 unchanged.")
         self.assertEqual(Document.objects.get().version, 0)
-        with mock.patch("ingestion.syncing.mirror._digest") as digest:
+        with mock.patch("ingestion.sources.mirror._digest") as digest:
             self.sync("--everyone")
         digest.assert_not_called()
 

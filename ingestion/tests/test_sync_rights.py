@@ -8,10 +8,10 @@ from django.test import TestCase, override_settings
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import User
-from ingestion import pipeline
-from ingestion.acl import audience_of
+from ingestion import documents
+from ingestion.access.lists import audience_of
 from ingestion.models import Document, Passage, SourceFile
-from ingestion.syncing import rights
+from ingestion.sources import folder_rights
 from ingestion.tests.media import principal
 from ingestion.tests.test_sync_command import SyncMixin
 
@@ -115,7 +115,7 @@ class RightsTests(SyncMixin, TestCase):
                 self.put("a.md", "" if read else "Without the secret.", age=4)
                 self.sync("--group", "HR")
                 if read:
-                    pipeline.read_document(Document.objects.get().pk, self.replacement())
+                    documents.read_document(Document.objects.get().pk, self.replacement())
                 self.assertEqual(self.texts(), ["Secret."])
                 self.sync("--everyone")
                 self.assertEqual(self.texts(), [])
@@ -137,7 +137,7 @@ class RightsTests(SyncMixin, TestCase):
         self.assertCountEqual(self.paths(), ["Acme Inc/c.md", "Acme Inc./a.md", "Acme Inc./deeper/b.md"])
 
     def test_a_file_of_rights_that_is_too_long_is_not_believed_by_its_beginning(self):
-        self.put(".chatsite.toml", "everyone = true\n" + "#" * rights.FILE_BYTES)
+        self.put(".chatsite.toml", "everyone = true\n" + "#" * folder_rights.FILE_BYTES)
         self.put("a.md")
         self.assertIn("is larger than 100,000 bytes.", self.refused())
         self.assertEqual(Document.objects.count(), 0)

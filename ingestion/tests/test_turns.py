@@ -5,8 +5,16 @@ from django.test import TestCase
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import User
-from ingestion import pipeline, turns
-from ingestion.acl import Audience, access_list_for
+from ingestion import (
+    documents as pipeline,
+)
+from ingestion import (
+    fair_queue,
+)
+from ingestion.access.lists import (
+    Audience,
+    access_list_for,
+)
 from ingestion.models import Document
 
 LONG_QUEUE = 1_000
@@ -24,7 +32,7 @@ class TurnTests(TestCase):
 
     def add(self, owner, name=""):
         document = Document(owner=owner, access_list=self.readers, name=name, media_type="", size=1)
-        document.turn = turns.next_turn(document)
+        document.turn = fair_queue.next_turn(document)
         document.save()
         pipeline._defer(document)
         return document
@@ -107,7 +115,7 @@ class TurnTests(TestCase):
         self.assertEqual(list(jobs), sorted(jobs))
 
     def test_how_many_wait_in_front_is_counted_up_to_a_bound(self):
-        documents = [self.add(self.ann) for _ in range(turns.COUNTED + 3)]
+        documents = [self.add(self.ann) for _ in range(fair_queue.COUNTED + 3)]
         wanted = [documents[0].turn, documents[4].turn, documents[-1].turn]
-        self.assertEqual(list(turns.waiting_before(wanted).values()), [0, 4, turns.COUNTED])
-        self.assertEqual(turns.waiting_before([]), {})
+        self.assertEqual(list(fair_queue.waiting_before(wanted).values()), [0, 4, fair_queue.COUNTED])
+        self.assertEqual(fair_queue.waiting_before([]), {})

@@ -35,7 +35,7 @@ class Unmigrated(SimpleTestCase):
         )
         for command in commands:
             with (
-                patch("chatsite.migrations_applied.unapplied_migrations", return_value={("chat", "0001")}),
+                patch("chatsite.db.migration_state.unapplied_migrations", return_value={("chat", "0001")}),
                 self.assertRaisesMessage(CommandError, "start the site first"),
             ):
                 call_command(*command)

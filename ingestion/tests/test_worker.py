@@ -13,8 +13,14 @@ from django.test import TransactionTestCase
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from ingestion import files, pipeline, tasks
+from ingestion import (
+    documents as pipeline,
+)
+from ingestion import (
+    tasks,
+)
 from ingestion.models import Document, Passage
+from ingestion.storage import files
 from ingestion.tests.media import MediaMixin
 
 

@@ -20,8 +20,14 @@ from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateW
 from psycopg.conninfo import make_conninfo
 
 from chatsite.tests.patience import patience
-from ingestion import files, pipeline, tasks
+from ingestion import (
+    documents as pipeline,
+)
+from ingestion import (
+    tasks,
+)
 from ingestion.models import Document, Passage, PreparedVector, Vector
+from ingestion.storage import files
 from ingestion.tests.media import MediaMixin
 from ingestion.tests.test_worker import forget_all_jobs
 
@@ -48,7 +54,7 @@ class Workers(MediaMixin, TransactionTestCase):
         process = subprocess.Popen(
             [
                 sys.executable,
-                *(command or ("-m", "chatsite.supervision.worker", "--parent", str(os.getpid()))),
+                *(command or ("-m", "chatsite.server.worker", "--parent", str(os.getpid()))),
             ],
             cwd=settings.BASE_DIR,
             env=os.environ | {"DATABASE_URL": make_conninfo(**address), "CHATSITE_MEDIA_ROOT": self.media},

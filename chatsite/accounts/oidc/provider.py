@@ -13,7 +13,7 @@ import httpx2
 import jwt
 from django.conf import settings
 
-from chatsite.loopback import is_loopback
+from chatsite.http.loopback import is_loopback
 
 KEPT_SECONDS = 3_600.0
 LEAST_SECONDS = 30.0  # between two looks at the provider, whatever tokens come

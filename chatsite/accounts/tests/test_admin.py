@@ -6,7 +6,10 @@ from django.contrib.auth.models import Permission
 from django.test import TestCase
 
 from chatsite.accounts.models import ApiKey, User
-from chatsite.accounts.principals import Principal, still_valid
+from chatsite.accounts.principal import (
+    Principal,
+    still_valid,
+)
 
 EVIL = "<script>alert(1)</script>"
 

@@ -16,7 +16,10 @@ from django.test import Client, TestCase, override_settings
 from chatsite.accounts.models import ApiKey, ExternalIdentity, GroupMapping, User
 from chatsite.accounts.oidc import provider as provider_module
 from chatsite.accounts.oidc.identities import drop_unmapped_memberships
-from chatsite.accounts.principals import Principal, still_valid
+from chatsite.accounts.principal import (
+    Principal,
+    still_valid,
+)
 from chatsite.accounts.tests.fake_provider import CLIENT, KEY, OTHER_KEY, FakeProvider, public_jwk, public_pem
 
 PATH = "/v1/models"

@@ -7,7 +7,10 @@ from django.test import TestCase, override_settings
 from django.utils import timezone
 
 from chatsite.accounts.models import User
-from chatsite.accounts.principals import Principal, still_valid
+from chatsite.accounts.principal import (
+    Principal,
+    still_valid,
+)
 
 SIGN_IN = "/accounts/sign-in/"
 

@@ -8,7 +8,11 @@ from django.core.management import call_command
 from django.test import TestCase, override_settings
 
 from chatsite.accounts.models import ApiKey, AuditEntry, User
-from chatsite.accounts.principals import Principal, still_valid, valid_among
+from chatsite.accounts.principal import (
+    Principal,
+    still_valid,
+    valid_among,
+)
 
 NEW = "battery-staple-9"
 

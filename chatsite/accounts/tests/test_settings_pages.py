@@ -13,7 +13,10 @@ from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
 from chatsite.accounts.models import ApiKey, User
-from chatsite.accounts.principals import Principal, still_valid
+from chatsite.accounts.principal import (
+    Principal,
+    still_valid,
+)
 
 FAST = override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
 PAGES = ["/settings/", "/settings/password/", "/settings/keys/", "/settings/sessions/", "/help/"]

@@ -8,7 +8,10 @@ from django.utils import timezone
 
 from chatsite.accounts import throttling
 from chatsite.accounts.models import AuditEntry, SignInAttempt, User
-from chatsite.accounts.principals import Principal, still_valid
+from chatsite.accounts.principal import (
+    Principal,
+    still_valid,
+)
 
 SIGN_IN = "/accounts/sign-in/"
 FAST = override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from chatsite.supervision import schema
-from chatsite.supervision.refusal import StartRefused
+from chatsite.server import database_setup
+from chatsite.server.refusal import StartRefused
 
 
 class Command(BaseCommand):
@@ -14,8 +14,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            with schema.alone(schema.parameters()):
-                schema.migrate()
+            with database_setup.alone(database_setup.parameters()):
+                database_setup.migrate()
         except StartRefused as error:
             sys.exit(str(error))
         self.stdout.write("The database is ready.")

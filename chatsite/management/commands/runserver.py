@@ -16,9 +16,9 @@ from django.utils.autoreload import DJANGO_AUTORELOAD_ENV
 
 from chatsite.demo import create_demo, demo_accounts
 from chatsite.management.commands.work import workers
-from chatsite.supervision import schema
-from chatsite.supervision.children import Children
-from chatsite.supervision.refusal import StartRefused
+from chatsite.server import database_setup
+from chatsite.server.processes import Children
+from chatsite.server.refusal import StartRefused
 
 try:
     from daphne.management.commands import runserver
@@ -57,8 +57,8 @@ class Command(runserver.Command):  # type: ignore[misc]  # daphne has no types
 
     def _prepare_database(self) -> None:
         try:
-            with schema.alone(schema.parameters()):
-                schema.migrate()
+            with database_setup.alone(database_setup.parameters()):
+                database_setup.migrate()
                 if settings.EMBEDDED_DATABASE and settings.DEMO:
                     create_demo()
         except StartRefused as error:

@@ -20,18 +20,26 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from chat import runs
-from chatsite import embedded, environment
+from chatsite import environment
 from chatsite.accounts.models import User
 from chatsite.accounts.oidc.identities import drop_unmapped_memberships
 from chatsite.checks import Tags, check_database_role
 from chatsite.demo import create_demo, demo_accounts, exposed_by, refusal
 from chatsite.management.commands.work import processes, workers
-from chatsite.supervision import address, schema, static
-from chatsite.supervision.children import Child, Children
-from chatsite.supervision.keeper import Keeper
-from chatsite.supervision.readiness import wait_until_ready
-from chatsite.supervision.refusal import StartRefused
-from chatsite.supervision.stand_in import StandIn
+from chatsite.server import (
+    address,
+    database_setup,
+    embedded_postgres,
+    static_files,
+)
+from chatsite.server.keeper import Keeper
+from chatsite.server.processes import (
+    Child,
+    Children,
+)
+from chatsite.server.readiness import wait_until_ready
+from chatsite.server.refusal import StartRefused
+from chatsite.server.stand_in import StandIn
 from ingestion.embedding import pending_change
 
 logger = logging.getLogger(__name__)
@@ -59,7 +67,7 @@ class Command(BaseCommand):
             if settings.STORAGE == "FILESYSTEM":
                 _check_folder("folder for files (CHATSITE_MEDIA_ROOT)", Path(settings.MEDIA_ROOT), 0o700)
             listener = address.take(environment.text("HOST", "127.0.0.1"), environment.whole("PORT", 8000))
-            static.collect()
+            static_files.collect()
             stand_in = StandIn(listener, lambda: ceil(children.seconds_to_start()) + START_SECONDS)
             gate, opener = os.pipe()
             children.add(_web_servers(options["web_workers"], listener.fileno(), gate))
@@ -82,7 +90,7 @@ class Command(BaseCommand):
                     stand_in.answer(children.all_crash())
 
                 children.keep_running(tend)
-        except (StartRefused, embedded.EmbeddedDatabaseError) as error:
+        except (StartRefused, embedded_postgres.EmbeddedDatabaseError) as error:
             sys.exit(str(error))
         finally:
             children.close()
@@ -113,7 +121,7 @@ class Command(BaseCommand):
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
     """With the embedded database one site uses a data directory; the kernel forgets it with the process."""
-    with embedded.open_lock(settings.DATA_DIR / "up.lock") as lock:
+    with embedded_postgres.open_lock(settings.DATA_DIR / "up.lock") as lock:
         if settings.EMBEDDED_DATABASE:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,7 +135,7 @@ def _alone() -> Iterator[None]:
 @contextlib.contextmanager
 def _database() -> Iterator[Keeper]:
     if settings.EMBEDDED_DATABASE:
-        with embedded.running(settings.DATA_DIR) as cluster:
+        with embedded_postgres.running(settings.DATA_DIR) as cluster:
             yield Keeper(cluster)
     else:
         yield Keeper(None)
@@ -135,8 +143,8 @@ def _database() -> Iterator[Keeper]:
 
 def _prepare() -> None:
     """Everything that only one start at a time may do."""
-    with schema.alone(schema.parameters()):
-        schema.migrate()
+    with database_setup.alone(database_setup.parameters()):
+        database_setup.migrate()
         if settings.EMBEDDED_DATABASE:
             # Only this start uses the embedded database: whatever is unfinished there, its writer is dead.
             runs.expire_all()
@@ -155,7 +163,7 @@ def _prepare() -> None:
 def _web_servers(number: int, listener: int, gate: int) -> list[Child]:
     arguments = ["--socket", str(listener), "--gate", str(gate)]
     return [
-        Child("web server", "chatsite.supervision.web", arguments, [listener, gate], serves=True)
+        Child("web server", "chatsite.server.web", arguments, [listener, gate], serves=True)
         for _ in range(number)
     ]
 

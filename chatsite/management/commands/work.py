@@ -8,11 +8,14 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import connections
 
-from chatsite.migrations_applied import unapplied_migrations
-from chatsite.supervision import schema
-from chatsite.supervision.children import Child, Children
-from chatsite.supervision.pooler import check_sessions
-from chatsite.supervision.refusal import StartRefused
+from chatsite.db.migration_state import unapplied_migrations
+from chatsite.server import database_setup
+from chatsite.server.pooler import check_sessions
+from chatsite.server.processes import (
+    Child,
+    Children,
+)
+from chatsite.server.refusal import StartRefused
 
 
 def processes(least: int) -> Callable[[str], int]:
@@ -34,7 +37,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            schema.connect(schema.parameters()).close()
+            database_setup.connect(database_setup.parameters()).close()
             check_sessions()
         except StartRefused as error:
             sys.exit(str(error))
@@ -51,4 +54,4 @@ class Command(BaseCommand):
 
 def workers(number: int) -> list[Child]:
     """So many, not yet started."""
-    return [Child("ingestion worker", "chatsite.supervision.worker") for _ in range(number)]
+    return [Child("ingestion worker", "chatsite.server.worker") for _ in range(number)]

@@ -10,11 +10,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from chatsite.accounts.auditing import record_before
+from chatsite.accounts.audit import record_before
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.principals import Principal
-from chatsite.database import reading_as
-from chatsite.migrations_applied import demand_migrations
+from chatsite.accounts.principal import Principal
+from chatsite.db.migration_state import demand_migrations
+from chatsite.db.threads import reading_as
 from ingestion.evaluation.judging import (
     Judged,
     Resolver,
@@ -29,7 +29,7 @@ from ingestion.evaluation.judging import (
 from ingestion.evaluation.questions import Malformed, Questions, read_questions
 from ingestion.evaluation.reporting import Report, as_lines, as_values
 from ingestion.evaluation.throwaway import empty_database, fill
-from ingestion.retrieval import count_readable
+from ingestion.search.retrieval import count_readable
 
 STEP = 20  # questions or texts between two words of progress
 

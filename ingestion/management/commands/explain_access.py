@@ -5,10 +5,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from chatsite.accounts.auditing import record_before
+from chatsite.accounts.audit import record_before
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.migrations_applied import demand_migrations
-from ingestion.explaining import documents_named, explain
+from chatsite.db.migration_state import demand_migrations
+from ingestion.access.explain import (
+    documents_named,
+    explain,
+)
 
 
 class Command(BaseCommand):

@@ -11,13 +11,14 @@ from typing import Any
 from django.core.files import File
 from django.core.management.base import BaseCommand, CommandError
 
-from chatsite.migrations_applied import demand_migrations
-from ingestion import acl, pipeline
+from chatsite.db.migration_state import demand_migrations
+from ingestion import documents
+from ingestion.access import lists
+from ingestion.documents import put_document
 from ingestion.management import readers
 from ingestion.management.progress import Bar, counted, read_now, shown
 from ingestion.models import Document, Passage
-from ingestion.putting import put_document
-from ingestion.syncing.tree import folder_above
+from ingestion.sources.tree import folder_above
 
 
 @dataclass
@@ -115,7 +116,7 @@ def _take(item: Item, wanted: readers.Given) -> None:
         item.reason = "There is no such file."
     except OSError as error:
         item.reason = f"It cannot be opened: {error.strerror}."
-    except pipeline.UploadRefused as refusal:
+    except documents.UploadRefused as refusal:
         item.reason = refusal.message
 
 
@@ -124,7 +125,7 @@ def _take_file(item: Item, file: "File[bytes]", wanted: readers.Given) -> None:
         file,
         item.path.name,
         owner=wanted.owner,
-        audience=wanted.audience or acl.Audience(),
+        audience=wanted.audience or lists.Audience(),
         folder=item.folder,
         category=wanted.category,
     )

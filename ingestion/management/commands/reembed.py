@@ -8,10 +8,16 @@ from typing import Any, TextIO
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, InterfaceError
 
-from chatsite.migrations_applied import demand_migrations
+from chatsite.db.migration_state import demand_migrations
 from ingestion.embedding import EmbeddingError
+from ingestion.indexing.reembedding import (
+    AlreadyRunning,
+    Progress,
+    missing,
+    reembed,
+    wanted_space,
+)
 from ingestion.models import EmbeddingSpace, Passage
-from ingestion.reembedding import AlreadyRunning, Progress, missing, reembed, wanted_space
 
 BAR_WIDTH = 30
 TERMINAL_SECONDS = 0.1

@@ -11,12 +11,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from chatsite.migrations_applied import demand_migrations
+from chatsite.db.migration_state import demand_migrations
 from ingestion.management import readers
 from ingestion.management.progress import Bar, counted, read_now, shown
 from ingestion.models import Document
-from ingestion.syncing import mirror
-from ingestion.syncing.rights import FolderRights, Rights
+from ingestion.sources import mirror
+from ingestion.sources.folder_rights import (
+    FolderRights,
+    Rights,
+)
 
 FEW = 10  # so many may go without being asked about
 SYNC_LOCK = 0x73796E63

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.management.commands import changepassword
 from django.core.management.base import CommandParser
 
-from chatsite.accounts.auditing import record
+from chatsite.accounts.audit import record
 from chatsite.accounts.models import ApiKey, AuditEntry, User
 
 

@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from chatsite.accounts.auditing import record
+from chatsite.accounts.audit import record
 from chatsite.accounts.models import ApiKey, AuditEntry, User
-from chatsite.migrations_applied import demand_migrations
+from chatsite.db.migration_state import demand_migrations
 
 MAX_DAYS = 36_500
 

@@ -1,0 +1,56 @@
+"""Images that come with a question: what they are is read from their bytes, not from what they are called."""
+
+import re
+from typing import Any
+
+from chat.requests import (
+    ImageInput,
+    InvalidRequest,
+)
+
+IMAGES_MOST = 8
+IMAGE_BYTES_MOST = 5_000_000
+
+_PLACE = re.compile(r"messages\[(\d{1,4})\]\.files\[(\d{1,4})\]")
+_BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+_BEGINNINGS |= {b"GIF87a": "image/gif", b"GIF89a": "image/gif"}
+
+
+def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> None:
+    """Put each file into its message's `files`, by its name `messages[i].files[j]`. Raises InvalidRequest.
+
+    `readable` says whether the model reads images at all.
+    """
+    placed: dict[tuple[int, int], ImageInput] = {}
+    for name, data in files.items():
+        place = _PLACE.fullmatch(name)
+        if place is None:
+            shown = name[:100]
+            raise InvalidRequest(
+                f"“{shown}” is no name of a part: expected “json” or “messages[0].files[0]”."
+            )
+        if not readable:
+            raise InvalidRequest(f"“{name}” cannot be read: this site’s model reads text only.", name)
+        placed[int(place[1]), int(place[2])] = image(name, data)
+    if len(placed) > IMAGES_MOST:
+        raise InvalidRequest(f"A question takes at most {IMAGES_MOST} images.", "messages")
+    messages = body.get("messages")
+    for (message, file), attached in sorted(placed.items(), key=lambda item: item[0]):
+        member = f"messages[{message}]"
+        if not isinstance(messages, list) or message >= len(messages):
+            raise InvalidRequest(f"“{member}.files[{file}]” belongs to no message.", member)
+        if isinstance(messages[message], dict):
+            messages[message].setdefault("files", []).append(attached)
+
+
+def image(name: str, data: bytes) -> ImageInput:
+    """An image by its bytes; `name` is the member or part that an error names. Raises InvalidRequest."""
+    if len(data) > IMAGE_BYTES_MOST:
+        limit = f"{IMAGE_BYTES_MOST // 1_000_000} MB"
+        raise InvalidRequest(f"“{name}” is larger than {limit}.", name, status=413)
+    for beginning, media_type in _BEGINNINGS.items():
+        if data.startswith(beginning):
+            return ImageInput(media_type, data)
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return ImageInput("image/webp", data)
+    raise InvalidRequest(f"“{name}” must be an image: PNG, JPEG, GIF or WebP.", name, status=415)

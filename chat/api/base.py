@@ -1,0 +1,145 @@
+"""What all doors for programs have in common: who calls, what is refused, and in which words."""
+
+import logging
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar, TypeVar
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from rest_framework import exceptions, status
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from chat.errors import (
+    INTERNAL,
+    Refused,
+    database_away,
+    no_room,
+)
+from chat.limits import Allowance
+from chat.protocols import (
+    Dialect,
+    RagChat,
+)
+from chat.requests import InvalidRequest
+from chatsite.db.availability import has_no_room
+from chatsite.db.threads import in_database_soon
+from chatsite.http.json_parser import StrictJSONParser
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_SECONDS = 10  # where nobody knows better
+COME_BACK = (
+    status.HTTP_429_TOO_MANY_REQUESTS,
+    status.HTTP_502_BAD_GATEWAY,
+    status.HTTP_503_SERVICE_UNAVAILABLE,
+    status.HTTP_504_GATEWAY_TIMEOUT,
+    status.HTTP_507_INSUFFICIENT_STORAGE,
+)
+
+
+class Door(APIView):
+    """Synchronous work in a database thread, the answer on the event loop."""
+
+    guests_welcome = True
+    parser_classes = [StrictJSONParser]
+    methods: ClassVar[tuple[str, ...]] = ("POST",)  # those that are answered
+    dialect: Dialect = RagChat()  # whose form refusals have; until the body was read, the address decides
+
+    async def dispatch(  # type: ignore[override]
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        self.args, self.kwargs = args, kwargs
+        if request.method in self.methods:
+            response: HttpResponseBase = await getattr(self, request.method.lower())(request, **kwargs)
+            return response
+        words = f"Only {' and '.join(self.methods)} is answered here."
+        response = refused_with(self.dialect.error(words, status=405), 405)
+        response.headers["Allow"] = ", ".join(self.methods)
+        return response
+
+    async def let_in(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
+        """What `act` gives for the authenticated request, or the refusal as a response."""
+        try:
+            return await in_database_soon(self._let_in, original, act)
+        except (OperationalError, InterfaceError) as error:
+            logger.warning("The database did not let a request in", exc_info=True)
+            return refused(self.dialect, no_room() if has_no_room(error) else database_away())
+
+    def _let_in(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
+        self.headers = self.default_response_headers
+        request = self.request = self.initialize_request(original)
+        try:
+            self.initial(request)
+            return act(request)
+        except Refused as refusal:
+            return refused(self.dialect, refusal)
+        except InvalidRequest as error:
+            body = self.dialect.error(error.message, status=error.status, member=error.member)
+            return refused_with(body, error.status)
+        except exceptions.APIException as error:
+            code = error.status_code
+            response = refused_with(
+                self.refusal_dialect(request).error(self._words(error), status=code), code
+            )
+            if code == status.HTTP_401_UNAUTHORIZED:
+                response.headers["WWW-Authenticate"] = "Bearer"
+            return response
+
+    def refusal_dialect(self, request: Request) -> Dialect:
+        """Whose form a refusal has."""
+        return self.dialect
+
+    def _words(self, error: exceptions.APIException) -> str:
+        if isinstance(error, exceptions.UnsupportedMediaType):
+            taken = " or ".join(parser.media_type for parser in self.parser_classes)
+            return f"A question comes as {taken}."
+        return str(error.detail) if isinstance(error.detail, str) else INTERNAL
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        # The door decides what is sent.
+        return self.renderer_classes[0](), "application/json"
+
+
+def check_accepted(request: Request, sendable: Collection[str]) -> None:
+    """Raises InvalidRequest where the caller takes none of these media types."""
+    wanted = [
+        kind.split(";") for kind in request.headers.get("Accept", "").lower().split(",") if kind.strip()
+    ]
+    kinds = {kind.strip() for kind, *rest in wanted if not any(_is_refusal(item) for item in rest)}
+    if wanted and not kinds & set(sendable):
+        told = " or ".join(list(sendable)[-2:])
+        raise InvalidRequest(f"This site answers with {told}.", status=406)
+
+
+def _is_refusal(parameter: str) -> bool:
+    """Whether a parameter of a media type says that it is not wanted: a quality of zero."""
+    name, _, value = parameter.strip().partition("=")
+    return name == "q" and value.strip("0.") == ""
+
+
+def refused(dialect: Dialect, refusal: Refused) -> JsonResponse:
+    """A refusal in a dialect's form."""
+    body = dialect.error(refusal.message, refusal.code, status=refusal.status)
+    response = refused_with(body, refusal.status, refusal.retry_after)
+    if refusal.code == "quota_exceeded":
+        response.headers["RateLimit"] = f'"day";r=0;t={refusal.retry_after}'
+    return response
+
+
+def limit_headers(allowance: Allowance) -> dict[str, str]:
+    """What is left of the day's messages, in the fields of the IETF's draft on rate limits."""
+    return {
+        "RateLimit-Policy": f'"day";q={allowance.messages};w=86400',
+        "RateLimit": f'"day";r={allowance.left};t={allowance.seconds}',
+    }
+
+
+def refused_with(body: Any, code: int, retry_after: float | None = None) -> JsonResponse:
+    """A response that is not streamed; one that says to come back says when."""
+    response = JsonResponse(body, status=code, safe=False)
+    if code in COME_BACK or retry_after is not None:
+        response.headers["Retry-After"] = str(int(retry_after or RETRY_AFTER_SECONDS))
+    return response

@@ -1,0 +1,106 @@
+"""`POST /v1/embeddings`: vectors of the model that the site searches with."""
+
+import asyncio
+import time
+from collections import deque
+from typing import cast
+
+from django.conf import settings
+from django.db import transaction
+from django.http import HttpRequest, HttpResponseBase
+from rest_framework.request import Request
+
+from chat.errors import Refused
+from chat.limits import (
+    SQL,
+    allowance_of,
+    seats,
+    used_today,
+    with_one_more,
+)
+from chat.protocols import (
+    Dialect,
+    OpenAI,
+    openai_embeddings,
+)
+from chat.protocols.openai_embeddings import EmbeddingRequest
+from chat.requests import InvalidRequest
+from chatsite.accounts.principal import Principal
+from chatsite.db.sql_files import rows
+from ingestion.embedding.names import BUILT_IN_NAME
+from ingestion.embedding.protocol import Embedder, EmbeddingError, unit
+from ingestion.embedding.spaces import active_space, embedder_of
+
+from .base import (
+    Door,
+    refused,
+    refused_with,
+)
+
+SECONDS = 60.0  # for one batch, where the model is on a server
+SHORTER = {BUILT_IN_NAME: (64, 128)}  # the first numbers of these vectors are vectors by themselves
+MINUTE = 60.0
+
+
+class EmbeddingsView(Door):
+    """A request counts as a message of the day, and as one of the caller's embeddings of the minute."""
+
+    guests_welcome = False
+    dialect: Dialect = OpenAI()
+
+    async def post(self, request: HttpRequest) -> HttpResponseBase:
+        asked = await self.let_in(request, self._asked)
+        if isinstance(asked, HttpResponseBase):
+            return asked
+        principal, wanted, model = asked
+        try:
+            with seats.taken(principal.user_id):
+                vectors = await asyncio.to_thread(model.embed, wanted.texts, SECONDS)
+        except EmbeddingError as error:
+            return refused(self.dialect, _failure(error))
+        if wanted.dimensions:
+            vectors = unit(vectors[:, : wanted.dimensions])
+        body = openai_embeddings.answer(vectors, model.name, as_base64=wanted.as_base64)
+        return refused_with(body, 200)
+
+    def _asked(self, request: Request) -> tuple[Principal, EmbeddingRequest, Embedder]:
+        principal = cast(Principal, request.auth)
+        seats.check(principal.user_id)
+        wanted = openai_embeddings.parse(request.data)
+        model = embedder_of(active_space())
+        sizes = (*SHORTER.get(model.name, ()), model.dimensions)
+        if wanted.dimensions and wanted.dimensions not in sizes:
+            told = " or ".join(map(str, sizes))
+            raise InvalidRequest(
+                f"“dimensions” must be {told}: the model of this site has these.", "dimensions"
+            )
+        _count(principal)
+        return principal, wanted, model
+
+
+_asked_at: dict[int, deque[float]] = {}  # by person: when each embedding of the last minute was asked for
+
+
+def _count(principal: Principal) -> None:
+    """Raises Refused where the caller has asked for as much as one may."""
+    now = time.monotonic()
+    for person in [person for person, times in _asked_at.items() if times[-1] < now - MINUTE]:
+        _asked_at.pop(person, None)
+    times = _asked_at.setdefault(principal.user_id, deque())
+    while times and times[0] < now - MINUTE:
+        times.popleft()
+    if len(times) >= settings.USER_EMBEDDINGS_PER_MINUTE:
+        words = f"You have asked for {len(times)} embeddings within a minute. Wait a moment, and ask again."
+        raise Refused("rate_limited", int(times[0] + MINUTE - now) + 1, words)
+    with transaction.atomic():
+        used = used_today(principal)
+        allowance = allowance_of(principal)
+        with_one_more(allowance.messages if allowance else None, used)
+        rows("count_message", {"owner": principal.user_id}, SQL)
+    times.append(now)
+
+
+def _failure(error: EmbeddingError) -> Refused:
+    code = "upstream_unavailable" if error.passing else "upstream_misconfigured"
+    seconds = None if error.retry_after is None else int(error.retry_after) + 1
+    return Refused(code, seconds, "The embedding model does not answer at the moment.")

@@ -1,0 +1,30 @@
+"""What published front ends ask before they draw anything: how to sign in, and which features there are.
+
+Nothing in it is about anyone, so everyone may ask.
+"""
+
+from django.conf import settings
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
+
+from chat.protocols import front_ends
+
+
+@require_safe
+@cache_control(private=True, max_age=60)
+def auth_setup(request: HttpRequest) -> JsonResponse:
+    """`GET /auth_setup`."""
+    return JsonResponse(front_ends.auth_setup())
+
+
+@require_safe
+@cache_control(private=True, max_age=60)
+def config(request: HttpRequest) -> JsonResponse:
+    """`GET /config`."""
+    return JsonResponse(
+        front_ends.config(
+            reads_images=settings.CHAT_MODEL_READS_IMAGES,
+            ranks=bool(settings.RERANK_MODEL or settings.CHAT_MODEL),
+        )
+    )

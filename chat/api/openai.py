@@ -1,0 +1,90 @@
+"""OpenAI's API below `/v1`: answers as chat completions and completions, and the model."""
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from chat.llm import configured_model
+from chat.protocols import (
+    Dialect,
+    OpenAI,
+    OpenAICompletions,
+    model,
+    models,
+)
+from chat.requests import (
+    ChatRequest,
+    InvalidRequest,
+)
+from chatsite.accounts.principal import Principal
+
+from .views import ExchangeView
+
+CREATED = 1_767_225_600  # 1 January 2026; the number says nothing, but clients want one
+
+
+def check_abilities(asked: ChatRequest, form: OpenAI) -> None:
+    """Raises InvalidRequest for what the site's model cannot do; `form` knows the members' names."""
+    if asked.images and not settings.CHAT_MODEL_READS_IMAGES:
+        member = form.images_member
+        words = f"“{member}” holds an image that cannot be read: this site’s model reads text only."
+        raise InvalidRequest(words, member)
+    if asked.generation.json is not None and not configured_model().writes_json:
+        member = form.members["format_refused"]
+        raise InvalidRequest(f"“{member}” needs a language model: none is connected to this site.", member)
+
+
+class ChatCompletionsView(ExchangeView):
+    """`POST /v1/chat/completions`."""
+
+    dialect: Dialect = OpenAI()
+    spoken: type[OpenAI] = OpenAI
+
+    def choose(self, request: Request) -> tuple[Dialect, bool]:
+        dialect = self.spoken.of(request.data)
+        return dialect, dialect.streams(request.data)
+
+    def read(self, principal: Principal, body: Any) -> ChatRequest:
+        asked = super().read(principal, body)
+        check_abilities(asked, self.spoken())
+        return asked
+
+
+class CompletionsView(ChatCompletionsView):
+    """`POST /v1/completions`."""
+
+    dialect: Dialect = OpenAICompletions()
+    spoken = OpenAICompletions
+
+
+class ModelsView(APIView):
+    """`GET /v1/models`: the one model that this site is."""
+
+    guests_welcome = True
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return Response(models(_model_name(), CREATED))
+
+    def handle_exception(self, exc: Exception) -> Response:
+        response = super().handle_exception(exc)
+        if isinstance(exc, exceptions.APIException):
+            response.data = OpenAI().error(str(exc.detail), status=response.status_code)
+        return response
+
+
+class ModelView(ModelsView):
+    """`GET /v1/models/{id}`."""
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        if kwargs["model"] != _model_name():
+            words = "There is no such model. This site answers with its own, whatever a request names."
+            return Response(OpenAI().error(words, "model_not_found", status=404, member="model"), status=404)
+        return Response(model(_model_name(), CREATED))
+
+
+def _model_name() -> str:
+    return settings.CHAT_MODEL or "quotations"

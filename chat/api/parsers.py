@@ -1,0 +1,97 @@
+"""Reading questions that come as forms with images."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from django.conf import settings
+from django.utils.http import parse_header_parameters
+from rest_framework import exceptions, parsers
+
+from chat.requests import InvalidRequest
+from chatsite.http.json_parser import StrictJSONParser
+
+from .attachments import attach
+
+
+class AttachmentParser(parsers.BaseParser):
+    """A part `json` with the request, and files, which are put into its messages.
+
+    Gives a dictionary, as Django REST framework's search for a CSRF token in forms expects.
+    """
+
+    media_type = "multipart/form-data"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        files: dict[str, bytes] = {}
+        try:
+            for part in parts(stream.read(), media_type or ""):
+                if part.name in files:
+                    raise InvalidRequest(f"The part “{part.name[:100]}” comes twice.", part.name)
+                files[part.name] = part.data
+        except ValueError:
+            raise exceptions.ParseError("The body is not valid multipart/form-data.") from None
+        if "json" not in files:
+            raise InvalidRequest("The part “json” is missing: it holds the request.", "json")
+        body = _request(files.pop("json"))
+        _without_files(body)
+        attach(body, files, readable=settings.CHAT_MODEL_READS_IMAGES)
+        return body
+
+
+def _request(data: bytes) -> dict[str, Any]:
+    try:
+        body = StrictJSONParser().parse(BytesIO(data))
+    except exceptions.ParseError:
+        raise InvalidRequest("The part “json” is not valid JSON.", "json") from None
+    if not isinstance(body, dict):
+        raise InvalidRequest("The part “json” must be a JSON object.", "json")
+    return body
+
+
+def _without_files(body: dict[str, Any]) -> None:
+    """Files come as parts; what the client leaves in their place in the JSON says nothing."""
+    messages = body.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        if isinstance(message, dict):
+            message.pop("files", None)
+
+
+PARTS_MOST = 50
+HEAD_MOST = 4_000  # bytes of one part's headers
+BOUNDARY_MOST = 200  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    name: str
+    data: bytes
+
+
+def parts(body: bytes, content_type: str) -> Iterator[Part]:
+    """The parts in their order. Raises ValueError for what is not well formed or too much."""
+    _, parameters = parse_header_parameters(content_type)
+    boundary = parameters.get("boundary", "").encode("latin-1", "replace")
+    if not 0 < len(boundary) <= BOUNDARY_MOST:
+        raise ValueError("no boundary")
+    mark = b"\r\n--" + boundary
+    body = b"\r\n" + body
+    if body.count(mark) > PARTS_MOST + 1:
+        raise ValueError("too many parts")
+    _, *pieces = body.split(mark)
+    if not pieces or not pieces[-1].startswith(b"--"):
+        raise ValueError("no end")
+    for piece in pieces[:-1]:
+        head, found, data = piece.partition(b"\r\n\r\n")
+        if not found or len(head) > HEAD_MOST:
+            raise ValueError("no head")
+        yield Part(_name(head), data)
+
+
+def _name(head: bytes) -> str:
+    for line in head.decode("utf-8", "replace").split("\r\n"):
+        header, _, value = line.partition(":")
+        if header.strip().lower() == "content-disposition":
+            return parse_header_parameters(value.strip())[1].get("name", "")
+    return ""

@@ -1,0 +1,223 @@
+"""`/v1/responses`: OpenAI's Responses over the site's runs. Another person's response does not exist."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, cast
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponseBase
+from rest_framework.request import Request
+
+from chat import (
+    errors,
+    runs,
+)
+from chat.errors import Refused
+from chat.limits import seats
+from chat.models import (
+    JournalEntry,
+    Run,
+)
+from chat.protocols import (
+    Dialect,
+    Responses,
+)
+from chat.protocols.framing import (
+    EVENT_STREAM,
+    server_sent_event,
+)
+from chat.protocols.responses import (
+    STEP,
+    row_id,
+)
+from chat.requests import (
+    ChatRequest,
+    InvalidRequest,
+    Turn,
+)
+from chat.runs import Accepted
+from chatsite.accounts.principal import Principal
+from history import recording
+from history.models import Conversation, Message
+
+from .base import (
+    Door,
+    refused,
+    refused_with,
+)
+from .openai import check_abilities
+from .streaming import (
+    ClosingStream,
+    exchange_stream,
+)
+from .views import (
+    ExchangeView,
+    mark_run,
+)
+
+EARLIER_MESSAGES = 12
+CANCEL_SECONDS = 5.0  # for which the end of a cancelled response is waited for
+LARGEST = 2_000_000_000_000
+SHARED = (
+    "This response is one of several in a conversation, which can be deleted as a whole at /chat-history."
+)
+
+
+class ResponsesView(ExchangeView):
+    """`POST /v1/responses`."""
+
+    dialect: Dialect = Responses()
+
+    def choose(self, request: Request) -> tuple[Dialect, bool]:
+        dialect = Responses.of(request.data)
+        return dialect, dialect.streams(request.data)
+
+    def read(self, principal: Principal, body: Any) -> ChatRequest:
+        dialect = cast(Responses, self.dialect)
+        if dialect.references:
+            own = Message.objects.owned_by(principal).filter(role=Message.Role.ASSISTANT)
+            dialect.known = dict(own.filter(pk__in=dialect.references).values_list("pk", "content"))
+        asked = dialect.parse(body)
+        check_abilities(asked, dialect)
+        return _continued(principal, asked, dialect.previous) if dialect.previous else asked
+
+    async def _answer(self, accepted: Accepted, *, streamed: bool) -> HttpResponseBase:
+        if streamed or not cast(Responses, self.dialect).background:
+            return await super()._answer(accepted, streamed=streamed)
+        return await _told(self.dialect, accepted.principal, accepted.id)
+
+
+class ResponseView(Door):
+    """`GET` and `DELETE /v1/responses/{id}`."""
+
+    methods = ("GET", "DELETE")
+    dialect: Dialect = Responses()
+
+    async def get(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
+        asked = await self.let_in(request, self._asked)
+        if isinstance(asked, HttpResponseBase):
+            return asked
+        principal, run, after, is_gone = asked
+        if after is None:
+            return await _told(self.dialect, principal, run.pk)
+        if after >= 0 and is_gone:
+            return ClosingStream(_ending(principal, run, _form(run, after)), EVENT_STREAM)
+        stream = exchange_stream(principal, run.pk, _form(run, after), apart=max(0, after) // STEP + 1)
+        return mark_run(ClosingStream(stream, EVENT_STREAM), run.pk)
+
+    async def delete(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
+        deleted = await self.let_in(request, self._delete)
+        if isinstance(deleted, HttpResponseBase):
+            return deleted
+        return refused_with({"id": response_id, "object": "response", "deleted": True}, 200)
+
+    def _asked(self, request: Request) -> tuple[Principal, Run, int | None, bool]:
+        """Whose response, after which event a stream is wanted if one is, and whether its events are gone."""
+        principal = cast(Principal, request.auth)
+        seats.check(principal.user_id)
+        streamed = request.GET.get("stream", "false").lower()
+        if streamed not in ("true", "false"):
+            raise InvalidRequest("“stream” must be true or false.", "stream")
+        after = _number(request.GET.get("starting_after", ""))
+        run = _own(principal, self.kwargs["response_id"])
+        if not run.finished_at:
+            runs.close_expired(run_id=run.pk)
+        is_gone = bool(run.finished_at) and not JournalEntry.objects.filter(run=run).exists()
+        return principal, run, after if streamed == "true" else None, is_gone
+
+    def _delete(self, request: Request) -> None:
+        principal = cast(Principal, request.auth)
+        run = _own(principal, self.kwargs["response_id"])
+        if Run.objects.filter(conversation=run.conversation_id).count() > 1:
+            raise InvalidRequest(SHARED, "response_id")
+        with suppress(Conversation.DoesNotExist):  # deleted meanwhile
+            recording.discard(principal, run.conversation_id)
+
+
+class CancelView(Door):
+    """`POST /v1/responses/{id}/cancel`: what has arrived is kept. One that has ended stays as it is."""
+
+    dialect: Dialect = Responses()
+
+    async def post(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
+        asked = await self.let_in(request, self._asked)
+        if isinstance(asked, HttpResponseBase):
+            return asked
+        principal, run = asked
+        try:
+            await runs.stop(principal, run.pk)
+            with seats.taken(principal.user_id), suppress(TimeoutError):
+                async with asyncio.timeout(CANCEL_SECONDS):
+                    await runs.whole(principal, run.pk)
+        except Refused as refusal:
+            return refused(self.dialect, refusal)
+        return await _told(self.dialect, principal, run.pk)
+
+    def _asked(self, request: Request) -> tuple[Principal, Run]:
+        principal = cast(Principal, request.auth)
+        return principal, _own(principal, self.kwargs["response_id"])
+
+
+async def _told(dialect: Dialect, principal: Principal, run_id: UUID) -> HttpResponseBase:
+    """The response as it is now."""
+    try:
+        run, whole = await runs.progress(principal, run_id)
+    except Refused as refusal:
+        return refused(dialect, refusal)
+    queued = run.answer.state == Message.State.QUEUED
+    return mark_run(refused_with(_form(run).response(whole, queued=queued), 200), run_id)
+
+
+async def _ending(principal: Principal, run: Run, form: Responses) -> AsyncGenerator[bytes, None]:
+    """The last events of a response whose others are gone; they tell its whole text."""
+    _, whole = await runs.progress(principal, run.pk)
+    last = run.last_event or LARGEST // STEP
+    yield b"".join(map(server_sent_event, form.encoder().ending(whole, last)))
+
+
+def _form(run: Run, after: int | None = None) -> Responses:
+    return Responses(run.options.get("echo"), after=-1 if after is None else after)
+
+
+def _own(principal: Principal, response_id: str) -> Run:
+    """The run of the caller's response. Raises Refused, also for one that was not to be stored."""
+    run = Run.objects.owned_by(principal).filter(pk=row_id(response_id, "resp", "response_id")).first()
+    if run is None or run.options.get("echo", {}).get("store") is False:
+        raise Refused("answer_not_found")
+    return run
+
+
+def _continued(principal: Principal, asked: ChatRequest, previous: UUID) -> ChatRequest:
+    """The question in the conversation of an earlier response.
+
+    A new conversation goes on from one that is not the newest of its conversation, or that is listed nowhere.
+    """
+    member = "previous_response_id"
+    run = Run.objects.owned_by(principal).filter(pk=previous).select_related("conversation").first()
+    if run is None or run.options.get("echo", {}).get("store") is False:
+        raise InvalidRequest(errors.words("answer_not_found"), member, status=404)
+    if asked.generation.json is not None and run.conversation.mode == Conversation.Mode.MULTI_AGENT:
+        raise InvalidRequest(f"“{member}” names a conversation of several agents: it has no JSON.", member)
+    messages = run.conversation.messages
+    newest = messages.filter(role=Message.Role.USER).latest("position")
+    if run.question_id == newest.pk and run.conversation.listed:
+        return replace(asked, conversation_id=run.conversation_id, listed=True)
+    last = messages.filter(exchange=run.pk).latest("position")
+    said = messages.filter(position__lte=last.position).exclude(state__in=Message.UNFINISHED)
+    turns = [
+        Turn("user" if role == Message.Role.USER else "assistant", content)
+        for role, content in said.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
+        if content
+    ]
+    return replace(asked, earlier=tuple(reversed(turns)), listed=asked.listed and run.conversation.listed)
+
+
+def _number(text: str) -> int:
+    """Of an event; nothing is -1, before all of them. Raises InvalidRequest."""
+    if not text:
+        return -1
+    if not (text.isascii() and text.isdecimal() and len(text) <= 13 and int(text) <= LARGEST):
+        raise InvalidRequest("“starting_after” must be the number of an event.", "starting_after")
+    return int(text)

@@ -1,0 +1,97 @@
+"""One answer by the id of its run: what of it was missed and what comes, and its end at its owner's wish."""
+
+from typing import cast
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from rest_framework.request import Request
+
+from chat import runs
+from chat.errors import Refused
+from chat.limits import seats
+from chat.protocols.framing import (
+    EVENT_STREAM,
+    JSON_LINES,
+)
+from chat.requests import InvalidRequest
+from chatsite.accounts.principal import Principal
+
+from .base import (
+    Door,
+    check_accepted,
+    refused,
+)
+from .streaming import (
+    ClosingStream,
+    resumed_stream,
+)
+
+FORMATS = {"json-lines": JSON_LINES, "sse": EVENT_STREAM}
+SENDABLE = (
+    "*/*",
+    "application/*",
+    "text/*",
+    "application/json",
+    "application/jsonl",
+    JSON_LINES,
+    EVENT_STREAM,
+)
+LARGEST = 2_000_000_000
+Asked = tuple[Principal, int, str]  # after which event, in which media type
+
+
+class RunEventsView(Door):
+    """`GET /chat/runs/{id}/events`: one JSON object a line, or server-sent events."""
+
+    methods = ("GET",)
+
+    async def get(self, request: HttpRequest, run_id: str) -> HttpResponseBase:
+        asked = await self.let_in(request, self._asked)
+        if isinstance(asked, HttpResponseBase):
+            return asked
+        return ClosingStream(resumed_stream(asked[0], UUID(run_id), *asked[1:]), asked[2])
+
+    def _asked(self, request: Request) -> Asked | HttpResponseBase:
+        principal = cast(Principal, request.auth)
+        seats.check(principal.user_id)
+        media_type = _media_type(request)
+        seen = _number(request.headers.get("Last-Event-ID", ""), "Last-Event-ID")
+        after = max(seen, _number(request.GET.get("after", ""), "after"))
+        last = runs.last_event(principal, UUID(self.kwargs["run_id"]))
+        if media_type == EVENT_STREAM and last is not None and 0 < last <= seen:
+            return HttpResponse(status=204)  # by which an EventSource knows not to come back
+        return principal, after, media_type
+
+
+class StopRunView(Door):
+    """`POST /chat/runs/{id}/stop`: asked once or often, the answer ends and what has arrived is kept."""
+
+    async def post(self, request: HttpRequest, run_id: str) -> HttpResponseBase:
+        principal = await self.let_in(request, lambda known: cast(Principal, known.auth))
+        if isinstance(principal, HttpResponseBase):
+            return principal
+        try:
+            await runs.stop(principal, UUID(run_id))
+        except Refused as refusal:
+            return refused(self.dialect, refusal)
+        return HttpResponse(status=204)
+
+
+def _media_type(request: Request) -> str:
+    """Of the parameter `format`, else of `Accept`. Raises InvalidRequest."""
+    name = request.GET.get("format")
+    if name is None:
+        check_accepted(request, SENDABLE)
+        return EVENT_STREAM if EVENT_STREAM in request.headers.get("Accept", "").lower() else JSON_LINES
+    if name not in FORMATS:
+        raise InvalidRequest(f"“format” must be one of {', '.join(FORMATS)}.", "format")
+    return FORMATS[name]
+
+
+def _number(text: str, member: str) -> int:
+    """The number of an event; nothing is 0. Raises InvalidRequest."""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST):
+        raise InvalidRequest(f"“{member}” must be the number of an event.", member)
+    return int(text)

@@ -1,0 +1,167 @@
+"""Streaming responses that end what they iterate, also when the reader goes away."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError
+from django.http import StreamingHttpResponse
+
+from chat import (
+    errors,
+    runs,
+)
+from chat.events import (
+    TERMINAL,
+    Event,
+    Failed,
+    Json,
+)
+from chat.limits import seats
+from chat.protocols import (
+    Dialect,
+    Encoder,
+    NumberedEncoder,
+    run_events,
+)
+from chat.protocols.framing import (
+    COMMENT,
+    EVENT_STREAM,
+    FRAMINGS,
+)
+from chatsite.accounts.principal import Principal
+
+logger = logging.getLogger(__name__)
+
+KEEP_ALIVE_SECONDS = 10.0
+
+
+class ClosingStream(StreamingHttpResponse):
+    """Closes its asynchronous generator when the response ends.
+
+    Django leaves that to the garbage collector, which does it at a moment of its own and in another task.
+    """
+
+    def __init__(self, content: AsyncGenerator[bytes, None], media_type: str) -> None:
+        self._content = content
+        super().__init__(self._closing(), content_type=media_type)
+        self.headers["Cache-Control"] = "no-store"
+        self.headers["X-Accel-Buffering"] = "no"
+
+    async def _closing(self) -> AsyncIterator[bytes]:
+        async with aclosing(self._content) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+
+class Silence:
+    """How long a stream has been silent; a proxy on its way takes a silent one for dead."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+
+    def broken(self) -> None:
+        self._since = time.monotonic()
+
+    def too_long(self) -> bool:
+        """Whether something must be said now, which is then taken for said."""
+        if time.monotonic() - self._since < KEEP_ALIVE_SECONDS:
+            return False
+        self.broken()
+        return True
+
+
+async def exchange_stream(
+    principal: Principal, run_id: UUID, dialect: Dialect, *, apart: int = 0
+) -> AsyncGenerator[bytes, None]:
+    """One exchange in a dialect's chunks, framed: all that are there at a time, or with the dialect's gap
+    between them.
+
+    Losing the right to read, the database, or the process that tells an answer of another, ends it with an
+    error chunk. No text that is told as one reaches over the run's event with the number `apart`.
+    """
+    frame = FRAMINGS[dialect.stream_type]
+    told = float("-inf")
+    silence = Silence()
+    with seats.taken(principal.user_id):
+        async with aclosing(_chunks(principal, run_id, dialect, apart)) as news:
+            async for chunks in news:
+                if chunks is None:
+                    # Only server-sent events have something to say that means nothing.
+                    if dialect.stream_type == EVENT_STREAM and silence.too_long():
+                        yield COMMENT
+                    continue
+                if not dialect.gap:
+                    yield b"".join(map(frame, chunks))
+                else:
+                    for chunk in chunks:
+                        await asyncio.sleep(max(0.0, told + dialect.gap - time.monotonic()))
+                        told = time.monotonic()
+                        yield frame(chunk)
+                silence.broken()
+
+
+async def _chunks(
+    principal: Principal, run_id: UUID, dialect: Dialect, apart: int
+) -> AsyncGenerator[list[object] | None, None]:
+    """None stands for a second or so without news."""
+    encoder = dialect.encoder()
+    failed = Failed("failed", "internal")
+    try:
+        async with aclosing(runs.watch(principal, run_id, apart=apart)) as news:
+            async for part in news:
+                if not part:
+                    yield None
+                elif chunks := [chunk for item in part for chunk in _encoded(encoder, *item)]:
+                    yield chunks
+        return
+    except errors.Refused as refusal:
+        failed = Failed("failed", refusal.code)
+    except (OperationalError, InterfaceError):
+        logger.warning("The database was away while an answer was followed", exc_info=True)
+        failed = Failed("failed", "database_unavailable")
+    except Exception:
+        logger.exception("An answer could not be followed to its end")
+    yield [*encoder.encode(failed)]
+
+
+def _encoded(encoder: Encoder, number: int, event: Event) -> list[object]:
+    return encoder.numbered(number, event) if isinstance(encoder, NumberedEncoder) else encoder.encode(event)
+
+
+async def resumed_stream(
+    principal: Principal, run_id: UUID, after: int, media_type: str
+) -> AsyncGenerator[bytes, None]:
+    """The events of a run with a number above `after`, each with its number, and its end with the messages.
+
+    Losing the right to read, the database, or the process that tells an answer of another, breaks it off
+    without an end: it can be resumed.
+    """
+    frame = FRAMINGS[media_type]
+    silence = Silence()
+    number = after
+    with seats.taken(principal.user_id):
+        try:
+            async with aclosing(runs.watch(principal, run_id, after, retell=False)) as news:
+                async for part in news:
+                    if part:
+                        number = part[-1][0]
+                        yield b"".join([frame(await _resumed(principal, run_id, item)) for item in part])
+                        silence.broken()
+                    elif silence.too_long():
+                        yield COMMENT if media_type == EVENT_STREAM else frame(run_events.waiting(number))
+        except errors.Refused:
+            return
+        except Exception:
+            logger.exception("An answer could not be followed to its end")
+
+
+async def _resumed(principal: Principal, run_id: UUID, item: tuple[int, Event]) -> Json:
+    number, event = item
+    chunk = run_events.chunk(number, event)
+    if isinstance(event, TERMINAL):
+        chunk |= run_events.outcome(event, await runs.told(principal, run_id))
+    return chunk

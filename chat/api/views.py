@@ -1,0 +1,208 @@
+"""The chat doors of the REST API: whole answers and streams, in the dialect that the caller speaks."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any, cast
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+
+from chat import (
+    protocols,
+    runs,
+)
+from chat.errors import Refused
+from chat.events import Failed
+from chat.limits import seats
+from chat.protocols import (
+    AiChatProtocol,
+    ChatUi,
+    ChatUiMinimal,
+    Dialect,
+    RagChat,
+    TeamChatUi,
+    TeamChatUiMinimal,
+)
+from chat.requests import (
+    ChatRequest,
+    InvalidRequest,
+)
+from chat.runs import Accepted
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import request_may_wait
+from chatsite.http.json_parser import StrictJSONParser
+
+from .base import (
+    Door,
+    check_accepted,
+    limit_headers,
+    refused,
+    refused_with,
+)
+from .parsers import AttachmentParser
+from .streaming import (
+    ClosingStream,
+    exchange_stream,
+)
+
+KEY_LENGTH = 200
+# What every answer may be, beside the stream's own type; a client that streams often asks for plain JSON.
+SENDABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "application/json")
+Begun = tuple[bool, Accepted]  # whether a stream is wanted
+
+
+class ExchangeView(Door):
+    """A question, and its answer."""
+
+    dialect: Dialect = RagChat()
+    streamed = False
+
+    def choose(self, request: Request) -> tuple[Dialect, bool]:
+        """The dialect of this request, and whether it wants a stream. Raises InvalidRequest."""
+        return self.dialect, self.streamed
+
+    async def post(self, request: HttpRequest, **kwargs: str) -> HttpResponseBase:
+        # What was begun is answered, also where the caller is gone before it is told so.
+        begun = await asyncio.shield(asyncio.create_task(self._started(request)))
+        if isinstance(begun, HttpResponseBase):
+            return begun
+        streamed, accepted = begun
+        request_may_wait()
+        return _told(await self._answer(accepted, streamed=streamed), accepted)
+
+    async def _started(self, request: HttpRequest) -> Begun | HttpResponseBase:
+        begun = await self.let_in(request, self._begin)
+        if not isinstance(begun, HttpResponseBase):
+            runs.start(begun[1])
+        return begun
+
+    def refusal_dialect(self, request: Request) -> Dialect:
+        """The dialect of a refusal: that of the request, where its body can be read."""
+        try:
+            return self.choose(request)[0]
+        except (InvalidRequest, APIException):
+            return self.dialect
+
+    async def _answer(self, accepted: Accepted, *, streamed: bool) -> HttpResponseBase:
+        if streamed:
+            stream = exchange_stream(accepted.principal, accepted.id, self.dialect)
+            return ClosingStream(stream, self.dialect.stream_type)
+        try:
+            with seats.taken(accepted.principal.user_id):
+                whole = await runs.whole(accepted.principal, accepted.id)
+        except Refused as refusal:
+            return refused(self.dialect, refusal)
+        code, body = self.dialect.whole(whole)
+        failed = whole.end if isinstance(whole.end, Failed) and code >= 400 else None
+        response = refused_with(body, code, failed.retry_after if failed else None)
+        # The failure of the run has a line of the log already; Django would add one for the status.
+        response._has_been_logged = failed is not None  # type: ignore[attr-defined]
+        return response
+
+    def _begin(self, request: Request) -> Begun:
+        self.dialect, streamed = self.choose(request)
+        check_accepted(request, (*SENDABLE, self.dialect.stream_type))
+        return streamed, self._accept(request)
+
+    def read(self, principal: Principal, body: Any) -> ChatRequest:
+        """The question in a body. Raises InvalidRequest."""
+        return self.dialect.parse(body)
+
+    def _accept(self, request: Request) -> Accepted:
+        principal = cast(Principal, request.auth)
+        seats.check(principal.user_id)
+        key = request.headers.get("Idempotency-Key") or None
+        if key is not None and len(key) > KEY_LENGTH:
+            raise InvalidRequest(f"The Idempotency-Key is longer than {KEY_LENGTH} characters.")
+        asked = self.read(principal, request.data)
+        if self.kwargs.get("alone"):
+            asked = replace(asked, alone=True)
+        identifier = getattr(request._request, "request_id", "")
+        return runs.begin(principal, asked, idempotency_key=key, request_id=identifier)
+
+
+class ChatView(ExchangeView):
+    """`POST /chat` and `/ask`: whole, unless `stream` in the body says otherwise."""
+
+    parser_classes = [StrictJSONParser, AttachmentParser]
+
+    def choose(self, request: Request) -> tuple[Dialect, bool]:
+        version = settings.RAG_CHAT_VERSION
+        self.dialect = dialect = protocols.choose(request.headers, request.data, version)
+        streamed = isinstance(dialect, protocols.ChatCompletions) and dialect.streams(request.data)
+        return dialect, streamed
+
+
+class ChatStreamView(ExchangeView):
+    """`POST /chat/stream` and `/ask/stream`: the answer as it is written."""
+
+    parser_classes = [StrictJSONParser, AttachmentParser]
+
+    def choose(self, request: Request) -> tuple[Dialect, bool]:
+        return protocols.choose_streamed(request.headers, request.data, settings.RAG_CHAT_VERSION), True
+
+
+class RagChat2026View(ExchangeView):
+    """`POST /2026/chat`, `/2026/ask` and their `/stream`: whatever the setting says."""
+
+    def choose(self, request: Request) -> tuple[Dialect, bool]:
+        return protocols.rag_chat(request.data, "2026"), self.kwargs.get("streamed", False)
+
+
+class ChatUiView(ExchangeView):
+    """The Chat UI's addresses: streamed where the path or `Accept` asks for it."""
+
+    dialect: Dialect = ChatUi()
+
+    def choose(self, request: Request) -> tuple[Dialect, bool]:
+        suffix = self.kwargs.get("suffix")
+        accepts = "text/event-stream" in request.headers.get("Accept", "").lower()
+        return self.dialect, suffix == "stream" or (suffix is None and accepts)
+
+
+class StandardChatUiView(ChatUiView):
+    """`POST /api/chat`, which is also the address in the README of the AI Chat Protocol's client."""
+
+    parser_classes = [StrictJSONParser, AttachmentParser]
+
+    def choose(self, request: Request) -> tuple[Dialect, bool]:
+        dialect, streamed = super().choose(request)
+        if protocols.is_ai_chat_protocol(request.headers, request.data, streamed=streamed):
+            dialect = AiChatProtocol()
+        return dialect, streamed
+
+
+class MinimalChatUiView(ChatUiView):
+    """`POST /api/minimal/chat`."""
+
+    dialect: Dialect = ChatUiMinimal()
+
+
+class TeamChatUiView(ChatUiView):
+    """`POST /api/multi-agent-chat`."""
+
+    dialect: Dialect = TeamChatUi()
+
+
+class TeamMinimalChatUiView(ChatUiView):
+    """`POST /api/minimal/multi-agent-chat`."""
+
+    dialect: Dialect = TeamChatUiMinimal()
+
+
+def _told(response: HttpResponseBase, accepted: Accepted) -> HttpResponseBase:
+    """With the id by which the answer is resumed and stopped, and what is left of the day's messages."""
+    mark_run(response, accepted.id)
+    if accepted.allowance:
+        for name, value in limit_headers(accepted.allowance).items():
+            response.headers[name] = value
+    return response
+
+
+def mark_run(response: HttpResponseBase, run_id: UUID) -> HttpResponseBase:
+    """With the id by which the answer is resumed and stopped."""
+    response.headers["Chat-Run"] = str(run_id)
+    return response

@@ -1,0 +1,111 @@
+"""Images of the pages that passages come from, for a model that sees and for clients that show them.
+
+They are drawn for whoever reads, under the rights of that moment, and kept in no row.
+"""
+
+import asyncio
+import functools
+import io
+from base64 import b64encode
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from uuid import UUID
+
+from PIL import Image
+
+from chat.sources import PageImage, SourceView
+from chatsite.accounts.principal import Principal
+from chatsite.db.retry import patiently
+from ingestion.models import Document
+from ingestion.parsing.formats import PAGED
+from ingestion.parsing.sections import Unreadable
+from ingestion.storage import files
+
+MOST = 5
+SIDES = (1300, 1024, 768, 512)  # pixels, the first a drawn A4 page's; the next where the image is too large
+BYTES = 1_000_000
+SECONDS = 20.0  # for all of them
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where a passage stands."""
+
+    label: str
+    document: UUID  # its public id
+    number: int | None
+
+
+async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tuple[PageImage, ...]:
+    """The images that went to the model, drawn again for a reader."""
+    pages = [
+        Page(source.label, UUID(source.document_id), source.page)
+        for source in sources
+        if source.given != "text"
+    ]
+    return await page_images(principal, pages) if pages else ()
+
+
+async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[PageImage, ...]:
+    """Of the first few different pages that are pages of PDFs, which the reader may see. What cannot be
+    drawn, or not in time, is left out."""
+    images: list[PageImage] = []
+    documents = await patiently(_documents, principal, pages)
+    loop = asyncio.get_running_loop()
+    by = loop.time() + SECONDS
+    for page in different(pages, documents)[:MOST]:
+        try:
+            async with asyncio.timeout_at(by):
+                document, number = documents[page.document], page.number or 0
+                url = await loop.run_in_executor(_threads(), _url, document, number)
+        except TimeoutError:
+            break
+        if url:
+            images.append(PageImage(page.label, url))
+    return tuple(images)
+
+
+def different(pages: Sequence[Page], documents: Collection[UUID]) -> list[Page]:
+    """The pages in these documents, each once."""
+    first: dict[tuple[UUID, int], Page] = {}
+    for page in pages:
+        if page.number is not None and page.document in documents:
+            first.setdefault((page.document, page.number), page)
+    return list(first.values())
+
+
+def _documents(principal: Principal, pages: Sequence[Page]) -> dict[UUID, Document]:
+    wanted = {page.document for page in pages if page.number is not None}
+    rows = Document.objects.visible_to(principal).filter(public_id__in=wanted, media_type__in=PAGED)
+    return {row.public_id: row for row in rows}
+
+
+def _url(document: Document, number: int) -> str:
+    try:
+        image = scaled(files.page_image(document, number))
+    except (Unreadable, OSError):
+        return ""
+    return f"data:image/png;base64,{b64encode(image).decode()}" if image else ""
+
+
+def scaled(drawn: bytes) -> bytes:
+    """A PNG small enough to be sent: as it was drawn, where that is; empty where none is."""
+    with Image.open(io.BytesIO(drawn), formats=["PNG"]) as opened:
+        if max(opened.size) <= SIDES[0] and len(drawn) <= BYTES:
+            return drawn
+        image = opened.convert("RGB")
+    for side in SIDES:
+        image.thumbnail((side, side))
+        for colours in (image, image.quantize(256)):
+            buffer = io.BytesIO()
+            colours.save(buffer, "PNG")
+            if buffer.tell() <= BYTES:
+                return buffer.getvalue()
+    return b""
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    # Its own, and as many as children that draw: the loop's threads look up names for everybody.
+    return ThreadPoolExecutor(2, thread_name_prefix="drawing")

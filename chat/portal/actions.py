@@ -1,0 +1,195 @@
+"""What the portal's forms do: ask, stop, answer again, rename, delete and bring back."""
+
+from contextlib import suppress
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from chat import runs
+from chat.errors import Refused
+from chat.models import Run
+from chat.requests import ChatRequest
+from chatsite.accounts.principal import Principal
+from history import recording
+from history.models import Conversation, Message
+
+from .starters import key_of
+from .views import (
+    conversation_page,
+    for_caller,
+    new_page,
+    own_conversation,
+)
+
+
+class SeeOther(HttpResponseRedirect):
+    """After a form, the page to show: always fetched anew, never posted to."""
+
+    status_code = 303
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_caller
+def new(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The page for a new question, and the asking of it."""
+    if request.method != "POST":
+        return new_page(request, principal)
+    return _ask(request, principal, None)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_caller
+def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """A refusal stands at this address: opened once more, it is the conversation."""
+    row = own_conversation(principal, conversation_id)
+    return _ask(request, principal, row) if request.method == "POST" else _latest(row.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_caller
+def again(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
+    """Answer the question of one answer once more; as :func:`ask`."""
+    row = own_conversation(principal, conversation_id)
+    if request.method != "POST":
+        return _latest(row.pk)
+    answer = row.messages.filter(position=position, role=Message.Role.ASSISTANT).first()
+    if answer is None:
+        raise Http404
+    try:
+        accepted = runs.again(principal, answer.pk, request_id=_request_id(request))
+    except Refused as refused:
+        return _refused(request, principal, row, "", refused)
+    _start(accepted)
+    return _latest(row.pk)
+
+
+@require_POST
+@for_caller
+def stop(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """End the answer that is being written, if there is one; what has arrived is kept."""
+    row = own_conversation(principal, conversation_id)
+    _stop_answers(principal, row)
+    return _latest(row.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_caller
+def rename(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    row = own_conversation(principal, conversation_id)
+    if request.method != "POST":
+        return render(request, "chat/rename.html", {"conversation": row})
+    try:
+        recording.rename(principal, row.pk, request.POST.get("title", ""))
+    except ValueError as problem:
+        return render(request, "chat/rename.html", {"conversation": row, "problem": problem}, status=400)
+    except Conversation.DoesNotExist:
+        raise Http404 from None
+    return SeeOther(reverse("chat:conversation", args=[row.pk]))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_caller
+def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """Asks first; afterwards the next page offers to undo it."""
+    row = own_conversation(principal, conversation_id)
+    if request.method != "POST":
+        return render(request, "chat/delete.html", {"conversation": row})
+    _stop_answers(principal, row)
+    try:
+        recording.delete(principal, row.pk)
+    except Conversation.DoesNotExist:
+        raise Http404 from None
+    messages.success(request, "Conversation deleted.", extra_tags=f"undo:{row.pk}")
+    return SeeOther(reverse("chat:new"))
+
+
+@require_POST
+@for_caller
+def undo(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """Bring a deleted conversation back."""
+    try:
+        recording.restore(principal, conversation_id)
+    except Conversation.DoesNotExist:
+        raise Http404 from None
+    return SeeOther(reverse("chat:conversation", args=[conversation_id]))
+
+
+def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -> HttpResponse:
+    # A browser posts line ends as CR LF; the same text typed in the socket's box has LF.
+    text = request.POST.get("question", "").replace("\r\n", "\n")
+    team = row is None and request.POST.get("mode") == "team"
+    asked = ChatRequest(text, row.pk if row else None, team=team)
+    try:
+        accepted = _begin(request, principal, asked, key_of(request.POST.get("key")))
+    except Refused as refused:
+        return _refused(request, principal, row, text, refused)
+    _start(accepted)
+    if _wants_json(request):
+        url = reverse("chat:conversation", args=[accepted.conversation_id])
+        return JsonResponse({"url": url, "run": str(accepted.id)}, status=201)
+    return _latest(accepted.conversation_id)
+
+
+def _begin(request: HttpRequest, principal: Principal, asked: ChatRequest, key: str | None) -> runs.Accepted:
+    """A form sent twice asks once; a form that came back with other words (Back, in a browser) asks anew."""
+    try:
+        return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))
+    except Refused as refused:
+        if refused.code != "idempotency_mismatch":
+            raise
+        return runs.begin(principal, asked, request_id=_request_id(request))
+
+
+def _stop_answers(principal: Principal, row: Conversation) -> None:
+    for run in Run.objects.owned_by(principal).unfinished().filter(conversation=row):
+        with suppress(Refused):  # deleted, or ended, this instant
+            runs.request_stop(principal, run.pk)
+
+
+def _refused(
+    request: HttpRequest, principal: Principal, row: Conversation | None, text: str, refused: Refused
+) -> HttpResponse:
+    """The page with the text kept, and why."""
+    if refused.code == "not_found":
+        raise Http404
+    if _wants_json(request):
+        body = {"code": refused.code, "message": refused.message}
+        return _to_come_back(JsonResponse(body, status=refused.status), refused)
+    kept = {
+        "text": text.replace("\x00", "\ufffd"),
+        "problem": refused.message,
+        "status": refused.status,
+        "team": request.POST.get("mode") == "team",
+    }
+    if row is None:
+        return _to_come_back(new_page(request, principal, **kept), refused)
+    return _to_come_back(conversation_page(request, principal, row, **kept), refused)
+
+
+def _to_come_back(response: HttpResponse, refused: Refused) -> HttpResponse:
+    if refused.retry_after is not None:
+        response.headers["Retry-After"] = str(refused.retry_after)
+    return response
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    return request.headers.get("Accept", "").startswith("application/json")
+
+
+def _request_id(request: HttpRequest) -> str:
+    return str(getattr(request, "request_id", ""))
+
+
+@async_to_sync
+async def _start(accepted: runs.Accepted) -> None:
+    """On the server's event loop, where the generation lives on after this request."""
+    runs.start(accepted)
+
+
+def _latest(conversation_id: UUID) -> HttpResponse:
+    return SeeOther(reverse("chat:conversation", args=[conversation_id]) + "#latest")

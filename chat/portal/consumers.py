@@ -1,0 +1,319 @@
+"""The portal's socket: one conversation of the signed-in person.
+
+Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which asks
+for what is asked on other devices from that position of the conversation on. Messages to the page:
+`accepted`, `refused`, `asked` (elsewhere; its answer follows) and the frames of chat.portal.frames, the last of
+which has `done`. An empty frame every few seconds shows the page that the socket is alive. Closing the socket
+does not stop the answer; the next socket follows it from where the page is.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import Coroutine
+from contextlib import ExitStack, aclosing, suppress
+from typing import Any
+from uuid import UUID, uuid4
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import InterfaceError, OperationalError
+
+from chat import runs
+from chat.errors import (
+    Refused,
+    database_away,
+    no_room,
+)
+from chat.limits import seats
+from chat.requests import ChatRequest
+from chatsite.accounts.principal import (
+    Principal,
+    principal_of,
+    still_valid,
+)
+from chatsite.db.availability import has_no_room
+from chatsite.db.retry import patiently
+from chatsite.db.threads import (
+    Budget,
+    hurried,
+    in_database,
+    in_database_soon,
+    reading_as,
+)
+from history.models import Conversation
+
+from .frames import (
+    Teller,
+    asked_after,
+    new_exchange,
+    place_of_run,
+)
+from .starters import key_of
+
+logger = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+CLOSED_UNKNOWN = 4404  # not signed in, no such conversation, another person's: nothing tells them apart
+CLOSED_FLOOD = 4429  # too many messages, or too many pages of one person
+CLOSED_INVALID = 4400
+CLOSED_BINARY = 1003
+CLOSED_TOO_LARGE = 1009
+CLOSED_ERROR = 1011
+CLOSED_RESTART = 1012  # this process ends: another is to be asked
+MOST_CHARACTERS = 250_000  # of a message: the longest question, each character escaped
+MOST_MESSAGES = 30  # in
+PERIOD = 10.0  # seconds
+SILENT_LOOKS = 3  # of a second or so each, after which the page is told that there is no news
+
+
+class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """One open page. Follows at most one run at a time, or waits for the next."""
+
+    principal: Principal
+    conversation_id: UUID
+    reader: asyncio.Task[None] | None = None
+    following: UUID | None = None
+    ending: asyncio.Task[None] | None = None
+    closed = False
+
+    async def __call__(self, scope: Json, receive: Any, send: Any) -> None:
+        """The whole life of the socket reads as the person who opened it."""
+        with reading_as(getattr(scope.get("user"), "pk", None)), ExitStack() as self.held:
+            await super().__call__(scope, receive, send)
+
+    async def connect(self) -> None:
+        self.received: deque[float] = deque(maxlen=MOST_MESSAGES)
+        self.conversation_id = self.scope["url_route"]["kwargs"]["conversation_id"]
+        user, session = self.scope.get("user"), self.scope.get("session")
+        if user is None or not user.is_authenticated or session is None:
+            await self.close(CLOSED_UNKNOWN)
+            return
+        self.principal = principal_of(user, session.session_key)
+        if not await self._let_in():
+            return
+        with hurried(self.scope.get("budget") or Budget()):
+            may_enter = await in_database_soon(_may_enter, self.principal, self.conversation_id)
+        if not may_enter:
+            await self.close(CLOSED_UNKNOWN)
+            return
+        self.held.enter_context(runs.guards().guarding(self.principal, self._signed_out))
+        await self.accept()
+
+    async def _let_in(self) -> bool:
+        """Whether one more page of that person may be open, in this process, now."""
+        if seats.left:
+            await self.close(CLOSED_RESTART)
+            return False
+        try:
+            seats.check(self.principal.user_id)
+        except Refused:
+            await self.accept()  # or else the page would not learn the reason
+            await self.close(CLOSED_FLOOD)
+            return False
+        self.held.enter_context(seats.taken(self.principal.user_id, self._leave))
+        return True
+
+    def _leave(self) -> None:
+        """The page comes back and reaches another process; an answer of this one is told to its end first."""
+        if self.following is None or not runs.is_written_here(self.following):
+            self.ending = asyncio.create_task(self.close(CLOSED_RESTART))
+
+    def _signed_out(self, end: Exception) -> None:
+        """Noticed also where nothing is asked. Where only the database is away, nothing is told either."""
+        if isinstance(end, Refused):
+            self.ending = asyncio.create_task(self.close(CLOSED_UNKNOWN))
+
+    async def close(self, code: int | None = None, reason: str | None = None) -> None:
+        """Once; what the page still sends is not read."""
+        if not self.closed:
+            self.closed = True
+            await super().close(code, reason)
+
+    async def disconnect(self, code: int) -> None:
+        await self._leave_run()
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        message = None if self.closed else await self._read(text_data)
+        if message is None:
+            return
+        if seats.left and message.get("type") != "stop":
+            await self.close(CLOSED_RESTART)
+            return
+        try:
+            await self._act(message)
+        except (OperationalError, InterfaceError) as error:
+            logger.warning("The database was away while a page asked for something", exc_info=True)
+            # A question stays on the page; for anything else the page comes back and asks again.
+            if message.get("type") != "ask":
+                await self.close(CLOSED_ERROR)
+                return
+            refusal = no_room() if has_no_room(error) else database_away()
+            told = {"code": refusal.code, "message": refusal.message}
+            await self._tell({"type": "refused", "key": message.get("key"), **told})
+
+    async def _act(self, message: Json) -> None:
+        budget = Budget()
+        with hurried(budget):
+            may_enter = await in_database_soon(_may_enter, self.principal, self.conversation_id)
+        if not may_enter:
+            await self.close(CLOSED_UNKNOWN)
+            return
+        match message.get("type"):
+            case "ask":
+                await self._ask(message, budget)
+            case "follow":
+                await self._follow(_uuid(message.get("run")), _whole(message.get("after")))
+            case "wait":
+                await self._leave_run()
+                self._read_on(self._wait(_whole(message.get("first"))))
+            case "stop":
+                await self._stop(_uuid(message.get("run")))
+            case str():
+                pass  # of a page of another version: while machines change theirs, both are there
+            case _:
+                await self.close(CLOSED_INVALID)
+
+    async def _read(self, text: str | None) -> Json | None:
+        """The message, or None after closing on what no page of ours sends."""
+        now = time.monotonic()
+        if len(self.received) == MOST_MESSAGES and now - self.received[0] < PERIOD:
+            await self.close(CLOSED_FLOOD)
+            return None
+        self.received.append(now)
+        if text is None:
+            await self.close(CLOSED_BINARY)
+            return None
+        if len(text) > MOST_CHARACTERS:
+            await self.close(CLOSED_TOO_LARGE)
+            return None
+        try:
+            message = json.loads(text)
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            await self.close(CLOSED_INVALID)
+            return None
+        return message
+
+    async def _ask(self, message: Json, budget: Budget) -> None:
+        key, text = key_of(message.get("key")), message.get("text")
+        if key is None or not isinstance(text, str):
+            await self.close(CLOSED_INVALID)
+            return
+        asked = ChatRequest(text, self.conversation_id)
+        try:
+            with hurried(budget):
+                accepted = await in_database_soon(
+                    runs.begin, self.principal, asked, idempotency_key=key, request_id=uuid4().hex
+                )
+        except Refused as refused:
+            told = {"code": refused.code, "message": refused.message}
+            await self._tell({"type": "refused", "key": key, **told})
+            return
+        runs.start(accepted)
+        html = await in_database(new_exchange, self.principal, accepted.id)
+        left = accepted.allowance.words if accepted.allowance else ""
+        run = str(accepted.id)
+        await self._tell({"type": "accepted", "key": key, "run": run, "html": html, "left": left})
+        await self._follow(accepted.id, 0)
+
+    async def _stop(self, run_id: UUID | None) -> None:
+        if run_id is None:
+            return
+        try:
+            await runs.stop(self.principal, run_id)
+        except Refused as refused:
+            await self._tell({"type": "refused", "code": refused.code, "message": refused.message})
+
+    async def _follow(self, run_id: UUID | None, after: int) -> None:
+        await self._leave_run()
+        place = None
+        if run_id is not None:
+            place = await in_database(place_of_run, self.principal, self.conversation_id, run_id)
+        if run_id is None or place is None:
+            unknown = Refused("answer_not_found")
+            await self._tell({"type": "refused", "code": unknown.code, "message": unknown.message})
+            return
+        self._read_on(self._read_run(run_id, place, after))
+
+    def _read_on(self, reading: Coroutine[Any, Any, None]) -> None:
+        self.reader = asyncio.create_task(self._or_close(reading))
+
+    async def _or_close(self, reading: Coroutine[Any, Any, None]) -> None:
+        """A page whose reader fails comes back and asks again; one whose right has ended does not."""
+        try:
+            await reading
+        except Refused:
+            await self.close(CLOSED_UNKNOWN)
+        except Exception:
+            logger.exception("What a page follows could not be read")
+            await self.close(CLOSED_ERROR)
+        self.following = None
+        if seats.left:
+            await self.close(CLOSED_RESTART)
+
+    async def _wait(self, first: int) -> None:
+        """Until another page has asked something: tell what stands from that position on, and follow it."""
+        with runs.hub().waiting(self.conversation_id) as news:
+            while (found := await patiently(self._asked_after, first)) is None:
+                await news.comes()
+        run_id, html = found
+        await self._tell({"type": "asked", "run": str(run_id or "") or None, "html": html})
+        place = (
+            await patiently(place_of_run, self.principal, self.conversation_id, run_id) if run_id else None
+        )
+        if run_id and place is not None:
+            await self._read_run(run_id, place, 0)
+
+    def _asked_after(self, first: int) -> tuple[UUID | None, str] | None:
+        if not still_valid(self.principal):
+            return None
+        return asked_after(self.principal, self.conversation_id, first)
+
+    async def _leave_run(self) -> None:
+        reader, self.reader, self.following = self.reader, None, None
+        if reader is not None:
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
+
+    async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
+        """Tell the page about a run: what it does not have yet in one frame, then what comes.
+
+        A page that reads slowly keeps this waiting, and the answer not. Raises Refused.
+        """
+        teller = Teller(self.principal, self.conversation_id, place, after)
+        self.following, silent = run_id, 0
+        async with aclosing(runs.watch(self.principal, run_id, apart=after, names_gone=True)) as news:
+            async for part in news:
+                silent = 0 if part else silent + 1
+                if part:
+                    for told in await teller.frames(part):
+                        await self._tell(told)
+                elif silent % SILENT_LOOKS == 0:
+                    await self._tell({"messages": []})
+        for told in await teller.end():
+            await self._tell(told)
+
+    async def _tell(self, message: Json) -> None:
+        # Of a server whose page has gone, or was closed for reading nothing: its `disconnect` comes next.
+        with suppress(OSError, RuntimeError):
+            await self.send(text_data=json.dumps(message, ensure_ascii=False, separators=(",", ":")))
+
+
+def _may_enter(principal: Principal, conversation_id: UUID) -> bool:
+    mine = Conversation.objects.owned_by(principal).filter(pk=conversation_id)
+    return still_valid(principal) and mine.exists()
+
+
+def _uuid(value: object) -> UUID | None:
+    try:
+        return UUID(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < 1_000_000_000 else 0

@@ -1,0 +1,267 @@
+"""What is said below an answer that did not simply end well, and what one can do about it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from chat.errors import words
+from chat.events import Whole
+from chat.models import Run
+from chat.permissions import may_see_thoughts
+from chat.runs import journal
+from chatsite.accounts.principal import Principal
+from history.models import Conversation, Message, Source
+
+from .labels import (
+    name_of,
+    place_of,
+    reading,
+    searched,
+    searching,
+)
+from .markdown import (
+    BlockSplitter,
+    Chip,
+    Citations,
+    plain,
+    render,
+    render_block,
+)
+
+REFERENCE_LENGTH = 12
+SAVED = "Your question is saved."
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """`kind` is plain, warn or danger; `action` the words of the button that answers again."""
+
+    kind: str
+    icon: str
+    text: str
+    action: str = ""
+    reference: str = ""
+
+
+def note_for(message: Message) -> Note | None:
+    """None for an answer that runs or that is complete."""
+    reference = message.request_id[:REFERENCE_LENGTH]
+    match message.state:
+        case Message.State.STOPPED:
+            return Note("plain", "stop", "You stopped this answer.", "Answer again")
+        case Message.State.INTERRUPTED:
+            kept = "What had arrived is kept." if message.content else SAVED
+            return Note("warn", "warn", f"The answer was interrupted. {kept}", "Answer again", reference)
+        case Message.State.BLOCKED:
+            text = "The question or the answer was blocked by the content filter."
+            return Note("danger", "error", text, "", reference)
+        case Message.State.FAILED:
+            return Note("danger", "error", _failure(message), "Try again", reference)
+        case Message.State.COMPLETE if message.finish_reason == "length":
+            return Note("plain", "warn", "The answer reached its length limit.")
+    return None
+
+
+def _failure(message: Message) -> str:
+    if message.error_code in ("", "internal"):
+        return f"The answer could not be written. {SAVED}"
+    return f"{words(message.error_code)} {SAVED}"
+
+
+STEP_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One row of the list of sources; without a source the reader may not open it (any more)."""
+
+    number: int
+    source: Source | None
+
+    @property
+    def place(self) -> str:
+        return place_of(self.source.label, self.source.heading) if self.source else ""
+
+    @property
+    def folder(self) -> str:
+        return self.source.document.folder if self.source else ""
+
+
+@dataclass
+class Answer:
+    """An answer, rendered from its row; while it is written, from its journal."""
+
+    message: Message
+    sources: Sequence[Source] = ()  # those that the reader may open now, best first
+    labels: Sequence[str] = ()  # of all its sources, also of those
+    run: Run | None = None
+    newest: bool = False  # of the conversation
+    told_thoughts: bool = True  # whether the reader may see the steps behind it
+    superseded: bool = False  # the same question was answered again
+
+    @property
+    def place(self) -> int:
+        return self.message.position
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it can be answered again: not what was, nor what a program has brought along."""
+        brought = self.message.client_id is not None and self.message.exchange is None
+        return not self.superseded and not brought
+
+    @property
+    def running(self) -> bool:
+        return self.message.state in Message.UNFINISHED
+
+    @cached_property
+    def text(self) -> str:
+        """Stored when the answer ends; until then its events have it."""
+        if not self.running or self.run is None:
+            return self.message.content
+        whole = Whole()
+        for _, event in journal.read(self.run.pk):
+            whole.add(event)
+        return whole.text_of(str(self.message.pk))
+
+    @cached_property
+    def citations(self) -> Citations:
+        citations = Citations(self.place, self.chips, list(self.message.citations))
+        citations.read(self.text)
+        return citations
+
+    @cached_property
+    def chips(self) -> Mapping[str, Chip]:
+        named = {row.label: Chip(name_of(row.title, row.label, row.heading)) for row in self.sources}
+        return dict.fromkeys((*self.message.citations, *self.labels), Chip()) | named
+
+    @cached_property
+    def html(self) -> str:
+        """The finished blocks."""
+        if not self.running:
+            return render(self.text, self.citations)
+        return "\n".join(render_block(block, self.citations) for block in self._cut[0])
+
+    @property
+    def tail(self) -> str:
+        """The unfinished block of a running answer, as plain text."""
+        return plain(self._cut[1], self.citations) if self.running else ""
+
+    @cached_property
+    def _cut(self) -> tuple[list[str], str]:
+        splitter = BlockSplitter()
+        return splitter.feed(self.text), splitter.tail
+
+    @cached_property
+    def cited(self) -> list[SourceLine]:
+        """The sources that the text cites, by number."""
+        order = self.citations.order
+        return [SourceLine(number, self.source_of(label)) for number, label in enumerate(order, start=1)]
+
+    def source_of(self, label: str) -> Source | None:
+        """The passage behind a citation. Those of a page share a label: the quoted one, else the best."""
+        same = [source for source in self.sources if source.label == label]
+        return next((source for source in same if source.quotes), same[0] if same else None)
+
+    @property
+    def quotations_found(self) -> bool:
+        """Whether the words of every cited source were found in it."""
+        return bool(self.cited) and all(line.source and line.source.quotes for line in self.cited)
+
+    @property
+    def status(self) -> str:
+        """What is being done, or what was."""
+        passages, documents = len(self.sources), len({source.document_id for source in self.sources})
+        if not self.running:
+            return searched(self.message.searched_count, passages, documents)
+        if self.message.state == Message.State.STREAMING:
+            return reading(passages, documents)
+        return searching(self.message.searched_count) if self.message.searched_count else "Starting"
+
+    @property
+    def worked(self) -> bool:
+        """Whether a search was made that can be told about."""
+        return bool(self.message.thoughts) and self.told_thoughts and not self.running
+
+    @property
+    def steps(self) -> list[str]:
+        return [step for thought in self.message.thoughts if (step := _step(thought))]
+
+    @property
+    def followups(self) -> Sequence[str]:
+        """Questions to go on with; they may name what a source was about, so none where one is gone."""
+        return self.message.followups if len(self.sources) >= len(self.labels) else ()
+
+    @property
+    def note(self) -> Note | None:
+        return note_for(self.message)
+
+
+@dataclass
+class Exchange:
+    """A question and what was answered to it: once, or again."""
+
+    question: Message
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def last(self) -> int:
+        """The position of its last message."""
+        return self.answers[-1].place if self.answers else self.question.position
+
+    @property
+    def long(self) -> bool:
+        """Whether the question is cut, with “Show all”."""
+        return self.question.content.count("\n") >= 12 or len(self.question.content) > 1_200
+
+
+def _step(thought: Mapping[str, Any]) -> str:
+    description = thought.get("description")
+    if not isinstance(description, str) or not description or len(description) > STEP_LENGTH:
+        return ""
+    return f"{thought.get('title', '')}: {description}"
+
+
+def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer]:
+    """The given answers with their sources: two queries, and one for the run of one that is written."""
+    ids = [message.pk for message in messages]
+    readable: dict[Any, list[Source]] = {}
+    visible = Source.objects.visible_to(principal).filter(message__in=ids).select_related("document")
+    for source in visible.order_by("message_id", "rank"):
+        readable.setdefault(source.message_id, []).append(source)
+    runs: dict[Any, Run] = {}
+    told = may_see_thoughts(principal)
+    if any(message.state in Message.UNFINISHED for message in messages):
+        exchanges = {message.exchange for message in messages}
+        # Also one that has ended since the messages were read: who follows it is told the end.
+        runs = Run.objects.owned_by(principal).in_bulk(exchanges)
+    return [
+        Answer(
+            message,
+            readable.get(message.pk, ()),
+            message.labels,
+            runs.get(message.exchange),
+            told_thoughts=told,
+        )
+        for message in messages
+    ]
+
+
+def exchanges_of(principal: Principal, conversation: Conversation) -> list[Exchange]:
+    """The whole conversation, in order."""
+    messages = list(conversation.messages.order_by("position"))
+    answers = answers_of(principal, [row for row in messages if row.role == Message.Role.ASSISTANT])
+    if answers:
+        answers[-1].newest = True
+    by_id = {answer.message.pk: answer for answer in answers}
+    exchanges: list[Exchange] = []
+    for message in messages:
+        if message.role == Message.Role.USER:
+            exchanges.append(Exchange(message))
+        elif exchanges:
+            for earlier in exchanges[-1].answers:
+                # What other agents of the same team say stands beside it, and replaces nothing.
+                if earlier.message.exchange != message.exchange:
+                    earlier.superseded = True
+            exchanges[-1].answers.append(by_id[message.pk])
+    return exchanges

@@ -1,0 +1,298 @@
+"""The events of one answer, as messages of the portal's socket. No sockets, no database.
+
+Each event becomes one frame `{"seq": …, "place": …, "messages": […]}`, so that a reader who
+loses the connection has either all of an event or nothing of it. Messages are
+
+- `{"type": "status", "state", "text"}`: what is being done;
+- `{"type": "block", "html", "tail"}`: a finished block, and what stands behind it unfinished;
+- `{"type": "tail", "text"}`: text to add behind; `{"type": "retail", "text"}`: to put in its place;
+- `{"type": "title", "title"}`: of the conversation.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.template.loader import render_to_string
+
+from chat.events import (
+    ContextReady,
+    Event,
+    MessageDone,
+    MessageStarted,
+    Searching,
+    Started,
+    TextDelta,
+    Thinking,
+    TitleChanged,
+)
+from chat.models import Run
+from chat.sources import SourceView
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import in_database
+from history.models import Conversation, Message
+
+from .conversation import (
+    Answer,
+    Exchange,
+    answers_of,
+    exchanges_of,
+)
+from .labels import (
+    name_of,
+    reading,
+    searching,
+)
+from .markdown import (
+    BlockRenderer,
+    Chip,
+    Citations,
+)
+
+Json = dict[str, Any]
+
+MAX_CHARACTERS_AT_ONCE = 1_000  # that are rendered on the event loop: a hostile block of them takes some ms
+
+
+class Transcript:
+    """One answer as it is being followed; `place` is its position in the conversation."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self.seq = 0
+        self.blocks: list[str] = []
+        self.labels: Sequence[str] = ()  # of all the answer's sources, also of those that are gone
+        self._renderer = BlockRenderer(Citations(place))
+        self._shown = ""  # the tail as the reader has it
+        self._status: Json | None = None
+        self._before_thinking: Json | None = None  # the status that comes back with the first text
+        self._title = ""
+
+    def takes_long(self, event: Event | None = None) -> bool:
+        """Whether adding this event, or finishing, renders so much text that a thread has to do it."""
+        added = len(event.text) if isinstance(event, TextDelta) else 0
+        return added + self._renderer.unfinished > MAX_CHARACTERS_AT_ONCE
+
+    def add(self, seq: int, event: Event) -> list[Json]:
+        """The messages that tell a reader who knows everything before about this event."""
+        self.seq = seq
+        match event:
+            case Started():
+                return self._tell("queued", "Starting")
+            case Searching(readable):
+                return self._tell("queued", searching(readable))
+            case ContextReady(sources):
+                self._name(sources)
+                return self._tell("streaming", reading(len(sources), len({s.document_id for s in sources})))
+            case Thinking():
+                self._before_thinking = self._status
+                return self._tell("streaming", "Thinking")
+            case TextDelta(text):
+                written = self._written(self._renderer.feed(text))
+                if self._before_thinking is None:
+                    return written
+                self._status, self._before_thinking = self._before_thinking, None
+                return [self._status, *written]
+            case MessageDone():
+                return self._written(self._renderer.finish())
+            case TitleChanged(title):
+                self._title = title
+                return [{"type": "title", "title": title}]
+            case _:
+                return []
+
+    def finish(self) -> list[Json]:
+        """What is left when the text ended without an end: the tail becomes a block."""
+        return self._written(self._renderer.finish())
+
+    def reset(self) -> Json:
+        """All so far, in one frame, for a reader who comes new."""
+        messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "tail": self._shown}]
+        if self._status:
+            messages.append(self._status)
+        if self._title:
+            messages.append({"type": "title", "title": self._title})
+        return frame(self.seq, messages, self.place)
+
+    def _name(self, sources: tuple[SourceView, ...]) -> None:
+        named = {
+            source.label: Chip(name_of(source.title, source.label, source.heading)) for source in sources
+        }
+        chips = dict.fromkeys(self.labels, Chip()) | named
+        self._renderer = BlockRenderer(Citations(self.place, chips))
+
+    def _tell(self, state: str, text: str) -> list[Json]:
+        self._status = {"type": "status", "state": state, "text": text}
+        return [self._status]
+
+    def _written(self, blocks: list[str]) -> list[Json]:
+        tail = self._renderer.tail
+        shown, self._shown = self._shown, tail
+        if blocks:
+            self.blocks += blocks
+            return [*({"type": "block", "html": html, "tail": ""} for html in blocks[:-1]),
+                    {"type": "block", "html": blocks[-1], "tail": tail}]  # fmt: skip
+        if tail == shown:
+            return []
+        if tail.startswith(shown):
+            return [{"type": "tail", "text": tail[len(shown) :]}]
+        return [{"type": "retail", "text": tail}]
+
+
+def frame(seq: int, messages: list[Json], place: int) -> Json:
+    return {"seq": seq, "place": place, "messages": messages}
+
+
+def place_of_run(principal: Principal, conversation_id: UUID, run_id: UUID) -> int | None:
+    """The position of the answer that a run writes; None where it is not in the caller's conversation."""
+    rows = Run.objects.owned_by(principal).filter(pk=run_id, conversation=conversation_id)
+    return rows.values_list("answer__position", flat=True).first()
+
+
+def labels_of_message(principal: Principal, message_id: UUID) -> list[str]:
+    """What the caller's answer may cite, whether the source can still be opened or not."""
+    answers = Message.objects.owned_by(principal).filter(pk=message_id)
+    return answers.values_list("labels", flat=True).first() or []
+
+
+def next_answer(principal: Principal, conversation_id: UUID, message_id: UUID) -> tuple[int, str]:
+    """The position of a team's next message, and its empty answer."""
+    message = Message.objects.filter(conversation=conversation_id).get(pk=message_id)
+    answer = answers_of(principal, [message])[0]
+    answer.newest = True
+    context = {"answer": answer, "conversation": message.conversation}
+    return message.position, render_to_string("chat/answer.html", context)
+
+
+def new_exchange(principal: Principal, run_id: UUID) -> str:
+    """The question that was just accepted, with its empty answer."""
+    run = Run.objects.owned_by(principal).select_related("conversation", "question", "answer").get(pk=run_id)
+    answer = answers_of(principal, [run.answer])[0]
+    answer.newest = True
+    exchange = Exchange(run.question, [answer])
+    return render_to_string("chat/exchange.html", {"exchange": exchange, "conversation": run.conversation})
+
+
+def asked_after(principal: Principal, conversation_id: UUID, first: int) -> tuple[UUID | None, str] | None:
+    """The run that writes, and what the conversation has from that position on; None where it has nothing."""
+    conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
+    if conversation is None or not conversation.messages.filter(position__gte=first).exists():
+        return None
+    newer = [each for each in exchanges_of(principal, conversation) if each.last >= first]
+    context = {"conversation": conversation}
+    html = "\n".join(render_to_string("chat/exchange.html", context | {"exchange": each}) for each in newer)
+    running = [answer.run for each in newer for answer in each.answers if answer.running and answer.run]
+    return running[-1].pk if running else None, html
+
+
+def ended(principal: Principal, conversation_id: UUID, place: int, shown: str | None) -> Json | None:
+    """The message about the end of an answer, from its row and under the rights of this moment.
+
+    It has the text only where that is not what the reader has been shown (None: not known).
+    """
+    conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
+    message = Message.objects.owned_by(principal).filter(conversation=conversation_id, position=place).first()
+    if conversation is None or message is None:
+        return None
+    answer: Answer = answers_of(principal, [message])[0]
+    answer.newest = not conversation.messages.filter(position__gt=place).exists()
+    context = {"answer": answer, "conversation": conversation}
+    told: Json = {
+        "type": "done",
+        "state": message.state,
+        "sources": len(answer.cited),
+        "note": answer.note.text if answer.note else "",
+        "failed": bool(answer.note and answer.note.kind != "plain"),
+        "steps": render_to_string("chat/steps.html", context),
+        "end": render_to_string("chat/end.html", context),
+    }
+    if shown != answer.html:
+        told["body"] = answer.html
+    return told
+
+
+class Teller:
+    """`place` is the position of the exchange's first answer; `after` the last event that the page has."""
+
+    def __init__(self, principal: Principal, conversation_id: UUID, place: int, after: int) -> None:
+        self._principal = principal
+        self._conversation_id = conversation_id
+        self._after = after
+        self._fresh = after == 0  # the page has no frame yet, only what it was rendered with
+        self._told = not self._fresh
+        self._begun = False  # a team's first message is the one that the page was opened with
+        self._transcript = Transcript(place)
+
+    async def frames(self, batch: Sequence[tuple[int, Event]]) -> list[Json]:
+        """What the page does not have yet in one frame, then what came."""
+        frames: list[Json] = []
+        messages: list[Json] = []
+        for seq, event in _joined(batch, self._after):
+            if isinstance(event, MessageStarted):
+                if self._begun:
+                    frames += await self._turn(seq, event, messages)
+                    messages = []
+                self._begun = True
+            if isinstance(event, ContextReady) and event.message_id:
+                self._transcript.labels = await in_database(
+                    labels_of_message, self._principal, UUID(event.message_id)
+                )
+            added = await self._added(seq, event)
+            messages += added if seq > self._after else []
+        if not self._told:
+            frames.append(self._transcript.reset())
+        elif messages:
+            frames.append(self._frame(messages))
+        self._told = True
+        return frames
+
+    async def end(self) -> list[Json]:
+        """The end of the last message, and with it of the run."""
+        return await self._ended("done", [])
+
+    async def _turn(self, seq: int, event: MessageStarted, messages: list[Json]) -> list[Json]:
+        """One agent has ended, the next begins below."""
+        frames = await self._ended("part", messages) if seq > self._after else []
+        place, html = await in_database(
+            next_answer, self._principal, self._conversation_id, UUID(event.message_id)
+        )
+        self._transcript = Transcript(place)
+        self._transcript.seq = seq
+        if seq > self._after:
+            frames.append(self._frame([{"type": "next", "html": html}]))
+            # The page may have some of it already, rendered: what has come is told as a whole.
+            self._fresh, self._told = True, False
+        return frames
+
+    async def _added(self, seq: int, event: Event) -> list[Json]:
+        """Text of some length is rendered in a thread: a hostile one takes half a second."""
+        if self._transcript.takes_long(event):
+            return await asyncio.to_thread(self._transcript.add, seq, event)
+        return self._transcript.add(seq, event)
+
+    async def _ended(self, kind: str, messages: list[Json]) -> list[Json]:
+        long = self._transcript.takes_long()
+        rest = await asyncio.to_thread(self._transcript.finish) if long else self._transcript.finish()
+        shown = "\n".join(self._transcript.blocks) if self._fresh and self._told else None
+        place = self._transcript.place
+        end = await in_database(ended, self._principal, self._conversation_id, place, shown)
+        return [self._frame([*messages, *rest, end | {"type": kind}])] if end else []
+
+    def _frame(self, messages: list[Json]) -> Json:
+        return frame(self._transcript.seq, messages, self._transcript.place)
+
+
+def _joined(batch: Sequence[tuple[int, Event]], after: int) -> list[tuple[int, Event]]:
+    """With texts that follow each other as one: with each, what is unfinished is drawn anew, however long.
+
+    What the page has (up to `after`) and what it does not have stay apart.
+    """
+    joined: list[tuple[int, Event]] = []
+    for seq, event in batch:
+        before, last = joined[-1] if joined else (seq, None)
+        if isinstance(event, TextDelta) and isinstance(last, TextDelta) and (before > after or seq <= after):
+            joined[-1] = seq, TextDelta(last.text + event.text)
+        else:
+            joined.append((seq, event))
+    return joined

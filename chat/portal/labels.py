@@ -1,0 +1,87 @@
+"""What a source is called: in a chip, in a row of the list, at the head of the panel."""
+
+import ast
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+PLACE = re.compile(r"(page|slide|sheet)=(.+)\Z")
+
+
+def place_of(label: str, heading: str) -> str:
+    """Where in its document a passage stands: “page 4”, “sheet 2026”, a heading, or nothing."""
+    match = PLACE.match(label.partition("#")[2])
+    return f"{match[1]} {match[2]}" if match else heading
+
+
+def name_of(title: str, label: str, heading: str) -> str:
+    """Working abroad policy, page 4."""
+    place = place_of(label, heading)
+    return f"{title}, {place}" if place and place != title else title
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """1 passage, 1,204 passages."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def searching(readable: int) -> str:
+    return f"Searching {counted(readable, 'document', 'documents')} you may read"
+
+
+def reading(passages: int, documents: int) -> str:
+    if not passages:
+        return "Nothing found to read"
+    files = counted(documents, "document", "documents")
+    return f"Reading {counted(passages, 'passage', 'passages')} from {files}"
+
+
+def searched(readable: int | None, passages: int, documents: int) -> str:
+    """The steps of a finished answer, in one line."""
+    files = counted(documents, "document", "documents")
+    read = f"read {counted(passages, 'passage', 'passages')} from {documents if readable else files}"
+    if readable is None:
+        return read[0].upper() + read[1:]
+    return f"Searched {counted(readable, 'document', 'documents')}, {read}"
+
+
+YES_NO = {"True": "yes", "False": "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the thought process."""
+
+    title: str
+    items: list[str]
+    facts: list[str]
+
+
+def step(thought: Mapping[str, Any], gone: Collection[str] = ()) -> Step:
+    """A thought as text: description in items, properties as facts; labels in `gone` lose their names."""
+    description = thought.get("description")
+    values = description if isinstance(description, list) else [description] if description else []
+    props = (thought.get("props") or {}).items()
+    facts = [f"{name.replace('_', ' ')}: {YES_NO.get(str(value), value)}" for name, value in props]
+    return Step(str(thought.get("title", "")), [_without(spoken(value), gone) for value in values], facts)
+
+
+def spoken(value: Any) -> str:
+    """An item of a step as text. A message of the prompt is kept as its representation, role and content."""
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if not value.startswith("{'role': "):
+        return value
+    try:
+        message = ast.literal_eval(value)
+        return f"{message['role']}:\n{message['content']}"
+    except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
+        return value
+
+
+def _without(text: str, gone: Collection[str]) -> str:
+    for label in gone:
+        text = text.replace(f"[{label}]", "[a source you can no longer open]")
+    return text

@@ -1,0 +1,61 @@
+"""Looking for conversations by their titles and their text: the portal's page of results."""
+
+from dataclasses import dataclass
+
+from chatsite.accounts.principal import Principal
+from history import listing, search
+from history.models import Conversation
+
+PER_PAGE = 30
+cleaned = search.cleaned  # what of a query is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Text around a hit."""
+
+    before: str
+    hit: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A conversation, and where the words stand in it."""
+
+    conversation: Conversation
+    title: Excerpt
+    text: Excerpt | None
+
+
+def conversations(principal: Principal, query: str, cursor: str) -> tuple[list[Result], str]:
+    """Some of the caller's conversations with these words, newest first, all of them for an empty query; and
+    the cursor of those after them, or nothing. Begins anew for a cursor that this site did not give out."""
+    below = _place(cursor)
+    if query:
+        rows, following = search.page(principal, query, PER_PAGE, below)
+    else:
+        rows, following = listing.page(Conversation.objects.owned_by(principal), PER_PAGE, below)
+    hits = search.hits(principal, [row.pk for row in rows], query)
+    results = [
+        Result(
+            row,
+            _cut(search.excerpt(row.title or "New conversation", query, whole=True)),
+            _cut(hits[row.pk][0].excerpt) if row.pk in hits else None,
+        )
+        for row in rows
+    ]
+    return results, listing.cursor(following) if following else ""
+
+
+def _place(cursor: str) -> listing.Place | None:
+    try:
+        return listing.place_of(cursor) if cursor else None
+    except ValueError:
+        return None
+
+
+def _cut(excerpt: search.Excerpt) -> Excerpt:
+    """At its first hit."""
+    start, end = excerpt.marks[0] if excerpt.marks else (len(excerpt.text),) * 2
+    return Excerpt(excerpt.text[:start], excerpt.text[start:end], excerpt.text[end:])

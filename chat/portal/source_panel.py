@@ -1,0 +1,280 @@
+"""Text of a passage with its cited words marked."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+from chat.quotations import best_span
+from chatsite.accounts.principal import Principal
+from history.models import Conversation, Message, Source
+from history.withheld import withheld_labels
+from ingestion.access.explain import why_readable
+from ingestion.models import Document, Passage
+
+from .conversation import (
+    Answer,
+    answers_of,
+)
+from .labels import (
+    Step,
+    place_of,
+    step,
+)
+
+BROKEN = re.compile(r"(?<=[^\s.:;!?])\n(?=[^\W\d_]|[(“‘])(?![^:;\n]{1,80}: [^;\n]*;)")  # never before a row
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text of a passage, cited or not."""
+
+    text: str
+    marked: bool
+
+
+def flowing(text: str) -> str:
+    """Lines that a page's width has broken run on again; no character changes its place."""
+    return BROKEN.sub(" ", text)
+
+
+def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
+    """The content in pieces, none lost or doubled; what lies in a span of `quotes` is marked."""
+    edges = {0, len(content)}
+    for start, end in quotes:
+        edges |= {max(0, min(start, len(content))), max(0, min(end, len(content)))}
+    return [
+        Piece(content[left:right], any(start <= left and right <= end for start, end in quotes))
+        for left, right in pairwise(sorted(edges))
+    ]
+
+
+View = Literal["passage", "page", "thoughts", "support"]
+VIEWS: dict[str, str] = {"passage": "Passage", "page": "Page", "thoughts": "Thoughts", "support": "Support"}
+PLACE = re.compile(r"(\d{1,9})\.(r?)(\d{1,9})\Z", re.ASCII)
+MOST_PASSAGES = 40  # of a page shown as text
+AROUND = 400  # characters of the neighbouring passages
+FOUND_BY = {"words": "its words", "meaning": "its meaning", "both": "its words and its meaning"}
+
+
+@dataclass
+class Panel:
+    """What the templates of the panel show; `source` is None where the reader may not open it (any more)."""
+
+    principal: Principal
+    answer: Answer
+    number: int  # of the citation; 0 for a passage that the answer does not cite
+    rank: int
+    source: Source | None
+    view: View
+    turned_to: int = 0  # a page other than the passage's
+
+    @property
+    def place(self) -> str:
+        return f"{self.answer.place}.{self.number}" if self.number else f"{self.answer.place}.r{self.rank}"
+
+    @property
+    def tabs(self) -> list[tuple[str, str]]:
+        return [
+            (view, words) for view, words in VIEWS.items() if view != "thoughts" or self.answer.told_thoughts
+        ]
+
+    @property
+    def count(self) -> int:
+        return len(self.answer.citations.order)
+
+    @property
+    def previous(self) -> int:
+        return self.number - 1 if self.number > 1 else 0
+
+    @property
+    def next(self) -> int:
+        return self.number + 1 if 0 < self.number < self.count else 0
+
+    @property
+    def where(self) -> str:
+        """Folder and place, as far as there are any."""
+        if self.source is None:
+            return ""
+        document, place = self.source.document, place_of(self.source.label, self.source.heading)
+        if self.source.page and document.page_count and place.startswith("page"):
+            place = f"{place} of {document.page_count:,}"
+        place = place[:1].upper() + place[1:]
+        return " · ".join(filter(None, (document.folder.replace("/", " / "), place)))
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the document was read again since: the passage stands as it was cited."""
+        return self.source is not None and self.source.document.version != self.source.document_version
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The passage, with the words marked that the answer rests on."""
+        if self.source is None:
+            return []
+        quotes = self.source.quotes or [best_span(self._question, self.source.content) or (0, 0)]
+        return marked(flowing(self.source.content), quotes)
+
+    @cached_property
+    def _question(self) -> str:
+        earlier = Message.objects.filter(
+            conversation=self.answer.message.conversation_id,
+            role=Message.Role.USER,
+            position__lt=self.answer.place,
+        )
+        return earlier.order_by("-position").values_list("content", flat=True).first() or ""
+
+    @property
+    def found_by(self) -> str:
+        return FOUND_BY.get(self.source.found_by, "") if self.source else ""
+
+    @cached_property
+    def reasons(self) -> list[str]:
+        return why_readable(self.principal, self.source.document) if self.source else []
+
+    @cached_property
+    def _neighbours(self) -> Mapping[int, str]:
+        """Contents by distance from the passage."""
+        if self.source is None or self.replaced:
+            return {}
+        here = Passage.objects.filter(pk=self.source.passage_id, document=self.source.document_id)
+        position = here.values_list("position", flat=True).first()
+        if position is None:
+            return {}
+        near = Passage.objects.filter(
+            document=self.source.document_id, position__in=[position - 1, position + 1]
+        )
+        return {row.position - position: row.content for row in near}
+
+    @property
+    def before(self) -> str:
+        text = flowing(self._neighbours.get(-1, "")).strip().rpartition("\n\n")[2]
+        return text if len(text) <= AROUND else "… " + text[-AROUND:].partition(" ")[2]
+
+    @property
+    def after(self) -> str:
+        text = flowing(self._neighbours.get(1, "")).strip().partition("\n\n")[0]
+        return text if len(text) <= AROUND else text[:AROUND].rpartition(" ")[0] + " …"
+
+    @property
+    def page(self) -> int:
+        return self.turned_to or (self.source.page or 0 if self.source else 0)
+
+    @property
+    def shown_as_text(self) -> str:
+        """What the text in place of an image is of."""
+        if self.source and self.page == self.source.page:
+            return f"The text of {place_of(self.source.label, self.source.heading)}."
+        if self.page:
+            return f"The text of page {self.page}."
+        return "This document has no pages; here is the text around the passage."
+
+    @property
+    def page_count(self) -> int:
+        return (self.source.document.page_count or 0) if self.source else 0
+
+    @property
+    def has_image(self) -> bool:
+        """Whether the page can be shown as it looks on paper."""
+        if self.source is None or self.replaced or not self.page:
+            return False
+        return self.source.document.media_type == "application/pdf"
+
+    @property
+    def own_page(self) -> bool:
+        return self.source is not None and self.page == self.source.page
+
+    @cached_property
+    def page_passages(self) -> list[list[Piece]]:
+        """The text of the page, where there is no image; of the section, where there are no pages."""
+        if self.source is None:
+            return []
+        contents = [] if self.replaced else self._page_contents(self.source)
+        own = self.source.content
+        return [
+            self.pieces if content == own else [Piece(flowing(content), False)]
+            for content in contents or [own]
+        ]
+
+    def _page_contents(self, source: Source) -> list[str]:
+        rows = Passage.objects.filter(document=source.document_id)
+        if self.page:
+            rows = rows.filter(page=self.page)
+        else:
+            here = Passage.objects.filter(pk=source.passage_id, document=source.document_id)
+            rows = rows.filter(anchor__in=here.values("anchor"))
+        return list(rows.order_by("position").values_list("content", flat=True)[:MOST_PASSAGES])
+
+    @property
+    def thoughts(self) -> list[Step]:
+        """The steps; where they repeat earlier answers, sources that are gone have no names there either."""
+        gone = withheld_labels(self.principal, self.answer.message.conversation_id)
+        return [step(thought, gone) for thought in self.answer.message.thoughts]
+
+    @property
+    def support(self) -> list[tuple[Source, int]]:
+        """Every passage that the model was given and the reader may open, with the number of its citation."""
+        order = self.answer.citations.order
+        return [
+            (source, order.index(source.label) + 1 if source.label in order else 0)
+            for source in self.answer.sources
+        ]
+
+    @property
+    def cited_count(self) -> int:
+        return sum(1 for _, number in self.support if number)
+
+    @property
+    def hidden_count(self) -> int:
+        """Passages that the model was given and the reader may not open any more."""
+        return len(self.answer.labels) - len(self.answer.sources)
+
+    @property
+    def document(self) -> Document | None:
+        return self.source.document if self.source else None
+
+
+def panel_of(
+    principal: Principal, conversation: Conversation, place: str, view: str, page: str = ""
+) -> Panel | None:
+    """The panel for `<answer>.<citation>` or `<answer>.r<rank>`; None where there is no such place."""
+    match = PLACE.match(place)
+    if match is None:
+        return None
+    message = conversation.messages.filter(role=Message.Role.ASSISTANT, position=int(match[1])).first()
+    if message is None:
+        return None
+    answer = answers_of(principal, [message])[0]
+    by_rank, number = bool(match[2]), int(match[3])
+    source, found = _by_rank(answer, number) if by_rank else _by_number(answer, number)
+    if not found:
+        return None
+    chosen: View = view if view in VIEWS else "passage"  # type: ignore[assignment]
+    if chosen == "thoughts" and not answer.told_thoughts:
+        chosen = "passage"
+    turned = int(page) if page.isascii() and page.isdecimal() and len(page) < 7 else 0
+    if source is None or turned > (source.document.page_count or 0):
+        turned = 0
+    return Panel(
+        principal,
+        answer,
+        number=0 if by_rank else number,
+        rank=source.rank if source else 0,
+        source=source,
+        view=chosen,
+        turned_to=turned,
+    )
+
+
+def _by_number(answer: Answer, number: int) -> tuple[Source | None, bool]:
+    order = answer.citations.order
+    if not 1 <= number <= len(order):
+        return None, False
+    return answer.source_of(order[number - 1]), True
+
+
+def _by_rank(answer: Answer, rank: int) -> tuple[Source | None, bool]:
+    source = next((source for source in answer.sources if source.rank == rank), None)
+    return source, source is not None

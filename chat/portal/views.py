@@ -1,0 +1,157 @@
+"""The pages of the portal on which one asks, reads and looks up sources. All work without JavaScript."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import add_never_cache_headers
+from django.utils.text import slugify
+from django.views.decorators.http import require_safe
+
+from chat.limits import allowance_of
+from chat.models import Agent
+from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.guests import guests_welcome
+from chatsite.accounts.principal import Principal
+from history.exporting import as_markdown
+from history.models import Conversation
+
+from . import search as searching
+from .conversation import (
+    Answer,
+    Exchange,
+    exchanges_of,
+)
+from .source_panel import (
+    Panel,
+    panel_of,
+)
+from .starters import starts
+
+P = ParamSpec("P")
+Page = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
+
+
+def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """A page for whoever is signed in, or a guest; nothing of it stays in a cache."""
+
+    @wraps(view)
+    def signed_in(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        response = view(request, session_principal(request), *args, **kwargs)
+        add_never_cache_headers(response)
+        return response
+
+    return guests_welcome(login_required(signed_in))
+
+
+def own_conversation(principal: Principal, conversation_id: UUID) -> Conversation:
+    """Raises Http404 for any id that is not the caller's."""
+    conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
+    if conversation is None:
+        raise Http404
+    return conversation
+
+
+def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpResponse:
+    """The empty state: a box, and three questions to start with."""
+    context = {
+        "starts": starts(principal),
+        "connected": bool(settings.CHAT_MODEL),
+        "team_size": Agent.objects.team().count(),
+    }
+    return render(
+        request, "chat/new.html", _composer(principal) | context | kept, status=kept.get("status", 200)
+    )
+
+
+def conversation_page(
+    request: HttpRequest, principal: Principal, conversation: Conversation, **kept: Any
+) -> HttpResponse:
+    """A conversation; `kept` has the text of a refused question and the words that say why."""
+    exchanges = exchanges_of(principal, conversation)
+    context = {
+        "conversation": conversation,
+        "exchanges": exchanges,
+        "running": _running(exchanges),
+        "panel": _panel(request, principal, conversation),
+    }
+    return render(
+        request,
+        "chat/conversation.html",
+        _composer(principal) | context | kept,
+        status=kept.get("status", 200),
+    )
+
+
+@require_safe
+@for_caller
+def conversation(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    return conversation_page(request, principal, own_conversation(principal, conversation_id))
+
+
+@require_safe
+@for_caller
+def source(request: HttpRequest, principal: Principal, conversation_id: UUID, place: str) -> HttpResponse:
+    """The panel alone, for the module."""
+    row = own_conversation(principal, conversation_id)
+    panel = panel_of(principal, row, place, request.GET.get("view", ""), request.GET.get("page", ""))
+    if panel is None:
+        raise Http404
+    return render(request, "chat/panel.html", {"conversation": row, "panel": panel})
+
+
+@require_safe
+@for_caller
+def search(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The caller's conversations, newest first, those with the words of `q`."""
+    query = searching.cleaned(request.GET.get("q", ""))
+    cursor = request.GET.get("cursor", "")
+    results, older = searching.conversations(principal, query, cursor)
+    found = {"query": query, "cursor": cursor, "results": results, "older": older}
+    return render(request, "chat/search.html", found)
+
+
+@require_safe
+@for_caller
+def export(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """The conversation as a Markdown file."""
+    row = own_conversation(principal, conversation_id)
+    name = slugify(row.title)[:80] or "conversation"
+    return HttpResponse(
+        as_markdown(principal, row),
+        content_type="text/markdown; charset=utf-8",
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}.md"',
+            "X-Content-Type-Options": "nosniff",
+        },
+    )
+
+
+def _composer(principal: Principal) -> dict[str, Any]:
+    return {
+        "most_characters": settings.MESSAGE_MAX_CHARACTERS,
+        "form_key": uuid4().hex,
+        "text": "",
+        "allowance": allowance_of(principal),
+    }
+
+
+def _running(exchanges: list[Exchange]) -> Answer | None:
+    """The answer that is being written, if any."""
+    answers = [answer for exchange in exchanges for answer in exchange.answers if answer.running]
+    return answers[-1] if answers else None
+
+
+def _panel(request: HttpRequest, principal: Principal, conversation: Conversation) -> Panel | None:
+    place = request.GET.get("source")
+    if not place:
+        return None
+    panel = panel_of(principal, conversation, place, request.GET.get("view", ""), request.GET.get("page", ""))
+    if panel is None:
+        raise Http404
+    return panel

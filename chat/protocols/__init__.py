@@ -1,0 +1,116 @@
+"""The published protocols: one module each, all pure.
+
+A dialect turns a body into a ChatRequest, and events into the values that its document describes. A wire
+field's name stands in its dialect's module, or in one that several documents share, and nowhere else.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from chat.events import Event, Json, Whole
+from chat.requests import ChatRequest
+
+from .ai_chat_protocol import AiChatProtocol
+from .chat_completions import ChatCompletions
+from .chat_ui import (
+    ChatUi,
+    ChatUiMinimal,
+    TeamChatUi,
+    TeamChatUiMinimal,
+)
+from .openai import (
+    OpenAI,
+    model,
+    models,
+)
+from .openai_completions import OpenAICompletions
+from .rag_chat import RagChat
+from .rag_chat_2026 import RagChat2026
+from .responses import Responses
+from .web_component import (
+    WebComponent,
+    is_web_component,
+)
+
+__all__ = [
+    "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "NumberedEncoder",
+    "OpenAI", "OpenAICompletions", "RagChat", "RagChat2026", "Responses", "TeamChatUi", "TeamChatUiMinimal",
+    "WebComponent", "choose", "choose_streamed", "is_ai_chat_protocol", "model", "models",
+    "rag_chat",
+]  # fmt: skip
+
+
+class Encoder(Protocol):
+    """The state of one stream."""
+
+    def encode(self, event: Event) -> list[Any]:
+        """The chunks that this event causes: none, one or several."""
+        ...
+
+
+@runtime_checkable
+class NumberedEncoder(Protocol):
+    """The state of a stream whose chunks have numbers made from those of the run's events."""
+
+    def numbered(self, number: int, event: Event) -> list[Any]: ...
+
+
+class Dialect(Protocol):
+    """One protocol."""
+
+    stream_type: str  # media type of a stream
+    gap: float  # seconds that lie at least between two chunks of a stream
+
+    def parse(self, body: Any) -> ChatRequest:
+        """Raises InvalidRequest."""
+        ...
+
+    def encoder(self) -> Encoder: ...
+
+    def whole(self, whole: Whole) -> tuple[int, Any]:
+        """HTTP status and body of an answer that is not streamed."""
+        ...
+
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
+        """The body of a refusal; `member` names what of the request is wrong."""
+        ...
+
+
+def choose(headers: Mapping[str, str], body: Any, version: str = "2025") -> Dialect:
+    """The dialect of a request to /chat or /ask; `version` is that of RAG chat."""
+    if isinstance(body, dict) and "stream" in body and not _has_attachments(headers):
+        return WebComponent() if is_web_component(body) else ChatCompletions()
+    return choose_streamed(headers, body, version)
+
+
+def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025") -> Dialect:
+    """The dialect of a request to /chat/stream or /ask/stream, where `stream` in the body says nothing."""
+    members = body if isinstance(body, dict) else {}
+    if _has_attachments(headers):
+        return AiChatProtocol()
+    accepts_jsonl = "application/jsonl" in headers.get("Accept", "").lower()
+    if "session_state" not in members and ("sessionState" in members or accepts_jsonl):
+        return AiChatProtocol()
+    return rag_chat(body, version)
+
+
+def rag_chat(body: Any, version: str) -> RagChat:
+    """RAG chat of a version; a request that names no session is told it both ways."""
+    decided = isinstance(body, dict) and "session_state" in body
+    return RagChat2026(decided=decided) if version == "2026" else RagChat(decided=decided)
+
+
+def is_ai_chat_protocol(headers: Mapping[str, str], body: Any, *, streamed: bool) -> bool:
+    """Whether a request to /api/chat is the AI Chat Protocol's.
+
+    Its client asks for JSON and then reads lines of it; a client of the Chat UI's stream takes events.
+    """
+    if _has_attachments(headers) or (isinstance(body, dict) and "sessionState" in body):
+        return True
+    accepted = {kind.partition(";")[0].strip() for kind in headers.get("Accept", "*/*").lower().split(",")}
+    takes_events = not accepted.isdisjoint({"text/event-stream", "text/*", "*/*"})
+    return "application/jsonl" in accepted or (streamed and not takes_events)
+
+
+def _has_attachments(headers: Mapping[str, str]) -> bool:
+    return headers.get("Content-Type", "").lower().startswith("multipart/form-data")

@@ -1,0 +1,155 @@
+"""The HTTP protocol for AI chat apps of 2024-01-28: OpenAI's completions with `context` and `session_state`.
+
+The document puts these two into the choice; a well-known client reads them from its message or delta, so
+they stand in both places.
+"""
+
+from typing import Any
+
+from chat import errors
+from chat.events import (
+    ContextReady,
+    Event,
+    Failed,
+    FollowUps,
+    Json,
+    MessageDone,
+    Started,
+    TextDelta,
+    Usage,
+    Whole,
+)
+from chat.requests import ChatRequest
+
+from . import validators
+from .answer_context import (
+    context,
+    delta,
+    followups,
+    message,
+)
+from .completion_envelope import (
+    envelope,
+    usage,
+)
+from .request_body import (
+    an_exchange,
+    ask,
+    session_answer,
+)
+from .single_message import Single
+
+
+class ChatCompletions:
+    """`stream` in the body decides whether the answer is streamed."""
+
+    stream_type = "application/json-lines"
+    gap = 0.0
+
+    def __init__(self) -> None:
+        self._sent: Any = None  # the session as the client sent it, once the request is parsed
+
+    def parse(self, body: Any) -> ChatRequest:
+        request = ask(body, "session_state", flat_overrides=True)
+        self._sent = body.get("session_state")
+        return request
+
+    def streams(self, body: Any) -> bool:
+        return validators.a_flag(an_exchange(body).get("stream", False), "stream")
+
+    def encoder(self) -> Single:
+        return Single(ChatCompletionsEncoder(self).encode)
+
+    def content(self, whole: Whole) -> str:
+        """The text of a whole answer."""
+        return whole.text
+
+    def message_context(self, context: Json) -> Json:
+        """The context as it is in a message or delta; the choice has the document's."""
+        return context
+
+    def whole(self, whole: Whole) -> tuple[int, Json]:
+        if whole.end is None or isinstance(whole.end, Failed):
+            code = whole.end.code if whole.end else "internal"
+            status = errors.status(code)
+            return status, self.error(errors.words(code), code, status=status)
+        assert whole.started is not None
+        told = context(whole.context) if whole.context else {}
+        if whole.followups:
+            told |= followups(whole.followups)
+        choice = {
+            "index": 0,
+            "message": message(self.content(whole)) | self.members(told, whole.started, in_message=True),
+            "finish_reason": whole.done.finish_reason if whole.done else "stop",
+            "content_filter_results": {},
+            **self.members(told, whole.started),
+        }
+        return 200, envelope(whole.started, "chat.completion") | {
+            "choices": [choice],
+            "usage": usage(whole.usage),
+            "prompt_filter_results": [],
+        }
+
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
+        """By any of its three members this protocol's clients know an error."""
+        return {"error": message, "message": message, "statusCode": status}
+
+    def members(self, context: Json, started: Started, *, in_message: bool = False) -> Json:
+        """What the protocol adds to a choice, and to the message or delta in it."""
+        return {
+            "context": self.message_context(context) if in_message else context,
+            "session_state": session_answer(self._sent, started.conversation_id),
+        }
+
+
+class ChatCompletionsEncoder:
+    """Chunks as OpenAI's, the first with the context."""
+
+    def __init__(self, dialect: ChatCompletions) -> None:
+        self._dialect = dialect
+        self._started: Started | None = None
+        self._done: MessageDone | None = None
+
+    def encode(self, event: Event) -> list[Json]:
+        if self._done is None:
+            return self._chunks(event)
+        # Held back for one event: the count of tokens, if there is one, comes next.
+        done, self._done = self._done, None
+        counted = usage(event if isinstance(event, Usage) else None)
+        last = self._chunk(delta(), finish_reason=done.finish_reason) | {"usage": counted}
+        return [last, *self._chunks(event)]
+
+    def _chunks(self, event: Event) -> list[Json]:
+        match event:
+            case Started():
+                self._started = event
+                return []
+            case ContextReady():
+                return [
+                    self._chunk({"role": "assistant"}, context=context(event)),
+                    self._chunk(delta(role="assistant")),
+                ]
+            case TextDelta():
+                return [self._chunk(delta(content=event.text))]
+            case MessageDone():
+                self._done = event
+            case FollowUps():
+                return [self._chunk(delta(role="assistant"), context=followups(event.questions))]
+            case Failed():
+                status = errors.status(event.code)
+                return [self._dialect.error(errors.words(event.code), event.code, status=status)]
+        return []
+
+    def _chunk(self, piece: Json, *, finish_reason: str | None = None, context: Json | None = None) -> Json:
+        assert self._started is not None
+        choice: Json = {
+            "index": 0,
+            "delta": piece,
+            "finish_reason": finish_reason,
+            "content_filter_results": {},
+        }
+        if context is not None:
+            members = self._dialect.members
+            choice["delta"] = piece | members(context, self._started, in_message=True)
+            choice |= members(context, self._started)
+        return envelope(self._started, "chat.completion.chunk") | {"choices": [choice]}

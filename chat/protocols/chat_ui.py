@@ -1,0 +1,260 @@
+"""The Chat UI's API: each event of a stream carries the whole text so far, ten times a second at the most."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from chat import errors
+from chat.events import (
+    ContextReady,
+    Event,
+    Failed,
+    Finished,
+    Json,
+    MessageDone,
+    MessageStarted,
+    Started,
+    TextDelta,
+    Whole,
+)
+from chat.requests import ChatRequest
+from chat.sources import SourceView
+
+from .request_body import (
+    an_exchange,
+    conversation,
+    images,
+    session,
+)
+
+INTERVAL = 0.1  # seconds between two events of one message
+SNIPPET = 300  # characters
+CODES = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    406: "not_acceptable",
+    413: "too_large",
+    415: "unsupported_media_type",
+    429: "rate_limited",
+    500: "internal",
+    503: "busy",
+}
+
+
+class ChatUi:
+    """Stateless unless the body names a conversation: its client saves through /chat-history itself."""
+
+    stream_type = "text/event-stream"
+    gap = INTERVAL  # one client takes whatever arrives at once for one event
+
+    def parse(self, body: Any) -> ChatRequest:
+        members = an_exchange(body)
+        earlier, question = conversation(members)
+        images(members)  # refused: this protocol has none
+        named = session(members.get("conversationId"), "conversationId")
+        return ChatRequest(question, named, earlier=tuple(earlier), listed=named is not None)
+
+    def encoder(self) -> "ChatUiEncoder":
+        return ChatUiEncoder()
+
+    def whole(self, whole: Whole) -> tuple[int, Any]:
+        if failed_without_text(whole):
+            return _failure(whole)
+        return 200, _messages(ChatUiEncoder(lambda: 0.0), whole)[-1]
+
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
+        return {"error": {"message": message, "code": code or CODES.get(status, "invalid_request")}}
+
+
+def failed_without_text(whole: Whole) -> bool:
+    return whole.end is None or (isinstance(whole.end, Failed) and not whole.text)
+
+
+def _failure(whole: Whole) -> tuple[int, Json]:
+    code = whole.end.code if isinstance(whole.end, Failed) else "internal"
+    return errors.status(code), ChatUi().error(errors.words(code), code)
+
+
+class TeamChatUi(ChatUi):
+    """The multi-agent mode: each agent's answer is a message of its own; whole, they come in an array."""
+
+    def parse(self, body: Any) -> ChatRequest:
+        return replace(super().parse(body), team=True)
+
+    def encoder(self) -> "ChatUiEncoder":
+        return ChatUiEncoder(team=True)
+
+    def whole(self, whole: Whole) -> tuple[int, Any]:
+        if failed_without_text(whole):
+            return _failure(whole)
+        return 200, _messages(ChatUiEncoder(lambda: 0.0, team=True), whole)
+
+
+def _messages(encoder: "ChatUiEncoder", whole: Whole) -> list[Json]:
+    """The last state of each message."""
+    latest: dict[str, Json] = {}
+    for event in whole.retold():
+        for chunk in encoder.encode(event):
+            latest[chunk["messageId"]] = chunk
+    return list(latest.values())
+
+
+class ChatUiEncoder:
+    """One message after the other; `clock` gives seconds. A team's first message begins with its agent."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, team: bool = False) -> None:
+        self._clock = clock
+        self._team = team
+        self._started: Started | None = None
+        self._message = MessageStarted("", "", "")
+        self._open = False
+        self._sources: tuple[SourceView, ...] = ()
+        self._cited: tuple[str, ...] = ()
+        self._text: list[str] = []
+        self._told = float("-inf")
+
+    def encode(self, event: Event) -> list[Json]:
+        match event:
+            case Started():
+                self._started = event
+                return (
+                    [] if self._team else self._begin(MessageStarted(event.answer_id, "", event.created_at))
+                )
+            case MessageStarted():
+                return self._begin(event)
+            case ContextReady():
+                self._sources = event.sources
+            case TextDelta():
+                if self._team and not self._open and self._started:
+                    # Without active agents the site answers alone.
+                    self._begin(MessageStarted(self._started.answer_id, "", self._started.created_at))
+                self._text.append(event.text)
+                if self._clock() - self._told >= INTERVAL:
+                    self._told = self._clock()
+                    return [self._state("processing")]
+            case MessageDone():
+                self._cited = event.citations
+                return self._end("completed") if self._message.agent else []
+            case Finished():
+                return self._end("completed")
+            case Failed():
+                error = ChatUi().error(errors.words(event.code), event.code)
+                return self._end("failed", error["error"]) or [error]
+        return []
+
+    def _begin(self, message: MessageStarted) -> list[Json]:
+        if message.message_id != self._message.message_id:
+            self._text, self._sources, self._cited = [], (), ()
+        self._message, self._open, self._told = message, True, self._clock()
+        return [self._state("processing")]
+
+    def _end(self, status: str, error: Json | None = None) -> list[Json]:
+        if not self._open:
+            return []
+        self._open = False
+        return [self._state(status, error)]
+
+    def _state(self, status: str, error: Json | None = None) -> Json:
+        assert self._started is not None
+        agent = {"agentName": self._message.agent} if self._message.agent else {}
+        return {
+            "messageId": self._message.message_id,
+            "conversationId": self._started.conversation_id,
+            "status": status,
+            "role": "assistant",
+            "content": "".join(self._text),
+            "contentType": "markdown",
+            **agent,
+            "sources": [_source(source) for source in self._sources if source.label in self._cited],
+            "error": error,
+            "createdAt": self._message.created_at,
+        }
+
+
+class ChatUiMinimal(ChatUi):
+    """The "Minimal Response Format": whole an array of messages, streamed one message an event."""
+
+    def encoder(self) -> "MinimalEncoder":  # type: ignore[override]
+        return MinimalEncoder()
+
+    def whole(self, whole: Whole) -> tuple[int, Any]:
+        if failed_without_text(whole):
+            return _failure(whole)
+        encoder = MinimalEncoder()
+        return 200, [chunk for event in whole.retold() for chunk in encoder.encode(event)]
+
+
+class TeamChatUiMinimal(ChatUiMinimal):
+    """The same of a team."""
+
+    def parse(self, body: Any) -> ChatRequest:
+        return replace(super().parse(body), team=True)
+
+
+class MinimalEncoder:
+    """One event for each finished message: the client shows every event as a new one."""
+
+    def __init__(self) -> None:
+        self._started: Started | None = None
+        self._message = MessageStarted("", "", "")
+        self._text: list[str] = []
+
+    def encode(self, event: Event) -> list[Json]:
+        match event:
+            case Started():
+                self._started = event
+                self._message = MessageStarted(event.answer_id, "", event.created_at)
+            case MessageStarted():
+                self._message, self._text = event, []
+            case TextDelta():
+                self._text.append(event.text)
+            case MessageDone() if self._message.agent:
+                return self._whole()
+            case Finished():
+                return self._whole() if self._text else []
+            case Failed():
+                if self._started is None:
+                    return [ChatUi().error(errors.words(event.code), event.code)]
+                return self._whole(event)
+        return []
+
+    def _whole(self, failed: Failed | None = None) -> list[Json]:
+        """Also a failure is a message, with its words as the last item: the client knows nothing else."""
+        assert self._started is not None
+        text, self._text = "".join(self._text), []
+        texts = [text] if text or not failed else []
+        told: Json = {"AuthorName": self._message.agent} if self._message.agent else {}
+        if failed:
+            texts.append(errors.words(failed.code))
+            told |= ChatUi().error(errors.words(failed.code), failed.code)
+        return [
+            {
+                "Role": {"Label": "Assistant"},
+                "Items": [{"$type": "TextContent", "Text": item} for item in texts],
+                "ModelId": self._started.model,
+                "Metadata": {"Id": self._message.message_id, "CreatedAt": self._message.created_at},
+                **told,
+            }
+        ]
+
+
+def _source(source: SourceView) -> Json:
+    return {
+        "id": f"{source.document_id}-{source.passage_id}",
+        "title": source.title,
+        # By its id: another document of the same name changes nothing. The name is there for people.
+        "url": f"/content/{source.document_id}/{quote(_file_name(source))}{_fragment(source)}",
+        "snippet": " ".join(source.content.split())[:SNIPPET],
+    }
+
+
+def _file_name(source: SourceView) -> str:
+    return source.sourcefile.rpartition("/")[2]
+
+
+def _fragment(source: SourceView) -> str:
+    return f"#page={source.page}" if source.page else ""

@@ -1,0 +1,289 @@
+"""OpenAI's chat completions, for any client of that API: the sources come in the member `sources`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from chat import errors
+from chat.events import (
+    ContextReady,
+    Event,
+    Failed,
+    Finished,
+    Json,
+    MessageDone,
+    Started,
+    TextDelta,
+    Usage,
+    Whole,
+)
+from chat.requests import ChatRequest, InvalidRequest
+
+from . import openai_members as shared
+from . import validators
+from .completion_envelope import (
+    envelope,
+    usage,
+)
+from .openai_members import (
+    Reader,
+    Said,
+)
+from .request_body import an_exchange
+from .single_message import Single
+
+ERROR_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+DONE = "[DONE]"
+FILTERED = "content_filter"
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+# How an answer is sampled and where it ends, as chat completions and completions spell it.
+WRITING: Mapping[str, Reader | None] = {
+    **shared.SAMPLING,
+    "temperature": shared.TEMPERATURE,
+    "max_tokens": shared.MAX_OUTPUT,
+    "stop": shared.stop_sequences,
+    "model": validators.a_text,
+    "stream": validators.a_flag,
+    "stream_options": validators.an_object,
+}
+KNOWN: Mapping[str, Reader | None] = {
+    **WRITING,
+    **shared.CHAT_HARMLESS,
+    "messages": None,
+    "max_completion_tokens": shared.MAX_OUTPUT,
+    "response_format": None,
+    "reasoning_effort": shared.EFFORT,
+    "verbosity": shared.VERBOSITY,
+    "tools": None,
+    "tool_choice": None,
+    "functions": None,
+    "function_call": None,
+}
+
+
+class OpenAI:
+    """Stateless: each request brings its whole conversation, and nothing of it is listed afterwards."""
+
+    stream_type = "text/event-stream"
+    gap = 0.0
+    images_member = "messages"
+    # Which member a failure of the model is about.
+    members: Mapping[str, str] = {"format_refused": "response_format", "length_refused": "max_tokens"}
+
+    def __init__(self, *, counts: bool = False, json: bool = False) -> None:
+        """`counts`: a stream ends with its usage, as `stream_options.include_usage` asks. `json`: the answer
+        is an object, and text that is none is a refusal."""
+        self._counts = counts
+        self._json = json
+
+    @classmethod
+    def of(cls, body: Any) -> "OpenAI":
+        """As this request wants it. Raises InvalidRequest."""
+        members = an_exchange(body)
+        return cls(counts=_counts(members), json=_format(members) is not None)
+
+    def parse(self, body: Any) -> ChatRequest:
+        members = an_exchange(body)
+        found = shared.read_members(members, KNOWN)
+        shared.check_tools(members)
+        shared.check_tools(members, "functions", "function_call")
+        limits = [found[name] for name in ("max_tokens", "max_completion_tokens") if name in found]
+        said = _said(members.get("messages"))
+        return said.request(
+            "messages",
+            options=shared.options(found),
+            listed=False,
+            generation=shared.generation(
+                found,
+                max_tokens=min(limits, default=None),
+                stop=found.get("stop", ()),
+                json=_format(members),
+                reasoning_effort=found.get("reasoning_effort"),
+                verbosity=found.get("verbosity"),
+            ),
+        )
+
+    def streams(self, body: Any) -> bool:
+        return validators.a_flag(an_exchange(body).get("stream") or False, "stream")
+
+    def encoder(self) -> Single:
+        return Single(OpenAIEncoder(self, counts=self._counts).encode)
+
+    def whole(self, whole: Whole) -> tuple[int, Json]:
+        code = _failure(whole)
+        if code and code != FILTERED:
+            return errors.status(code), self.failure(code)
+        assert whole.started is not None
+        reason = code or (whole.done.finish_reason if whole.done else "stop")
+        return 200, self.envelope(whole.started, streamed=False) | {
+            "choices": [self.choice(whole.text, reason, refused=bool(code) and not whole.text)],
+            "usage": usage(whole.usage),
+            "sources": sources(whole.context),
+        }
+
+    def failure(self, code: str) -> Json:
+        """The body of an error of :mod:`chat.errors`."""
+        member = self.members.get(code, "")
+        return self.error(errors.words(code), code, status=errors.status(code), member=member)
+
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
+        kind = ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+        return {"error": {"message": message, "type": kind, "param": member or None, "code": code or None}}
+
+    def envelope(self, started: Started, *, streamed: bool) -> Json:
+        """The members around the choices."""
+        return envelope(started, "chat.completion.chunk" if streamed else "chat.completion")
+
+    def choice(self, text: str, reason: str, *, refused: bool) -> Json:
+        """A whole answer; what was `refused` before its first word says so."""
+        said = {"refusal": errors.words(reason)} if refused else self._said(text)
+        message = {"role": "assistant", "content": None, "refusal": None} | said
+        return {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
+
+    def piece(self, text: str | None, reason: str | None) -> Json:
+        """A choice of a stream: the role, the next text, or the end."""
+        delta = {} if reason else {"role": "assistant", "content": ""} if text is None else self._said(text)
+        return {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
+
+    def _said(self, text: str) -> Json:
+        return {"refusal" if self._json and is_refusal(text) else "content": text}
+
+
+class OpenAIEncoder:
+    """Chunks; the one with the reason to end carries the sources, and the end mark closes the stream."""
+
+    def __init__(self, form: OpenAI, *, counts: bool = False) -> None:
+        self._form = form
+        self._counts = counts
+        self._started: Started | None = None
+        self._context: ContextReady | None = None
+        self._usage: Usage | None = None
+        self._refusing: bool | None = None  # known with the first text
+        self._ended = False
+
+    def encode(self, event: Event) -> list[Any]:
+        match event:
+            case Started():
+                self._started = event
+                return [self._chunk(None)]
+            case ContextReady():
+                self._context = event
+            case TextDelta():
+                return [self._chunk(event.text)]
+            case MessageDone():
+                return [self._end(event.finish_reason)]
+            case Usage():
+                self._usage = event
+            case Finished():
+                return [*([] if self._ended else [self._end("stop")]), *self._count(), DONE]
+            case Failed(code=code) if code == FILTERED and self._started:
+                return [self._end(FILTERED), *self._count(), DONE]
+            case Failed():
+                return [self._form.failure(event.code)]
+        return []
+
+    def _end(self, reason: str) -> Json:
+        self._ended = True
+        return self._chunk(None, reason) | {"sources": sources(self._context)}
+
+    def _count(self) -> list[Json]:
+        """A chunk without choices, which only those expect who have asked for it."""
+        if not self._counts or self._started is None:
+            return []
+        last = self._form.envelope(self._started, streamed=True)
+        return [last | {"choices": [], "usage": usage(self._usage)}]
+
+    def _chunk(self, text: str | None, reason: str | None = None) -> Json:
+        assert self._started is not None
+        choice = self._form.piece(text, reason)
+        if text is not None:
+            if self._refusing is None:
+                self._refusing = "refusal" in choice.get("delta", {})
+            elif "delta" in choice:  # what the first text was, the rest is
+                choice["delta"] = {"refusal" if self._refusing else "content": text}
+        return self._form.envelope(self._started, streamed=True) | {"choices": [choice]}
+
+
+def is_refusal(text: str) -> bool:
+    """Whether the answer to a request for JSON is the site's own sentence: that nothing was found."""
+    return not text.startswith("{")
+
+
+def model(name: str, created: int) -> Json:
+    """The body of `GET /v1/models/{id}`."""
+    return {"id": name, "object": "model", "created": created, "owned_by": "chatsite"}
+
+
+def models(name: str, created: int) -> Json:
+    """The body of `GET /v1/models`."""
+    return {"object": "list", "data": [model(name, created)]}
+
+
+def sources(context: ContextReady | None) -> list[Json]:
+    """The passages that an answer is written from."""
+    if context is None:
+        return []
+    return [
+        {"sourcepage": source.label, "title": source.title, "content": source.content, "score": source.score}
+        for source in context.sources
+    ]
+
+
+def _failure(whole: Whole) -> str:
+    """The code of what went wrong; empty where nothing did."""
+    if whole.end is None:
+        return "internal"
+    return whole.end.code if isinstance(whole.end, Failed) else ""
+
+
+def _counts(members: Mapping[str, Any]) -> bool:
+    wanted = validators.an_object(members.get("stream_options"), "stream_options")
+    for name, value in wanted.items():
+        member = f"stream_options.{name[:100]}"
+        if name not in ("include_usage", "include_obfuscation") and value is not None:
+            raise InvalidRequest(f"“{member}” is not supported here.", member)
+        validators.a_flag(value or False, member)
+    return bool(wanted.get("include_usage"))
+
+
+def _format(members: Mapping[str, Any]) -> Any:
+    given = members.get("response_format")
+    return None if given is None else shared.json_format(given, "response_format", nested=True)
+
+
+def _said(messages: Any) -> Said:
+    said = Said()
+    items = validators.a_list(messages, "messages")
+    if not items:
+        raise InvalidRequest("“messages” must not be empty.", "messages")
+    for place, item in enumerate(items):
+        member = f"messages[{place}]"
+        if not isinstance(item, dict):
+            raise InvalidRequest(f"“{member}” must be an object.", member)
+        role = validators.one_of(item.get("role"), f"{member}.role", ROLES)
+        said.add(role, _text(said, role, item.get("content"), f"{member}.content"), member)
+    return said
+
+
+def _text(said: Said, role: str, content: Any, member: str) -> str:
+    """The text of a message; its images go to `said`."""
+    if content is None and role != "user":
+        return ""
+    if not isinstance(content, list):
+        return validators.a_text(content, member)
+    texts = []
+    for place, part in enumerate(content):
+        where = f"{member}[{place}]"
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind == "text" or (kind == "refusal" and role == "assistant"):
+            texts.append(validators.a_text(part.get(kind), f"{where}.{kind}"))
+        elif kind == "image_url" and role == "user":
+            given = validators.an_object(part.get("image_url"), f"{where}.image_url")
+            said.add_image(given.get("url"), f"{where}.image_url.url")
+        else:
+            raise InvalidRequest(f"“{where}” must be a text part, or of the user an image_url part.", where)
+    return "\n".join(texts)

@@ -1,0 +1,90 @@
+"""OpenAI's older completions: a prompt as one text. Some libraries send whole conversations in it.
+
+A prompt that is written as a conversation, with lines that begin “system: ”, “user: ” and “assistant: ”, is
+read as one; any other is the question.
+"""
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from chat.events import Json, Started
+from chat.requests import ChatRequest, InvalidRequest
+
+from . import openai_members as shared
+from . import validators
+from .completion_envelope import envelope
+from .openai import (
+    WRITING,
+    OpenAI,
+)
+from .openai_members import (
+    Reader,
+    Said,
+)
+from .request_body import an_exchange
+
+
+def _false(value: Any, member: str) -> bool:
+    if value is not False:
+        raise InvalidRequest(f"“{member}” must be false: nothing else is supported here.", member)
+    return False
+
+
+def _empty(value: Any, member: str) -> None:
+    if value is not False and value != "":
+        raise InvalidRequest(f"“{member}” is not supported here.", member)
+
+
+KNOWN: Mapping[str, Reader | None] = {
+    **WRITING,
+    **shared.CHAT_HARMLESS,
+    "prompt": None,
+    "best_of": lambda value, member: validators.a_whole_number(value, member, 1, 1),
+    "echo": _false,
+    "suffix": _empty,
+    "logprobs": _empty,
+}
+_LINE = re.compile(r"^(system|developer|user|assistant|tool): ?", re.M)
+_TO_ANSWER = re.compile(r"^assistant:\s*\Z", re.M)
+
+
+class OpenAICompletions(OpenAI):
+    """Whole answers and streams have the same shape."""
+
+    images_member = "prompt"
+
+    @classmethod
+    def of(cls, body: Any) -> "OpenAICompletions":
+        return cls(counts=OpenAI.of({"stream_options": an_exchange(body).get("stream_options")})._counts)
+
+    def parse(self, body: Any) -> ChatRequest:
+        members = an_exchange(body)
+        found = shared.read_members(members, KNOWN)
+        prompt = members.get("prompt")
+        if isinstance(prompt, list) and len(prompt) == 1:
+            prompt = prompt[0]
+        text = validators.a_text(prompt, "prompt")
+        written = shared.generation(found, max_tokens=found.get("max_tokens"), stop=found.get("stop", ()))
+        return _said(text).request("prompt", options=shared.options(found), listed=False, generation=written)
+
+    def envelope(self, started: Started, *, streamed: bool) -> Json:
+        return envelope(started, "text_completion") | {"id": f"cmpl-{started.answer_id}"}
+
+    def choice(self, text: str, reason: str, *, refused: bool) -> Json:
+        return {"index": 0, "text": text, "finish_reason": reason, "logprobs": None}
+
+    def piece(self, text: str | None, reason: str | None) -> Json:
+        return {"index": 0, "text": text or "", "finish_reason": reason, "logprobs": None}
+
+
+def _said(prompt: str) -> Said:
+    said = Said()
+    lines = list(_LINE.finditer(prompt))
+    if not (lines and lines[0].start() == 0 and _TO_ANSWER.search(prompt)):
+        said.add("user", prompt, "prompt")
+        return said
+    for line, following in pairwise(lines):
+        said.add(line[1], prompt[line.end() : following.start()].strip(), "prompt")
+    return said

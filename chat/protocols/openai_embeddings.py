@@ -1,0 +1,73 @@
+"""OpenAI's embeddings: texts in, vectors of the site's own model out."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chat.events import Json
+from chat.requests import InvalidRequest
+
+from . import openai_members as shared
+from . import validators
+from .openai_members import Reader
+from .request_body import an_exchange
+
+MAX_TEXTS = 2_048
+MAX_CHARACTERS = 32_000  # of one text
+
+KNOWN: Mapping[str, Reader | None] = {
+    "input": None,
+    "model": validators.a_text,
+    "encoding_format": lambda value, member: validators.one_of(value, member, ("float", "base64")),
+    "dimensions": lambda value, member: validators.a_whole_number(value, member, 1, 100_000),
+    "user": shared.a_label,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingRequest:
+    """What is to be embedded, and in which form the vectors are sent."""
+
+    texts: Sequence[str]
+    dimensions: int | None
+    as_base64: bool
+
+
+def parse(body: Any) -> EmbeddingRequest:
+    """Raises InvalidRequest."""
+    members = an_exchange(body)
+    found = shared.read_members(members, KNOWN)
+    given = members.get("input")
+    items = [given] if isinstance(given, str) else validators.a_list(given, "input")
+    if not 0 < len(items) <= MAX_TEXTS:
+        raise InvalidRequest(f"“input” must hold 1 to {MAX_TEXTS:,} texts.", "input")
+    for item in items:
+        if not isinstance(item, str):
+            raise InvalidRequest(
+                "“input” must be text or a list of texts: tokens are not read here.", "input"
+            )
+        if not 0 < len(validators.a_text(item, "input")) <= MAX_CHARACTERS:
+            raise InvalidRequest(f"“input” must hold texts of 1 to {MAX_CHARACTERS:,} characters.", "input")
+    return EmbeddingRequest(items, found.get("dimensions"), found.get("encoding_format") == "base64")
+
+
+def answer(vectors: NDArray[np.float32], model: str, *, as_base64: bool) -> Json:
+    """The body. No tokens are counted."""
+    data = [
+        {
+            "object": "embedding",
+            "index": place,
+            "embedding": _encoded(vector) if as_base64 else vector.tolist(),
+        }
+        for place, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": 0, "total_tokens": 0}
+    return {"object": "list", "data": data, "model": model, "usage": usage}
+
+
+def _encoded(vector: NDArray[np.float32]) -> str:
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()

@@ -1,0 +1,276 @@
+"""What requests of OpenAI's protocols share: each member has its effect, is a harmless hint, or is refused.
+
+A member that this site does not have is a 400 that names it, so that no client is left to believe in it.
+"""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chat.api.attachments import (
+    IMAGES_MOST,
+    image,
+)
+from chat.requests import ChatRequest, Generation, ImageInput, InvalidRequest, JsonFormat, Options, Turn
+
+from . import validators
+
+Reader = Callable[[Any, str], Any]
+
+MAX_WISH = 10_000  # characters of all system and developer messages together
+MAX_TEXT = 1_000_000  # characters of all messages: a larger body is for images
+MAX_SCHEMA = 50_000  # characters of a JSON schema
+MAX_TOKENS = 2_147_483_647
+MAX_STOPS, MAX_STOP = 4, 100
+MAX_TOOLS = 200
+MAX_LABEL = 1_000  # characters of a value that is only a label
+MAX_LABELS = 16  # pairs of `metadata`
+
+_DATA_URL = re.compile(r"data:[\w.+-]{1,50}/[\w.+-]{1,50};base64,")
+
+
+def _only(*allowed: Any) -> Reader:
+    """A member of which only the values that ask for nothing are taken."""
+
+    def read(value: Any, member: str) -> Any:
+        # A number is no flag: 0 == False.
+        if not any(type(value) is type(each) and value == each for each in allowed):
+            told = " or ".join(json.dumps(each) for each in allowed)
+            raise InvalidRequest(f"“{member}” must be {told}: nothing else is supported here.", member)
+        return value
+
+    return read
+
+
+def _number(least: float, most: float) -> Reader:
+    return lambda value, member: validators.a_number(value, member, least, most)
+
+
+def _whole_number(least: int, most: int) -> Reader:
+    return lambda value, member: validators.a_whole_number(value, member, least, most)
+
+
+def _one_of(*choices: str) -> Reader:
+    return lambda value, member: validators.one_of(value, member, choices)
+
+
+def a_label(value: Any, member: str) -> str:
+    text = validators.a_text(value, member)
+    if len(text) > MAX_LABEL:
+        raise InvalidRequest(f"“{member}” must have at most {MAX_LABEL:,} characters.", member)
+    return text
+
+
+def metadata(value: Any, member: str) -> dict[str, str]:
+    pairs = validators.an_object(value, member)
+    if len(pairs) > MAX_LABELS:
+        raise InvalidRequest(f"“{member}” must have at most {MAX_LABELS} pairs.", member)
+    return {a_label(name, member): a_label(text, member) for name, text in pairs.items()}
+
+
+def stop_sequences(value: Any, member: str) -> tuple[str, ...]:
+    items = [value] if isinstance(value, str) else validators.a_list(value, member)
+    if len(items) > MAX_STOPS:
+        raise InvalidRequest(f"“{member}” must hold at most {MAX_STOPS} sequences.", member)
+    found = tuple(validators.a_text(item, member) for item in items)
+    if any(not 0 < len(text) <= MAX_STOP for text in found):
+        raise InvalidRequest(f"“{member}” must hold texts of 1 to {MAX_STOP} characters.", member)
+    return found
+
+
+def _tools(value: Any, member: str) -> int:
+    """How many there are: the site calls none of them, which is up to it unless a call is demanded."""
+    items = validators.a_list(value, member)
+    if len(items) > MAX_TOOLS:
+        raise InvalidRequest(f"“{member}” must hold at most {MAX_TOOLS} tools.", member)
+    for place, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise InvalidRequest(f"“{member}[{place}]” must be an object.", f"{member}[{place}]")
+    return len(items)
+
+
+MAX_OUTPUT: Reader = _whole_number(1, MAX_TOKENS)
+TEMPERATURE: Reader = _number(0, 2)
+# Members with an effect on the model, by the name of the field of Generation.
+SAMPLING: Mapping[str, Reader] = {
+    "top_p": _number(0, 1),
+    "presence_penalty": _number(-2, 2),
+    "frequency_penalty": _number(-2, 2),
+    "seed": _whole_number(-(2**63), 2**63 - 1),
+}
+EFFORT: Reader = _one_of("none", "minimal", "low", "medium", "high", "xhigh")
+VERBOSITY: Reader = _one_of("low", "medium", "high")
+# Members that need no effect: labels, permissions, and ways to say that nothing more is wanted.
+HARMLESS: Mapping[str, Reader] = {
+    "user": a_label,
+    "safety_identifier": a_label,
+    "prompt_cache_key": a_label,
+    "prompt_cache_retention": a_label,
+    "metadata": metadata,
+    "parallel_tool_calls": validators.a_flag,
+    "service_tier": _only("auto", "default"),
+    "top_logprobs": _only(0),
+}
+CHAT_HARMLESS: Mapping[str, Reader] = {
+    **HARMLESS,
+    "n": _whole_number(1, 1),
+    "store": _only(False),
+    "logprobs": _only(False),
+    "logit_bias": _only({}),
+    "modalities": _only(["text"]),
+    "prediction": validators.an_object,
+}
+
+
+def read_members(members: Mapping[str, Any], known: Mapping[str, Reader | None]) -> dict[str, Any]:
+    """Each member as its reader gives it; null counts as absent. Without a reader it is read elsewhere.
+
+    Raises InvalidRequest for a member that is not known.
+    """
+    found: dict[str, Any] = {}
+    for name, value in members.items():
+        if value is None:
+            continue
+        if name not in known:
+            shown = name[:100]
+            raise InvalidRequest(f"“{shown}” is not supported here.", shown)
+        if read := known[name]:
+            found[name] = read(value, name)
+    return found
+
+
+def check_tools(members: Mapping[str, Any], tools: str = "tools", choice: str = "tool_choice") -> None:
+    """Tools may be offered; that one must be called is refused. Without tools nothing is demanded."""
+    offered = _tools(members[tools], tools) if members.get(tools) is not None else 0
+    chosen = members.get(choice)
+    if chosen in (None, "auto", "none") or (chosen == "required" and not offered):
+        return
+    raise InvalidRequest(f"“{choice}” must be “auto” or “none”: this site answers itself.", choice)
+
+
+def json_format(value: Any, member: str, *, nested: bool) -> JsonFormat | None:
+    """Of `response_format`, where the schema's members are `nested`, or of `text.format`. None for text."""
+    given = validators.an_object(value, member)
+    kind = validators.one_of(given.get("type"), f"{member}.type", ("text", "json_object", "json_schema"))
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return JsonFormat()
+    place = f"{member}.json_schema" if nested else member
+    described = validators.an_object(given.get("json_schema"), place) if nested else given
+    schema = described.get("schema")
+    if not isinstance(schema, dict):
+        raise InvalidRequest(f"“{place}.schema” must be an object.", f"{place}.schema")
+    if len(json.dumps(schema)) > MAX_SCHEMA:
+        raise InvalidRequest(
+            f"“{place}.schema” must have at most {MAX_SCHEMA:,} characters.", f"{place}.schema"
+        )
+    storable(schema, f"{place}.schema")
+    name = a_label(described.get("name"), f"{place}.name")
+    description, strict = described.get("description"), described.get("strict")
+    return JsonFormat(
+        schema,
+        name,
+        a_label(description, f"{place}.description") if description is not None else "",
+        validators.a_flag(strict, f"{place}.strict") if strict is not None else None,
+    )
+
+
+def storable(value: Any, member: str) -> Any:
+    """The value, if its texts can be stored."""
+    if "\\u0000" in json.dumps(value):
+        raise InvalidRequest(f"“{member}” holds characters that are not text.", member)
+    return value
+
+
+@dataclass(slots=True)
+class Said:
+    """The messages of a request, in their order."""
+
+    turns: list[Turn] = field(default_factory=list)
+    wishes: list[str] = field(default_factory=list)
+    images: list[ImageInput] = field(default_factory=list)
+    question: int | None = None  # the place among the turns
+    last: str = ""  # the role of the last message that is no wish, and its member
+    last_member: str = ""
+    _length: int = 0
+
+    def add(self, role: str, text: str, member: str) -> None:
+        self._length += len(text)
+        if self._length > MAX_TEXT:
+            words = f"“{member}” is too long: all messages together have at most {MAX_TEXT:,} characters."
+            raise InvalidRequest(words, member)
+        if role in ("system", "developer"):
+            self._wish(text, member)
+            return
+        self.last, self.last_member = role, member
+        if role == "user":
+            self.question = len(self.turns)
+            self.turns.append(Turn("user", text))
+        elif text.strip():
+            told = f"Result of a tool:\n{text}" if role in ("tool", "function") else text
+            self.turns.append(Turn("assistant", told))
+
+    def add_image(self, url: Any, member: str) -> None:
+        """An image in a data URL; the site fetches none."""
+        text = validators.a_text(url, member)
+        found = _DATA_URL.match(text)
+        if not found:
+            raise InvalidRequest(f"“{member}” must be a data URL with base64: nothing is fetched.", member)
+        if len(self.images) == IMAGES_MOST:
+            raise InvalidRequest(f"“{member}”: a question takes at most {IMAGES_MOST} images.", member)
+        try:
+            data = base64.b64decode(text[found.end() :], validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidRequest(f"“{member}” is not valid base64.", member) from None
+        self.images.append(image(member, data))
+
+    def request(self, member: str, **values: Any) -> ChatRequest:
+        """The last user message is the question; `member` is where the messages stand."""
+        if self.last not in ("user", "tool", "function"):
+            where = f"{self.last_member}.role" if self.last else member
+            raise InvalidRequest(f"“{where}” must be “user”: the last message is the question.", where)
+        if self.question is None:
+            raise InvalidRequest(f"“{member}” must hold a message of the user.", member)
+        earlier = [turn for place, turn in enumerate(self.turns) if place != self.question]
+        return ChatRequest(
+            self.turns[self.question].content,
+            earlier=_in_turn(earlier),
+            images=tuple(self.images),
+            wish="\n\n".join(self.wishes),
+            **values,
+        )
+
+    def _wish(self, text: str, member: str) -> None:
+        if text.strip():
+            self.wishes.append(text.strip())
+        if len("\n\n".join(self.wishes)) > MAX_WISH:
+            words = f"“{member}” is too long: system messages have at most {MAX_WISH:,} characters together."
+            raise InvalidRequest(words, member)
+
+
+def _in_turn(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """With answers that follow each other as one: some models insist on the roles in turn."""
+    found: list[Turn] = []
+    for turn in turns:
+        if turn.role == "assistant" and found and found[-1].role == "assistant":
+            found[-1] = Turn("assistant", f"{found[-1].content}\n\n{turn.content}")
+        else:
+            found.append(turn)
+    return tuple(found)
+
+
+def generation(found: Mapping[str, Any], **values: Any) -> Generation:
+    """From what :func:`read_members` gave."""
+    sampling: dict[str, Any] = {name: found.get(name) for name in SAMPLING}
+    return Generation(**sampling, **values)
+
+
+def options(found: Mapping[str, Any]) -> Options:
+    if "temperature" in found:
+        return Options(followups=False, temperature=found["temperature"])
+    return Options(followups=False)

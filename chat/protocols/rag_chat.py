@@ -1,0 +1,88 @@
+"""The RAG chat HTTP protocol: `message`, `delta`, `context`, `session_state`."""
+
+from typing import Any
+
+from chat import errors
+from chat.events import ContextReady, Event, Failed, FollowUps, Json, Started, TextDelta, Whole
+from chat.requests import ChatRequest
+
+from .answer_context import (
+    context,
+    delta,
+    followups,
+    message,
+)
+from .request_body import (
+    ask,
+    session_answer,
+)
+from .single_message import Single
+
+
+class RagChat:
+    """`decided` is False where the request names no session at all: the answer then names it both ways."""
+
+    stream_type = "application/json-lines"
+    gap = 0.0
+
+    session_member = "session_state"
+
+    def __init__(self, *, decided: bool = True) -> None:
+        self._decided = decided
+        self._sent: Any = None  # the session as the client sent it, once the request is parsed
+
+    def parse(self, body: Any) -> ChatRequest:
+        request = ask(body, self.session_member)
+        self._sent = body.get(self.session_member)
+        return request
+
+    def encoder(self) -> Single:
+        return Single(RagChatEncoder(self).encode)
+
+    def whole(self, whole: Whole) -> tuple[int, Json]:
+        if whole.end is None or isinstance(whole.end, Failed):
+            code = whole.end.code if whole.end else "internal"
+            return errors.status(code), self.error(errors.words(code))
+        assert whole.started is not None
+        told = context(whole.context) if whole.context else {}
+        if whole.followups:
+            told |= followups(whole.followups)
+        session = self.session(whole.started.conversation_id)
+        return 200, {**self.answer(whole.text), "context": told, **session}
+
+    def answer(self, text: str) -> Json:
+        """The text of a whole answer, for clients of 2024 and of 2026."""
+        return {"message": message(text), "output_text": text}
+
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
+        return {"error": message}
+
+    def session(self, conversation_id: str) -> Json:
+        value = session_answer(self._sent, conversation_id)
+        members: Json = {self.session_member: value}
+        return members if self._decided else members | {"sessionState": value}
+
+
+class RagChatEncoder:
+    """The first chunk carries the context, the others parts of the answer."""
+
+    def __init__(self, dialect: RagChat) -> None:
+        self._dialect = dialect
+        self._session: Json = {}
+
+    def encode(self, event: Event) -> list[Json]:
+        match event:
+            case TextDelta():
+                return [{"delta": delta(content=event.text)}]
+            case Started():
+                self._session = self._dialect.session(event.conversation_id)
+                return []
+            case ContextReady():
+                first = {"delta": {"role": "assistant"}, "context": context(event), **self._session}
+                return [first, {"delta": delta(role="assistant")}]
+            case FollowUps():
+                told = followups(event.questions)
+                return [{"delta": delta(role="assistant"), "context": told, **self._session}]
+            case Failed():
+                return [self._dialect.error(errors.words(event.code))]
+        return []

@@ -1,0 +1,44 @@
+"""The RAG chat HTTP protocol since April 2026: `output_text`, and a stream of typed events.
+
+Requests, whole answers and errors are those of RAG chat; see chat/protocols/rag_chat.py.
+"""
+
+from chat import errors
+from chat.events import ContextReady, Event, Failed, FollowUps, Json, Started, TextDelta
+
+from .answer_context import (
+    context,
+    followups,
+)
+from .rag_chat import RagChat
+from .single_message import Single
+
+
+class RagChat2026(RagChat):
+    def encoder(self) -> Single:
+        return Single(RagChat2026Encoder(self).encode)
+
+
+class RagChat2026Encoder:
+    """The first event carries the context, the others parts of the answer."""
+
+    def __init__(self, dialect: RagChat2026) -> None:
+        self._dialect = dialect
+        self._session: Json = {}
+
+    def encode(self, event: Event) -> list[Json]:
+        match event:
+            case TextDelta():
+                return [{"type": "response.output_text.delta", "delta": event.text}]
+            case Started():
+                self._session = self._dialect.session(event.conversation_id)
+            case ContextReady():
+                return [self._context(context(event))]
+            case FollowUps():
+                return [self._context(followups(event.questions))]
+            case Failed():
+                return [self._dialect.error(errors.words(event.code))]
+        return []
+
+    def _context(self, told: Json) -> Json:
+        return {"type": "response.context", "context": told, **self._session}

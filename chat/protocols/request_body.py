@@ -1,0 +1,109 @@
+"""The request that the AI-chat documents share: `messages`, `context` and a session."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from chat import errors
+from chat.requests import ChatRequest, ImageInput, InvalidRequest, Turn
+
+from . import validators
+from .overrides import options
+
+ROLES = ("user", "assistant")
+SESSION_KEY = "chatsite_conversation"  # ours, in a session that is the client's own object
+FLAT_APART = ("overrides", "approach")  # members of a context that are no overrides themselves
+
+
+def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> ChatRequest:
+    """The question in a body; the session is read from the member of this name.
+
+    With `flat_overrides`, the context's own members count as overrides too. Raises InvalidRequest.
+    """
+    members = an_exchange(body)
+    earlier, question = conversation(members)
+    settings = validators.an_object(members.get("context"), "context")
+    overrides = validators.an_object(settings.get("overrides"), "context.overrides")
+    if flat_overrides:
+        flat = {name: value for name, value in settings.items() if name not in FLAT_APART}
+        options(flat, "context")  # so that an error names the member where it stands
+        overrides = flat | overrides
+    return ChatRequest(
+        question=question,
+        conversation_id=session(members.get(session_member), session_member),
+        earlier=tuple(earlier),
+        options=options(overrides),
+        images=images(members),
+    )
+
+
+def an_exchange(body: Any) -> dict[str, Any]:
+    if not isinstance(body, dict):
+        raise InvalidRequest("The body must be a JSON object.")
+    return body
+
+
+def conversation(body: dict[str, Any], *, parts: bool = False) -> tuple[Sequence[Turn], str]:
+    """What was said before, and the question. With `parts`, a content may be a list of texts.
+
+    Raises InvalidRequest.
+    """
+    turns = [
+        _turn(item, f"messages[{index}]", parts=parts)
+        for index, item in enumerate(validators.a_list(body.get("messages"), "messages"))
+    ]
+    if not turns:
+        raise InvalidRequest("“messages” must not be empty.", "messages")
+    *earlier, last = turns
+    if last.role != "user":
+        member = f"messages[{len(earlier)}].role"
+        raise InvalidRequest(f"“{member}” must be “user”: the last message is the question.", member)
+    return earlier, last.content
+
+
+def images(body: dict[str, Any]) -> tuple[ImageInput, ...]:
+    """Those of all messages: the site keeps none, so a follow-up shows the earlier ones again."""
+    found: list[ImageInput] = []
+    for index, message in enumerate(body["messages"]):
+        member = f"messages[{index}].files"
+        files = message.get("files")
+        for file in validators.a_list(files, member) if files is not None else ():
+            if not isinstance(file, ImageInput):
+                raise InvalidRequest(f"“{member}” cannot be read: files come as multipart/form-data.", member)
+            found.append(file)
+    return tuple(found)
+
+
+def session(value: Any, member: str) -> UUID | None:
+    """The conversation that a value names: its id, or an object with the id. Raises InvalidRequest."""
+    if isinstance(value, dict):
+        value, member = value.get(SESSION_KEY), f"{member}.{SESSION_KEY}"
+    if value is None:
+        return None
+    try:
+        return UUID(validators.a_text(value, member))
+    except ValueError:
+        # Not an id of ours: told as any other conversation that the caller does not have.
+        raise InvalidRequest(errors.words("not_found"), member, status=404) from None
+
+
+def session_answer(sent: Any, conversation_id: str) -> Any:
+    """The session to send back: the id, or the client's own object with the id beside what it holds."""
+    return sent | {SESSION_KEY: conversation_id} if isinstance(sent, dict) else conversation_id
+
+
+def _turn(item: Any, member: str, *, parts: bool) -> Turn:
+    if not isinstance(item, dict):
+        raise InvalidRequest(f"“{member}” must be an object.", member)
+    role = validators.one_of(item.get("role"), f"{member}.role", ROLES)
+    content = item.get("content")
+    if parts and isinstance(content, list):
+        content = "\n".join(_text_part(part, f"{member}.content") for part in content)
+    text = validators.a_text(content, f"{member}.content")
+    return Turn("user" if role == "user" else "assistant", text)
+
+
+def _text_part(part: Any, member: str) -> str:
+    if not isinstance(part, dict) or part.get("type") != "text":
+        raise InvalidRequest(f"“{member}” must be text: other parts are not read here.", member)
+    return validators.a_text(part.get("text"), f"{member}.text")

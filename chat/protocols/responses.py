@@ -1,0 +1,478 @@
+"""OpenAI's Responses: a response is a run, its `previous_response_id` names the conversation that goes on.
+
+Ids are those of the site's rows: `resp_` and the run's, `msg_` and the answer's. Events are numbered from the
+run's own numbers, so that a stream can be taken up in any process after any event.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from chat import errors
+from chat.events import (
+    ContextReady,
+    Event,
+    Failed,
+    Finished,
+    Json,
+    MessageDone,
+    Started,
+    TextDelta,
+    Usage,
+    Whole,
+)
+from chat.requests import ChatRequest, InvalidRequest
+from chat.sources import SourceView
+
+from . import openai_members as shared
+from . import validators
+from .openai import (
+    FILTERED,
+    OpenAI,
+    is_refusal,
+    sources,
+)
+from .openai_members import (
+    Reader,
+    Said,
+)
+from .request_body import an_exchange
+from .single_message import Single
+
+STEP = 1_000  # numbers of events for each event of the run
+ITEM, PART = 2, 3  # numbers of the two events before the first text, whenever that comes
+MAX_ANNOTATION_EVENTS = 900  # of one response; the message itself has all annotations
+INCLUDED = ("reasoning.encrypted_content",)  # of which there is never any
+CODES = {"rate_limited": "rate_limit_exceeded"}  # of a failed response; all others are server errors
+STATUSES = {"complete": "completed", "stopped": "cancelled"}
+
+KNOWN: Mapping[str, Reader | None] = {
+    **shared.HARMLESS,
+    "top_p": shared.SAMPLING["top_p"],
+    "temperature": shared.TEMPERATURE,
+    "max_output_tokens": shared.MAX_OUTPUT,
+    "max_tool_calls": shared.MAX_OUTPUT,
+    "model": validators.a_text,
+    "instructions": validators.a_text,
+    "stream": validators.a_flag,
+    "store": validators.a_flag,
+    "background": validators.a_flag,
+    "truncation": lambda value, member: validators.one_of(value, member, ("auto", "disabled")),
+    "input": None,
+    "previous_response_id": None,
+    "stream_options": None,
+    "text": None,
+    "reasoning": None,
+    "include": None,
+    "tools": None,
+    "tool_choice": None,
+}
+# What a response tells of its request; the values are those of a request that says nothing.
+ECHO: Mapping[str, Any] = {
+    "background": False,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None,
+    "service_tier": "default",
+    "store": True,
+    "temperature": None,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_logprobs": 0,
+    "top_p": None,
+    "truncation": "disabled",
+    "user": None,
+}
+_ID = re.compile(r"(resp|msg)_([0-9a-f]{32})")
+_BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")
+_TOOL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_PASSED_OVER = ("function_call", "custom_tool_call", "reasoning")  # of another model, before the question
+
+
+def response_id(run_id: str) -> str:
+    return f"resp_{UUID(run_id).hex}"
+
+
+def message_id(answer_id: str) -> str:
+    return f"msg_{UUID(answer_id).hex}"
+
+
+def row_id(value: Any, kind: str, member: str) -> UUID:
+    """The id of the row that an id of this kind names. Raises InvalidRequest, as for what is not there."""
+    found = _ID.fullmatch(validators.a_text(value, member))
+    if found is None or found[1] != kind:
+        raise InvalidRequest(errors.words("answer_not_found"), member, status=404)
+    return UUID(found[2])
+
+
+class Responses(OpenAI):
+    """One request, or one stored response."""
+
+    images_member = "input"
+    members: Mapping[str, str] = {"format_refused": "text.format", "length_refused": "max_output_tokens"}
+
+    def __init__(self, echo: Mapping[str, Any] | None = None, *, after: int = -1) -> None:
+        """`echo` is what was kept of the request; a stream tells the events with numbers above `after`."""
+        self.echo = dict(echo or {})
+        self.previous: UUID | None = None
+        self.references: tuple[UUID, ...] = ()  # messages of the site that the input names
+        self.known: Mapping[UUID, str] = {}  # their texts
+        self._after = after
+
+    @classmethod
+    def of(cls, body: Any) -> "Responses":
+        members = an_exchange(body)
+        found = shared.read_members(members, KNOWN)
+        _check_members(members, found)
+        dialect = cls()
+        dialect.echo = {name: found[name] for name in ECHO if name in found}
+        for name in ("text", "reasoning"):
+            if members.get(name) is not None:
+                given = {key: value for key, value in members[name].items() if value is not None}
+                dialect.echo[name] = {**ECHO[name], **given}
+        if members.get("previous_response_id") is not None:
+            member = "previous_response_id"
+            dialect.previous = row_id(members[member], "resp", member)
+            dialect.echo[member] = members[member]
+        dialect.references = _references(members.get("input"))
+        shared.storable(dialect.echo, "metadata")
+        return dialect
+
+    @property
+    def background(self) -> bool:
+        return bool(self.echo.get("background"))
+
+    def parse(self, body: Any) -> ChatRequest:
+        members = an_exchange(body)
+        found = shared.read_members(members, KNOWN)
+        said = Said()
+        if "instructions" in found:
+            said.add("system", found["instructions"], "instructions")
+        self._read_input(said, members.get("input"))
+        text, effort = members.get("text") or {}, (members.get("reasoning") or {}).get("effort")
+        request = said.request(
+            "input",
+            options=shared.options(found),
+            listed=found.get("store", True) and not any(turn.role == "assistant" for turn in said.turns),
+            generation=shared.generation(
+                found,
+                max_tokens=found.get("max_output_tokens"),
+                json=_format(text),
+                reasoning_effort=effort,
+                verbosity=text.get("verbosity"),
+            ),
+            echo=self.echo,
+        )
+        if self.previous is None:
+            return request
+        if any(turn.role != "user" for turn in said.turns):
+            words = (
+                "“input” must hold messages of the user alone, where “previous_response_id” names the others."
+            )
+            raise InvalidRequest(words, "input")
+        # All of it is new, in one message.
+        return replace(request, question="\n\n".join(turn.content for turn in said.turns), earlier=())
+
+    def encoder(self) -> "ResponsesEncoder":  # type: ignore[override]
+        return ResponsesEncoder(self, self._after)
+
+    def whole(self, whole: Whole) -> tuple[int, Json]:
+        if whole.end is None or (isinstance(whole.end, Failed) and whole.end.code != FILTERED):
+            code = whole.end.code if whole.end else "internal"
+            return errors.status(code), self.failure(code)
+        return 200, self.response(whole)
+
+    def response(self, whole: Whole, *, queued: bool = False) -> Json:
+        """The response, however far its run is."""
+        assert whole.started is not None
+        status, error, incomplete = _outcome(whole)
+        if whole.end is None:
+            status = "queued" if queued else "in_progress"
+        found = [source for spoken in whole.spoken if spoken.context for source in spoken.context.sources]
+        output = []
+        if whole.end and whole.text:
+            state = "completed" if whole.done else "incomplete"
+            output = [self.message(whole.started, whole.text, found, state)]
+        return {
+            "id": response_id(whole.started.run_id),
+            "object": "response",
+            "created_at": int(datetime.fromisoformat(whole.started.created_at).timestamp()),
+            "status": status,
+            "error": error,
+            "incomplete_details": incomplete,
+            "model": whole.started.model,
+            "output": output,
+            "usage": _usage(whole.usage) if whole.end else None,
+            **ECHO,
+            **self.echo,
+            "sources": sources(whole.context),
+        }
+
+    def message(self, started: Started, text: str, found: Iterable[SourceView], status: str) -> Json:
+        return {
+            "id": message_id(started.answer_id),
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [self.part(text, annotations(text, found))],
+        }
+
+    def part(self, text: str, noted: list[Json]) -> Json:
+        """The text as a part of a message."""
+        if self.refuses(text):
+            return {"type": "refusal", "refusal": text}
+        return {"type": "output_text", "text": text, "annotations": noted, "logprobs": []}
+
+    def refuses(self, text: str) -> bool:
+        """Whether JSON was wanted, and the text is the site's own sentence that nothing was found."""
+        kind = self.echo.get("text", ECHO["text"])["format"]["type"]
+        return kind != "text" and bool(text) and is_refusal(text)
+
+    def _read_input(self, said: Said, given: Any) -> None:
+        if isinstance(given, str):
+            said.add("user", validators.a_text(given, "input"), "input")
+            return
+        items = validators.a_list(given, "input")
+        if not items:
+            raise InvalidRequest("“input” must not be empty.", "input")
+        for place, item in enumerate(items):
+            self._read_item(said, item, f"input[{place}]")
+
+    def _read_item(self, said: Said, item: Any, member: str) -> None:
+        if not isinstance(item, dict):
+            raise InvalidRequest(f"“{member}” must be an object.", member)
+        kind = item.get("type")
+        if kind == "item_reference":
+            text = self.known.get(row_id(item.get("id"), "msg", f"{member}.id"))
+            if text is None:
+                raise InvalidRequest(errors.words("answer_not_found"), f"{member}.id", status=404)
+            said.add("assistant", text, member)
+        elif kind in _TOOL_OUTPUTS:
+            said.add("tool", _text(said, "tool", item.get("output"), f"{member}.output"), member)
+        elif kind in (None, "message"):
+            role = validators.one_of(
+                item.get("role"), f"{member}.role", ("user", "assistant", "system", "developer")
+            )
+            said.add(role, _text(said, role, item.get("content"), f"{member}.content"), member)
+        elif kind not in _PASSED_OVER:
+            raise InvalidRequest(f"“{member}” is of a type that is not read here.", member)
+
+
+class ResponsesEncoder:
+    """The published sequence of events."""
+
+    def __init__(self, form: Responses, after: int) -> None:
+        self._form = form
+        self._after = after
+        self._single = Single(self._events)
+        self._whole = Whole()
+        self._sources: list[SourceView] = []
+        self._text: list[str] = []
+        self._number, self._count = 1, 0
+        self._open = self._refusing = self._item_done = False
+
+    def encode(self, event: Event) -> list[Any]:
+        """An event that is none of the run's: the stream cannot be followed to its end."""
+        assert isinstance(event, Failed)
+        words = errors.words(event.code)
+        return [self._event("error", code=event.code, message=words, param=None)]
+
+    def numbered(self, number: int, event: Event) -> list[Any]:
+        """What the event of the run with this number causes."""
+        self._number, self._count = number, 0
+        self._whole.add(event)
+        if isinstance(event, ContextReady):
+            self._sources += event.sources
+        return [told for told in self._single.encode(event) if told["sequence_number"] > self._after]
+
+    def ending(self, whole: Whole, number: int) -> list[Json]:
+        """The last events of a response that has ended, whose end had this number."""
+        self._whole, self._number, self._count = whole, number, 0
+        found = [source for spoken in whole.spoken if spoken.context for source in spoken.context.sources]
+        self._sources, self._text = found, [whole.text]
+        self._open, self._refusing = True, self._form.refuses(whole.text)
+        return self._ended()
+
+    def _events(self, event: Event) -> list[Json]:
+        match event:
+            case Started():
+                first = self._form.response(self._whole, queued=self._form.background)
+                return [
+                    self._event("response.created", response=first),
+                    self._event("response.in_progress", response=self._form.response(self._whole)),
+                ]
+            case TextDelta(text):
+                before = self._opened(text)
+                self._text.append(text)
+                kind = "refusal" if self._refusing else "output_text"
+                told = self._event(f"response.{kind}.delta", **self._place(), delta=text)
+                return [*before, told if self._refusing else told | {"logprobs": []}]
+            case MessageDone():
+                return [*self._opened(""), *self._done("completed")]
+            case Finished() | Failed():
+                return self._ended()
+        return []
+
+    def _opened(self, text: str) -> list[Json]:
+        """The events before the first text."""
+        if self._open:
+            return []
+        self._open, self._refusing = True, self._form.refuses(text)
+        part = self._form.part(text, []) | {"refusal" if self._refusing else "text": ""}
+        item = self._item("in_progress") | {"content": []}
+        return [
+            self._event("response.output_item.added", ITEM, output_index=0, item=item),
+            self._event("response.content_part.added", PART, **self._place(), part=part),
+        ]
+
+    def _done(self, status: str) -> list[Json]:
+        """The events after the last text."""
+        self._item_done = True
+        item = self._item(status)
+        part = item["content"][0]
+        told = []
+        for place, note in enumerate(part.get("annotations", [])[:MAX_ANNOTATION_EVENTS]):
+            where = self._place() | {"annotation_index": place}
+            told.append(self._event("response.output_text.annotation.added", **where, annotation=note))
+        if self._refusing:
+            told.append(self._event("response.refusal.done", **self._place(), refusal=part["refusal"]))
+        else:
+            text = {"text": part["text"], "logprobs": []}
+            told.append(self._event("response.output_text.done", **self._place(), **text))
+        told.append(self._event("response.content_part.done", **self._place(), part=part))
+        told.append(self._event("response.output_item.done", output_index=0, item=item))
+        return told
+
+    def _ended(self) -> list[Json]:
+        before = []
+        if self._open and not self._item_done:
+            before = self._done("completed" if self._whole.done else "incomplete")
+        response = self._form.response(self._whole)
+        kind = {"completed": "completed", "failed": "failed"}.get(response["status"], "incomplete")
+        return [*before, self._event(f"response.{kind}", response=response)]
+
+    def _item(self, status: str) -> Json:
+        assert self._whole.started is not None
+        return self._form.message(self._whole.started, "".join(self._text), self._sources, status)
+
+    def _place(self) -> Json:
+        assert self._whole.started is not None
+        return {"item_id": message_id(self._whole.started.answer_id), "output_index": 0, "content_index": 0}
+
+    def _event(self, kind: str, number: int | None = None, **members: Any) -> Json:
+        if number is None:
+            number = (self._number - 1) * STEP + self._count
+            self._count += 1
+        return {"type": kind, **members, "sequence_number": number}
+
+
+def annotations(text: str, found: Iterable[SourceView]) -> list[Json]:
+    """Each citation in a text; `index` counts the characters before its opening bracket."""
+    known = {source.label: source for source in found}
+    return [
+        {
+            "type": "file_citation",
+            "file_id": source.document_id,
+            "filename": source.sourcefile,
+            "index": match.start(),
+        }
+        for match in _BRACKET.finditer(text)
+        if (source := known.get(match[1]))
+    ]
+
+
+def _outcome(whole: Whole) -> tuple[str, Json | None, Json | None]:
+    """Status, error, and why the response is incomplete."""
+    end = whole.end
+    if isinstance(end, Failed):
+        if end.code == FILTERED:
+            return "incomplete", None, {"reason": "content_filter"}
+        error = {"code": CODES.get(end.code, "server_error"), "message": errors.words(end.code)}
+        return "failed", error, None
+    if whole.done and whole.done.finish_reason == "length":
+        return "incomplete", None, {"reason": "max_output_tokens"}
+    return STATUSES.get(end.state if end else "", "completed"), None, None
+
+
+def _usage(counted: Usage | None) -> Json:
+    prompt, completion = (counted.prompt, counted.completion) if counted else (0, 0)
+    return {
+        "input_tokens": prompt,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": completion,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": prompt + completion,
+    }
+
+
+def _check_members(members: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Raises InvalidRequest for what this site does not do."""
+    shared.check_tools(members)
+    OpenAI.of({"stream_options": members.get("stream_options")})
+    text = _known(members, "text", ("format", "verbosity"))
+    _format(text)
+    if text.get("verbosity") is not None:
+        shared.VERBOSITY(text["verbosity"], "text.verbosity")
+    reasoning = _known(members, "reasoning", ("effort", "summary", "generate_summary"))
+    if reasoning.get("effort") is not None:
+        shared.EFFORT(reasoning["effort"], "reasoning.effort")
+    for name in ("summary", "generate_summary"):
+        if reasoning.get(name) not in (None, "auto"):
+            raise InvalidRequest(f"“reasoning.{name}” must be “auto”: there is none.", f"reasoning.{name}")
+    for place, item in enumerate(validators.a_list(members.get("include") or [], "include")):
+        validators.one_of(item, f"include[{place}]", INCLUDED)
+    if found.get("background") and found.get("store") is False:
+        raise InvalidRequest("“background” needs “store”: the response is asked for later.", "background")
+
+
+def _known(members: Mapping[str, Any], name: str, names: Iterable[str]) -> dict[str, Any]:
+    value = validators.an_object(members.get(name), name)
+    for inner in value:
+        if inner not in names and value[inner] is not None:
+            member = f"{name}.{inner[:100]}"
+            raise InvalidRequest(f"“{member}” is not supported here.", member)
+    return value
+
+
+def _format(text: Mapping[str, Any]) -> Any:
+    given = text.get("format")
+    return None if given is None else shared.json_format(given, "text.format", nested=False)
+
+
+def _references(given: Any) -> tuple[UUID, ...]:
+    return tuple(
+        row_id(item.get("id"), "msg", f"input[{place}].id")
+        for place, item in enumerate(given if isinstance(given, list) else ())
+        if isinstance(item, dict) and item.get("type") == "item_reference"
+    )
+
+
+def _text(said: Said, role: str, content: Any, member: str) -> str:
+    """The text of an item; its images go to `said`."""
+    if content is None and role != "user":
+        return ""
+    if not isinstance(content, list):
+        return validators.a_text(content, member)
+    texts = []
+    for place, part in enumerate(content):
+        where = f"{member}[{place}]"
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind in ("input_text", "output_text", "text"):
+            texts.append(validators.a_text(part.get("text"), f"{where}.text"))
+        elif kind == "refusal" and role == "assistant":
+            texts.append(validators.a_text(part.get("refusal"), f"{where}.refusal"))
+        elif kind == "input_image" and role == "user":
+            said.add_image(part.get("image_url"), f"{where}.image_url")
+        else:
+            raise InvalidRequest(f"“{where}” must be a text, or of the user an input_image.", where)
+    return "\n".join(texts)

@@ -1,0 +1,97 @@
+"""The events of one run, for a program that resumes a stream: our own words, no published protocol has any.
+
+Each chunk has its number `seq` and its `type`. Pieces of text are added to the message before them; the end
+tells all messages whole, so that a reader who comes late has everything.
+"""
+
+from chat import errors
+from chat.events import (
+    ContextReady,
+    Event,
+    Failed,
+    Finished,
+    FollowUps,
+    Json,
+    MessageDone,
+    MessageStarted,
+    Searching,
+    Spoken,
+    Started,
+    TextDelta,
+    Thinking,
+    TitleChanged,
+    Usage,
+    Whole,
+)
+
+from .answer_context import context
+
+
+def chunk(number: int, event: Event) -> Json:
+    """One event; what the end tells beside it is added by :func:`outcome`."""
+    kind, members = _told(event)
+    return {"seq": number, "type": kind} | members
+
+
+def waiting(number: int) -> Json:
+    """Nothing has come for a while; `number` is that of the last event."""
+    return {"seq": number, "type": "waiting"}
+
+
+def outcome(end: Finished | Failed, whole: Whole) -> Json:
+    """How it ended, and what was said."""
+    error: Json | None = None
+    if isinstance(end, Failed):
+        error = {"code": end.code, "message": errors.words(end.code), "request_id": end.request_id}
+        if end.retry_after is not None:
+            error["retry_after"] = end.retry_after
+    return {
+        "state": end.state,
+        "error": error,
+        "messages": [_message(spoken) for spoken in whole.spoken],
+        "followup_questions": list(whole.followups),
+    }
+
+
+def _told(event: Event) -> tuple[str, Json]:
+    match event:
+        case Started():
+            return "started", {
+                "run": event.run_id,
+                "conversation": event.conversation_id,
+                "question": event.question_id,
+                "answer": event.answer_id,
+                "created_at": event.created_at,
+                "model": event.model,
+            }
+        case Searching(readable):
+            return "searching", {"documents": readable}
+        case ContextReady():
+            return "context", {"message": event.message_id, **context(event)}
+        case MessageStarted(message_id, agent, created_at):
+            return "message", {"message": message_id, "agent": agent, "created_at": created_at}
+        case Thinking():
+            return "thinking", {}
+        case TextDelta(text):
+            return "text", {"text": text}
+        case MessageDone(reason, citations):
+            return "message_end", {"finish_reason": reason, "citations": list(citations)}
+        case FollowUps(questions):
+            return "followups", {"questions": list(questions)}
+        case TitleChanged(title):
+            return "title", {"title": title}
+        case Usage(prompt, completion):
+            return "usage", {"prompt_tokens": prompt, "completion_tokens": completion}
+        case Finished() | Failed():
+            return "end", {}
+
+
+def _message(spoken: Spoken) -> Json:
+    return {
+        "id": spoken.message_id,
+        "agent": spoken.agent,
+        "content": spoken.text,
+        "finish_reason": spoken.done.finish_reason if spoken.done else None,
+        "citations": list(spoken.done.citations) if spoken.done else [],
+        "context": context(spoken.context) if spoken.context else None,
+    }

@@ -1,0 +1,273 @@
+"""Chat completions for the published web component, whose requests have `context.approach`.
+
+The component shows `content` and `context.thoughts` as HTML, and guesses what the pieces of a stream mean:
+
+- a piece with an ASCII digit is a step's number, and is not shown;
+- a piece with “Next” or “<<” begins the follow-up questions, of which “>\\n” ends one;
+- whatever is in square brackets is the name of a file, below /content;
+- of a whole answer, what follows the first colon is a list of steps, and “s:” cuts the text off.
+
+So it is sent HTML in which none of these happens by accident. What it sends back as the earlier messages is
+turned into plain text again.
+"""
+
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from chat.events import (
+    ContextReady,
+    Event,
+    Failed,
+    Finished,
+    FollowUps,
+    Json,
+    MessageDone,
+    TextDelta,
+    Whole,
+)
+from chat.requests import ChatRequest, Turn
+from chat.sources import SourceView
+
+from .answer_context import delta
+from .chat_completions import (
+    ChatCompletions,
+    ChatCompletionsEncoder,
+)
+from .single_message import Single
+
+MAX_BRACKET = 400  # characters; a longer one is no citation
+LIST = '<ol class="items__list steps"><li class="items__listItem--step">'  # as the component styles its own
+NEXT_ITEM = '</li><li class="items__listItem--step">'
+END_OF_LIST = "</li></ol>"
+# Digits that the component does not take for a step's number; they look the same, and NFKC makes them ASCII.
+DIGITS = {ord("0") + number: chr(0x1D7E2 + number) for number in range(10)}
+ASCII_DIGITS = {ord(digit): chr(number) for number, digit in DIGITS.items()}
+TEXT = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord("["): "&lbrack;", ord("]"): "&rbrack;"}
+COLON = {ord(":"): "&colon;"}
+# In a question, which is not shown as HTML.
+QUESTION = {ord("<"): "‹", ord(">"): "›", ord("["): "(", ord("]"): ")", ord("\n"): " "}
+RATIO = {ord(":"): "∶"}  # looks like the colon that would begin a list of steps
+COLONS = {ord("∶"): ":"}
+
+_BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")
+_OPEN_BRACKET = re.compile(r"\[[^\[\]\n]{0,400}\Z")
+_ITEM = re.compile(r"(\d{1,3})[.)][ \t]+")
+_MAYBE_ITEM = re.compile(r"[ \t]{0,3}(?:\d{0,3}|\d{1,3}[.)][ \t]{0,9})\Z")
+_WORDS = re.compile(r"(?<=N)(?=ext)|(?<=Q)(?=uestion)")  # where to cut what means something to it
+_FILE = re.compile(r"<span hidden>(\[[^<>]*\])</span>")
+_QUESTIONS = re.compile(r"<span hidden><<.*", re.S)
+_NEW_LINE = re.compile(r"<(?:br|li)\b[^<>]*>")
+_TAG = re.compile(r"</?[a-z][^<>]*>")
+
+
+def is_web_component(body: Any) -> bool:
+    """Whether a body is the component's."""
+    context = body.get("context") if isinstance(body, dict) else None
+    return isinstance(context, dict) and "approach" in context
+
+
+class WebComponent(ChatCompletions):
+    def parse(self, body: Any) -> ChatRequest:
+        request = super().parse(body)
+        earlier = (Turn(turn.role, READERS[turn.role](turn.content).strip()) for turn in request.earlier)
+        # It keeps an empty message where there was an error.
+        said = tuple(turn for turn in earlier if turn.content)
+        return replace(request, question=plain_question(request.question), earlier=said)
+
+    def encoder(self) -> "WebComponentStream":
+        return WebComponentStream(WebComponentEncoder(self))
+
+    def content(self, whole: Whole) -> str:
+        markup = Markup(streamed=False)
+        for message in whole.spoken:
+            markup.cite(message.context.sources if message.context else ())
+        shown = "".join([*markup.feed(whole.text), *markup.end()])
+        questions = "".join(f"<<{question.translate(QUESTION | RATIO)}>>" for question in whole.followups)
+        return f"{shown}<span hidden>{questions}" if questions else shown
+
+    def message_context(self, context: Json) -> Json:
+        return (
+            context | {"thoughts": thoughts_as_html(context["thoughts"])}
+            if "thoughts" in context
+            else context
+        )
+
+
+class WebComponentStream(Single):
+    """A team's messages as one, with what any of them may cite."""
+
+    def __init__(self, encoder: "WebComponentEncoder") -> None:
+        super().__init__(encoder.encode)
+        self._markup = encoder.markup
+
+    def encode(self, event: Event) -> list[Json]:
+        if isinstance(event, ContextReady):
+            self._markup.cite(event.sources)
+        return super().encode(event)
+
+
+class WebComponentEncoder(ChatCompletionsEncoder):
+    """The follow-up questions come at the end of the text, before the chunk with the reason to end."""
+
+    def __init__(self, dialect: WebComponent) -> None:
+        super().__init__(dialect)
+        self.markup = Markup(streamed=True)
+        self._ending: list[Event] = []  # MessageDone and Usage, which wait for the questions
+
+    def encode(self, event: Event) -> list[Json]:
+        match event:
+            case TextDelta(text):
+                return self._pieces(self.markup.feed(text))
+            case MessageDone():
+                self._ending = [event]
+                return self._pieces(self.markup.end())
+            case FollowUps(questions):
+                return [*self._pieces(question_pieces(questions)), *super().encode(event)]
+            case Finished() | Failed() if self._ending:
+                events, self._ending = [*self._ending, event], []
+                return [chunk for each in events for chunk in super(WebComponentEncoder, self).encode(each)]
+            case Failed():
+                return [*self._pieces(self.markup.end()), *super().encode(event)]
+            case _ if self._ending:
+                self._ending.append(event)
+                return []
+        return super().encode(event)
+
+    def _pieces(self, pieces: Iterator[str]) -> list[Json]:
+        return [self._chunk(delta(content=piece)) for piece in pieces]
+
+
+class Markup:
+    """An answer's text, as it comes, as HTML in pieces of which the component swallows none.
+
+    `streamed` says for which of its two readers: the other one takes digits, but no colons, and leaves it to
+    us to number the citations.
+    """
+
+    def __init__(self, *, streamed: bool) -> None:
+        self._files: dict[str, str] = {}  # by the label that cites them
+        self._streamed = streamed
+        self._table = TEXT | (DIGITS if streamed else COLON)
+        self._held = ""  # what the next characters decide about
+        self._line_start = True
+        self._item = 0  # the number of the list's item that is being written; 0 outside of a list
+        self._breaks = 0  # ends of lines that were not written yet
+        self._cited: list[str] = []
+
+    def cite(self, sources: Iterable[SourceView]) -> None:
+        """These sources may be cited from now on."""
+        self._files |= {source.label: source.sourcefile for source in sources}
+
+    def feed(self, text: str) -> Iterator[str]:
+        text = self._held + text
+        self._held = ""
+        *lines, last = text.split("\n")
+        for line in lines:
+            yield from self._line(line)
+            self._breaks += 1
+            self._line_start = True
+        yield from self._beginning(last)
+
+    def end(self) -> Iterator[str]:
+        """What is still held, and the end of a list."""
+        held, self._held = self._held, ""
+        yield from self._line(held)
+        if self._item:
+            self._item = 0
+            yield END_OF_LIST
+        self._breaks = 0
+
+    def _beginning(self, line: str) -> Iterator[str]:
+        """A line without its end: what may become a list's number or a citation is held back."""
+        if self._line_start and _MAYBE_ITEM.match(line):
+            self._held = line
+            return
+        found = _OPEN_BRACKET.search(line, max(0, len(line) - MAX_BRACKET - 1))
+        start = found.start() if found else len(line)
+        self._held = line[start:]
+        yield from self._line(line[:start])
+
+    def _line(self, line: str) -> Iterator[str]:
+        if not line:
+            return
+        if self._line_start:
+            found = _ITEM.match(line.lstrip(" \t") if len(line) - len(line.lstrip(" \t")) <= 3 else "")
+            if found and int(found[1]) == self._item + 1:
+                line = line.lstrip(" \t")[found.end() :]
+                yield NEXT_ITEM if self._item else LIST
+                self._item += 1
+                self._breaks = 0
+            elif self._item and self._breaks > 1 and not line[0].isspace():
+                self._item = self._breaks = 0
+                yield END_OF_LIST
+            self._line_start = False
+        if self._breaks:
+            yield "<br>" * min(self._breaks, 2)
+            self._breaks = 0
+        yield from self._inline(line)
+
+    def _inline(self, text: str) -> Iterator[str]:
+        end = 0
+        for found in _BRACKET.finditer(text):
+            if found[1] in self._files:
+                yield from self._plain(text[end : found.start()])
+                yield self._citation(self._files[found[1]])
+                end = found.end()
+        yield from self._plain(text[end:])
+
+    def _plain(self, text: str) -> Iterator[str]:
+        pieces = _WORDS.split(text) if self._streamed else [text]
+        yield from (piece.translate(self._table) for piece in pieces if piece)
+
+    def _citation(self, file: str) -> str:
+        if self._streamed:
+            return f"[{file.translate(DIGITS)}]"
+        if file not in self._cited:
+            self._cited.append(file)
+        return f'<span hidden>[{file}]</span><sup class="citation">{self._cited.index(file) + 1}</sup>'
+
+
+def question_pieces(questions: tuple[str, ...]) -> Iterator[str]:
+    """Follow-up questions as pieces of a stream."""
+    for place, question in enumerate(questions, start=1):
+        yield "<<"
+        yield from _WORDS.split(question.translate(QUESTION | DIGITS))
+        yield ">>" if place == len(questions) else ">>\n"
+
+
+def plain_question(text: str) -> str:
+    """What a person typed, or chose among the follow-up questions."""
+    # The component sanitises as HTML whatever has a “<” in it, which escapes the character.
+    typed = html.unescape(text) if "&lt;" in text else text
+    return typed.translate(ASCII_DIGITS | COLONS)
+
+
+def plain_text(text: str) -> str:
+    """An earlier message as the component gives it back, without the markup it was sent with."""
+    text = _QUESTIONS.sub("", _FILE.sub(r"\1", text))
+    return html.unescape(_TAG.sub("", _NEW_LINE.sub("\n", text))).translate(ASCII_DIGITS).strip()
+
+
+def thoughts_as_html(thoughts: list[Json]) -> str:
+    return "".join(
+        f"<b>{html.escape(step['title'])}</b><br>{_description(step)}<br><br>" for step in thoughts
+    )
+
+
+def _description(step: Json) -> str:
+    described = step["description"]
+    lines = described if isinstance(described, list) else [described]
+    told = [_result(line) if isinstance(line, dict) else str(line) for line in lines]
+    if step["props"]:
+        told.append(", ".join(f"{name}: {value}" for name, value in step["props"].items()))
+    return "<br>".join(html.escape(line).replace("\n", "<br>") for line in told)
+
+
+def _result(result: Json) -> str:
+    return f"{result['sourcepage']}: {result['content']}"
+
+
+READERS: Mapping[str, Callable[[str], str]] = {"user": plain_question, "assistant": plain_text}

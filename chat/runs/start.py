@@ -1,0 +1,408 @@
+"""The team of agents, as rows."""
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Subquery
+from django.utils import timezone
+
+from chat.engine.exchange import Speaker
+from chat.errors import Refused, no_room
+from chat.limits import (
+    SQL as LIMITS_SQL,
+)
+from chat.limits import (
+    Allowance,
+    allowance_of,
+    used_today,
+    with_one_more,
+)
+from chat.llm.side_texts import title_of
+from chat.models import Agent, Run
+from chat.requests import ChatRequest, Generation, InvalidRequest, Options, Turn
+from chatsite.accounts.guest_limits import count_question
+from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
+from chatsite.db.availability import absence
+from chatsite.db.sql_files import rows
+from chatsite.db.threads import tried_twice
+from history import recording
+from history.citation_text import without
+from history.models import Conversation, Message
+from history.recording import Opening
+from history.withheld import withheld_labels
+
+from . import finish, notifications
+from .active import Accepted, room
+
+
+def team() -> tuple[Speaker, ...]:
+    """The active agents in their order."""
+    return tuple(
+        Speaker(row.name, row.description, row.instructions, row.may_search, row.model)
+        for row in Agent.objects.team()
+    )
+
+
+BUSY_SECONDS = 2  # until this process may have room again
+RUNNING_SECONDS = 5  # until one of the caller's answers may have ended
+
+
+def admit(principal: Principal, used: int) -> Allowance | None:
+    """What is left after one more question than were `used` today. Raises Refused, with when to come back.
+
+    The caller has taken their turn to count (chat.limits).
+    """
+    if room.full:
+        raise Refused("busy", BUSY_SECONDS)
+    if absence.full:  # the question might find room, and its answer none
+        raise no_room()
+    (asked,) = rows("asked", {"owner": principal.user_id}, LIMITS_SQL)
+    _check_running(asked["running"])
+    _check_pace(asked["waits"])
+    allowance = with_one_more(asked["message_limit"], used)
+    if principal.method == "guest":
+        _check_guests(principal.user_id)
+    return allowance
+
+
+def _check_running(running: int) -> None:
+    if running >= settings.USER_CONCURRENT_ANSWERS:
+        words = f"{running} of your questions are being answered. Wait for an answer, or stop one."
+        raise Refused("rate_limited", RUNNING_SECONDS, words)
+
+
+def _check_guests(user_id: int) -> None:
+    """Called last: it holds the rows of the address and of all guests until the question is stored."""
+    wait = count_question(user_id)
+    if wait:
+        words = "Many questions were asked without an account within a minute. Wait a moment, or sign in."
+        raise Refused("rate_limited", math.ceil(wait), words)
+
+
+def _check_pace(waits: Sequence[float]) -> None:
+    """Of the questions of the last minute, oldest first: in how many seconds each counts no more."""
+    most = settings.USER_QUESTIONS_PER_MINUTE
+    if len(waits) >= most:
+        words = f"You have asked {len(waits)} questions within a minute. Wait a moment, and ask again."
+        raise Refused("rate_limited", int(waits[len(waits) - most]) + 1, words)
+
+
+SQL = Path(__file__).parent / "sql"
+
+
+def free(principal: Principal, conversation_id: UUID) -> Conversation:
+    """The conversation, locked and free for the next question. Raises Refused."""
+    try:
+        conversation = recording.lock_conversation(principal, conversation_id)
+    except Conversation.DoesNotExist:
+        raise Refused("not_found") from None
+    finish.close_expired(conversation=conversation)
+    if conversation.runs.unfinished().exists():
+        raise Refused("generation_in_progress")
+    return conversation
+
+
+def stored(
+    principal: Principal, request: ChatRequest, request_id: str, allowance: Allowance | None
+) -> Accepted:
+    """The question, with a queued answer to it. Raises Refused."""
+    known = free(principal, request.conversation_id) if request.conversation_id else None
+    title = title_of(request.question)
+    if known and not known.title:
+        recording.set_title(principal.user_id, known.pk, title)
+    mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
+    team = _by_team(known.mode if known else mode, request)
+    opening = Opening(
+        owner_id=principal.user_id,
+        conversation_id=known.pk if known else uuid4(),
+        question_id=uuid4(),
+        answer_id=uuid4(),
+        exchange=uuid4(),
+        question=request.question,
+        created_at=timezone.now(),
+        agent_name=_first_speaker() if team else "",
+        request_id=request_id,
+        new=known is None,
+        title=title,
+        mode=mode,
+        listed=request.listed,
+    )
+    first = recording.begin_exchange(opening) == 0
+    return Accepted(
+        id=opening.exchange,
+        principal=principal,
+        request=replace(request, conversation_id=opening.conversation_id),
+        conversation_id=opening.conversation_id,
+        question_id=opening.question_id,
+        answer_id=opening.answer_id,
+        request_id=request_id,
+        created_at=recording.timestamp(opening.created_at),
+        team=team,
+        allowance=allowance,
+        new=True,
+        first=first,
+        untitled=first and not (known and known.title_by_owner),
+    )
+
+
+def answered_again(
+    principal: Principal,
+    request: ChatRequest,
+    conversation: Conversation,
+    question: Message,
+    request_id: str,
+    allowance: Allowance | None,
+) -> Accepted:
+    """One more answer to a question that is stored."""
+    run_id = uuid4()
+    team = _by_team(conversation.mode, request)
+    answer = recording.append(
+        conversation,
+        Message.Role.ASSISTANT,
+        state=Message.State.QUEUED,
+        exchange=run_id,
+        agent_name=_first_speaker() if team else "",
+        request_id=request_id,
+    )
+    return Accepted(
+        id=run_id,
+        principal=principal,
+        request=request,
+        conversation_id=conversation.pk,
+        question_id=question.pk,
+        answer_id=answer.pk,
+        request_id=request_id,
+        created_at=recording.timestamp(answer.created_at),
+        team=team,
+        allowance=allowance,
+        new=True,
+        untitled=question.position == 0 and not conversation.title_by_owner,
+    )
+
+
+def store_run(accepted: Accepted, digest: str, key: str | None) -> None:
+    """The run of an accepted question; its lease begins now, and it counts as a message of its owner's."""
+    options = asdict(accepted.request.options)
+    if accepted.request.echo:
+        options["echo"] = dict(accepted.request.echo)
+    parameters = {
+        "id": accepted.id,
+        "owner": accepted.principal.user_id,
+        "conversation": accepted.conversation_id,
+        "question": accepted.question_id,
+        "answer": accepted.answer_id,
+        "options": json.dumps(options),
+        "key": key,
+        "digest": digest,
+        "lease": settings.LEASE_SECONDS,
+    }
+    rows("store_run", parameters, SQL)
+
+
+def _by_team(mode: str, request: ChatRequest) -> bool:
+    """Whether the agents answer: always in a conversation of theirs, elsewhere where they are asked for."""
+    return request.team or mode == Conversation.Mode.MULTI_AGENT
+
+
+def _first_speaker() -> str:
+    """Known before it speaks, so that the page shows whose answer is awaited."""
+    return Agent.objects.team().values_list("name", flat=True).first() or ""
+
+
+def repeated(principal: Principal, request: ChatRequest, run: Run) -> Accepted:
+    """What an earlier request with the same key has become."""
+    return Accepted(
+        id=run.pk,
+        principal=principal,
+        request=replace(request, conversation_id=run.conversation_id),
+        conversation_id=run.conversation_id,
+        question_id=run.question_id,
+        answer_id=run.answer_id,
+        request_id=run.answer.request_id,
+        created_at=recording.timestamp(run.answer.created_at),
+        team=_by_team(run.conversation.mode, request),
+        allowance=allowance_of(principal),
+        new=False,
+    )
+
+
+EARLIER_MESSAGES = 12
+RETRY_SECONDS = 300  # within which the same request after a failure is its repetition
+SET_PROMPT = "chat.set_prompt"
+
+
+@tried_twice
+def begin(
+    principal: Principal,
+    request: ChatRequest,
+    *,
+    idempotency_key: str | None = None,
+    request_id: str = "",
+) -> Accepted:
+    """Store the question and a queued answer, in one transaction.
+
+    The same key with the same request gives the same run, whatever became of it. Without a key, the same
+    request after an answer that failed before its first word is the same question, answered again: clients
+    repeat a POST that got a 502. Raises Refused, or InvalidRequest for options that this site or this caller
+    does not have.
+    """
+    _check_text(request.question)
+    _check_options(principal, request.options)
+    digest = _digest(request)
+    try:
+        with transaction.atomic():
+            used = used_today(principal)
+            earlier = _by_key(principal, idempotency_key)
+            if earlier is None:
+                allowance = admit(principal, used)
+                failed = None if idempotency_key else _failed_before_a_word(principal, digest)
+                if failed is None:
+                    accepted = stored(principal, request, request_id, allowance)
+                else:
+                    conversation = free(principal, failed.conversation_id)
+                    same = replace(request, conversation_id=conversation.pk)
+                    accepted = answered_again(
+                        principal, same, conversation, failed.question, request_id, allowance
+                    )
+                store_run(accepted, digest, idempotency_key)
+                return accepted
+    except IntegrityError:
+        # Somebody else used the key between our look and our write: theirs is committed now.
+        earlier = _by_key(principal, idempotency_key)
+        if earlier is None:
+            raise Refused("generation_in_progress") from None
+    if earlier.body_digest != digest:
+        raise Refused("idempotency_mismatch")
+    return repeated(principal, request, earlier)
+
+
+@tried_twice
+def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Accepted:
+    """Answer the question of an earlier answer once more; what had arrived is kept. Raises Refused."""
+    with transaction.atomic():
+        used = used_today(principal)
+        exchanges = (
+            Message.objects.owned_by(principal)
+            .filter(pk=answer_id, role=Message.Role.ASSISTANT)
+            .values("exchange")
+        )
+        earlier = Run.objects.filter(pk__in=exchanges).select_related("question").first()
+        if earlier is None:
+            raise Refused("answer_not_found")
+        question = earlier.question
+        conversation = free(principal, earlier.conversation_id)
+        newest = conversation.messages.filter(role=Message.Role.USER).latest("position")
+        if question.pk != newest.pk:
+            question = recording.append(
+                conversation, Message.Role.USER, question.content, request_id=request_id
+            )
+        request = ChatRequest(question.content, conversation.pk)
+        allowance = admit(principal, used)
+        accepted = answered_again(principal, request, conversation, question, request_id, allowance)
+        store_run(accepted, _digest(request), None)
+        return accepted
+
+
+@tried_twice
+def request_stop(principal: Principal, run_id: UUID) -> None:
+    """Ask for the end of one answer, heard at once, and with the next flush at the latest. Raises Refused."""
+    with transaction.atomic():
+        if not Run.objects.owned_by(principal).filter(pk=run_id).exists():
+            raise Refused("answer_not_found")
+        if Run.objects.unfinished().filter(pk=run_id).update(stop_requested=True):
+            notifications.publish_on_commit(notifications.messages("stop", [run_id]))
+
+
+def told_turns(accepted: Accepted) -> tuple[Turn, ...]:
+    """What was said before this question, as the caller tells it."""
+    return () if accepted.request.alone else accepted.request.earlier[-EARLIER_MESSAGES:]
+
+
+def earlier_turns(accepted: Accepted) -> tuple[Turn, ...]:
+    """The same: the stored history, or the caller's where nothing is stored."""
+    if accepted.request.alone:
+        return ()
+    position = Message.objects.filter(pk=accepted.question_id).values("position")
+    rows = Message.objects.filter(
+        conversation_id=accepted.conversation_id, position__lt=Subquery(position)
+    ).exclude(state__in=Message.UNFINISHED)
+    said = rows.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
+    gone: frozenset[str] | None = None
+    turns: list[Turn] = []
+    for role, content in said:
+        text = content
+        if role == Message.Role.ASSISTANT and "[" in text:
+            if gone is None:
+                gone = withheld_labels(accepted.principal, accepted.conversation_id)
+            text = without(text, gone)
+        if text:
+            turns.append(Turn("user" if role == Message.Role.USER else "assistant", text))
+    return tuple(reversed(turns)) or told_turns(accepted)
+
+
+def _failed_before_a_word(principal: Principal, digest: str) -> Run | None:
+    """Return the caller's last run of the same request, if it just failed and nothing was said since."""
+    since = timezone.now() - timedelta(seconds=RETRY_SECONDS)
+    runs = Run.objects.owned_by(principal).filter(
+        created_at__gt=since, body_digest=digest, conversation__listed=True
+    )
+    run = runs.select_related("question").order_by("-created_at").first()
+    if run is None or run.finished_at is None or run.idempotency_key is not None:
+        return None
+    later = Message.objects.filter(
+        conversation_id=run.conversation_id, position__gt=run.question.position
+    ).exclude(role=Message.Role.ASSISTANT, state=Message.State.FAILED, content="")
+    return None if later.exists() else run
+
+
+def _check_text(text: str) -> None:
+    if not text.strip():
+        raise Refused("message_empty")
+    if len(text) > settings.MESSAGE_MAX_CHARACTERS:
+        raise Refused("message_too_long")
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise Refused("message_not_text")
+
+
+def _check_options(principal: Principal, options: Options) -> None:
+    """What depends on the site's model and on who asks. Raises InvalidRequest."""
+    if options.pages and not settings.CHAT_MODEL_READS_IMAGES:
+        raise InvalidRequest(
+            "“use_gpt4v” and “use_multimodal_answering” need a model that reads images; "
+            "the one of this site reads text only.",
+            "use_gpt4v",
+        )
+    if options.prompt_template and not User.objects.get(pk=principal.user_id).has_perm(SET_PROMPT):
+        raise InvalidRequest(
+            "“prompt_template” is only for those who may set the prompt.", "prompt_template", status=403
+        )
+
+
+def _digest(request: ChatRequest) -> str:
+    images = [[image.media_type, hashlib.sha256(image.data).hexdigest()] for image in request.images]
+    values = asdict(replace(request, images=())) | {
+        "conversation_id": str(request.conversation_id or ""),
+        "images": images,
+    }
+    # Left out where they say nothing, so that the digest is that of versions that did not know them.
+    for name, nothing in (("wish", ""), ("generation", Generation()), ("echo", {})):
+        if getattr(request, name) == nothing:
+            del values[name]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _by_key(principal: Principal, key: str | None) -> Run | None:
+    if key is None:
+        return None
+    return (
+        Run.objects.filter(owner_id=principal.user_id, idempotency_key=key).select_related("answer").first()
+    )

@@ -1,0 +1,73 @@
+"""The audit log: what staff and commands did that shows or changes what others may read."""
+
+import getpass
+import logging
+
+from django.db import transaction
+
+from chatsite import logs
+
+from .models import (
+    AuditEntry,
+    User,
+)
+
+logger = logging.getLogger(__name__)
+
+SUBJECT_CHARACTERS = 2_000
+
+
+def record(
+    action: AuditEntry.Action, *, actor: User | None, person: User | None = None, subject: str = ""
+) -> None:
+    """Write down one act, in the caller's transaction.
+
+    `actor` is who did it, None for a command; `person` is whom it is about, `subject` what.
+    Names are copied: the log tells who it was also when the account is gone.
+    """
+    AuditEntry.objects.create(
+        action=action,
+        actor_id=actor.pk if actor else None,
+        actor=actor.get_username() if actor else f"command of {_operator()}",
+        person_id=person.pk if person else None,
+        person=person.get_username() if person else "",
+        subject=subject.replace("\0", " ")[:SUBJECT_CHARACTERS],
+        request_id=logs.request_id.get(),
+    )
+
+
+def record_refused_sign_in(username: str, address: str, reason: str) -> None:
+    """Write to both logs that somebody was refused, and for which account.
+
+    A name without an account is written nowhere: people type passwords into that field.
+    """
+    person = User.objects.filter(username=username).first()
+    logger.warning(
+        "Sign-in refused: %s, for %s, from %s",
+        reason,
+        f"“{person.username}”" if person else "a name without an account",
+        address or "an unknown address",
+    )
+    AuditEntry.objects.create(
+        action=AuditEntry.Action.SIGN_IN_REFUSED,
+        actor="somebody who did not sign in",
+        person_id=person.pk if person else None,
+        person=person.get_username() if person else "",
+        subject=f"{reason}; from {address or 'an unknown address'}",
+        request_id=logs.request_id.get(),
+    )
+
+
+def record_before(
+    action: AuditEntry.Action, *, actor: User | None, person: User | None = None, subject: str = ""
+) -> None:
+    """The same, committed when this returns: for what is shown afterwards, whatever then fails."""
+    with transaction.atomic(durable=True):
+        record(action, actor=actor, person=person, subject=subject)
+
+
+def _operator() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "an account without a name"

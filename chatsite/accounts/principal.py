@@ -1,0 +1,108 @@
+"""Who is asking: the one thing about a caller that anything below a door may know."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+
+from .models import (
+    ApiKey,
+    User,
+)
+
+Method = Literal["session", "guest", "api_key", "token", "command"]
+MAX_PROVEN = 10_000
+_proven: set[tuple[str, int, str]] = set()  # session key, user and password hash that belong together
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A caller and how they proved it.
+
+    Groups are not part of it: they are expanded inside each query, so that leaving a group counts from
+    the next query on, also for a socket that opened an hour ago.
+
+    `credential` names what was presented: a session key (also of a guest), the id of an API key, the
+    second in which an ID token expires; empty for a command.
+    """
+
+    user_id: int
+    method: Method
+    credential: str = ""
+
+
+def principal_of(user: User, session_key: str | None) -> Principal:
+    """Of somebody with a session: signed in, or a guest."""
+    return Principal(user.pk, "guest" if user.is_guest else "session", session_key or "")
+
+
+def still_valid(principal: Principal) -> bool:
+    """Whether the account is active and what was presented has not been signed out or revoked since."""
+    return principal in valid_among([principal])
+
+
+def valid_among(principals: Collection[Principal]) -> set[Principal]:
+    """Those of them who are still valid: at most four queries, however many they are."""
+    now = timezone.now()
+    users = User.objects.filter(pk__in={principal.user_id for principal in principals}, is_active=True)
+    passwords = dict(users.values_list("pk", "password"))
+    found = {principal for principal in principals if principal.user_id in passwords}
+    signed_in = _signed_in(found, passwords)
+    keys = [int(principal.credential) for principal in found if principal.method == "api_key"]
+    usable: set[tuple[int, int]] = set()
+    if keys:
+        usable = set(ApiKey.objects.usable().filter(pk__in=keys).values_list("user_id", "pk"))
+
+    def holds(principal: Principal) -> bool:
+        match principal.method:
+            case "token":
+                return now.timestamp() < int(principal.credential)
+            case "guest":
+                return not settings.LOGIN_REQUIRED and principal in signed_in
+            case "session":
+                return principal in signed_in
+            case "api_key":
+                return (principal.user_id, int(principal.credential)) in usable
+            case _:
+                return True
+
+    return {principal for principal in found if holds(principal)}
+
+
+def _signed_in(principals: Collection[Principal], passwords: Mapping[int, str]) -> set[Principal]:
+    """Those with an open session that was begun with the password they have now, whoever changed it.
+
+    A session's content is decoded once for each password: its user and hash never change under one key.
+    """
+    by_session = {
+        principal.credential: principal
+        for principal in principals
+        if principal.method in {"session", "guest"}
+    }
+    if not by_session:
+        return set()
+    stored = Session.objects.filter(pk__in=by_session, expire_date__gt=timezone.now())
+    opened = set(stored.values_list("pk", flat=True))
+    proofs = {key: (key, by_session[key].user_id, passwords[by_session[key].user_id]) for key in opened}
+    unproven = [key for key, proof in proofs.items() if proof not in _proven]
+    for session in stored.filter(pk__in=unproven) if unproven else ():
+        if _begun_with(session, *proofs[session.pk][1:]):
+            if len(_proven) >= MAX_PROVEN:
+                _proven.clear()
+            _proven.add(proofs[session.pk])
+    return {by_session[key] for key, proof in proofs.items() if proof in _proven}
+
+
+def _begun_with(session: Session, user_id: int, password: str) -> bool:
+    """Whether the session belongs to that user with that (hashed) password, by Django's own rule."""
+    content = session.get_decoded()
+    user = User(pk=user_id, password=password)
+    hashes = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
+    begun = str(content.get(HASH_SESSION_KEY, ""))
+    matches = any(constant_time_compare(begun, good) for good in hashes)
+    return matches and content.get(SESSION_KEY) == str(user_id)

@@ -1,0 +1,49 @@
+"""Whom a request reads documents for: nobody, until it is known who calls."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.contrib.auth.middleware import auser, get_user
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.functional import SimpleLazyObject
+
+from chatsite.db.threads import (
+    NOBODY,
+    request_is_for,
+    request_reader,
+    request_reads_as,
+)
+from chatsite.http.middleware import AsyncMiddleware
+
+Somebody = TypeVar("Somebody", bound=AbstractBaseUser | AnonymousUser)
+
+
+class ReaderMiddleware(AsyncMiddleware):
+    """Stands behind Django's AuthenticationMiddleware; costs no query of its own.
+
+    The session's user is looked up where a view asks for it, as ever, and is the reader from then on. A key
+    or token in the Authorization header decides before the session does.
+    """
+
+    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        async def find() -> AbstractBaseUser | AnonymousUser:
+            return _reader(request, await auser(request))
+
+        request.user = SimpleLazyObject(lambda: _reader(request, get_user(request)))  # type: ignore[assignment]
+        request.auser = find  # type: ignore[assignment]
+        return await self.get_response(request)
+
+    async def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
+    ) -> None:
+        request_is_for(request.resolver_match.route if request.resolver_match else "")
+
+
+def _reader(request: HttpRequest, user: Somebody) -> Somebody:
+    """The session's user, known from now on to the request: as its reader, and as somebody active."""
+    if user.is_authenticated:
+        request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware puts off its end
+    if user.is_authenticated and request_reader() == NOBODY:
+        request_reads_as(user.pk)
+    return user

@@ -1,0 +1,300 @@
+"""The database wrapper: before a statement, PostgreSQL learns who reads, where it does not know it yet.
+A pool's sessions are those of chatsite.db.backend.sessions, which do not wait for ever.
+
+What a session was told is remembered with the session itself, which a pool passes from one thread to the
+next. `set_config` is part of the transaction: whatever may have undone it makes the memory void, and the next
+statement tells the session anew, in one message with itself. Where the option `transaction_pooling` is set,
+sessions keep nothing, and each transaction is told (chatsite.db.backend.pooling).
+"""
+
+import functools
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError as DjangoOperationalError
+from django.db.backends.base.base import NO_DB_ALIAS
+from django.db.backends.postgresql import base
+from psycopg import ClientCursor, OperationalError
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from chatsite.bulkheads import bulkheads
+from chatsite.db.availability import (
+    absence,
+    sqlstate,
+)
+from chatsite.db.threads import (
+    LOCKED,
+    connection_seconds,
+    current_view,
+    default_reader,
+    reader_name,
+    waiting,
+)
+
+from . import pooling
+from .pooling import SETTING
+from .sessions import Session
+
+TELL = f"SELECT set_config('{SETTING}', %s, false)"
+NAMED_TELL = TELL.replace("%s", "%(chatsite_reader)s")
+# By sessions of psycopg; what is missing is not known.
+_told: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_checked: WeakSet[Any] = WeakSet()  # those that have the settings they were started with
+_used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when they were given back
+MOMENT = 1.0  # seconds
+# What may share an implicit transaction with the telling; others (VACUUM, for instance) must be alone.
+TOGETHER = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
+LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
+# The settings give this one to each session, besides those that matter.
+KEEPS_SETTINGS = "SELECT current_setting('chatsite.session', true) = 'own'"
+DROPPED = (
+    "DATABASE_URL leads to a connection pooler that drops the settings of a session: set DATABASE_DIRECT_URL"
+    " to the address of PostgreSQL itself."
+)
+
+
+class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
+    """Django's ordinary cursor; where it `tells`, its statements bring along whom they are for.
+
+    One message instead of two: a round trip costs the process more than most statements here.
+    """
+
+    tells = False
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        name = reader_name()
+        if not self._lacks(name):
+            return super().execute(query, params, **options)
+        if not isinstance(query, str) or not TOGETHER.match(query):
+            self._tell(name)
+            return super().execute(query, params, **options)
+        if isinstance(params, Mapping):
+            query, params = f"{NAMED_TELL}; {query}", {**params, "chatsite_reader": name}
+        elif params is not None:
+            query, params = f"{TELL}; {query}", [name, *params]
+        else:  # a reader is digits, a word of this code, or nothing
+            query = f"{TELL.replace('%s', repr(name))}; {query}"
+        super().execute(query, params, **options)
+        self.nextset()  # past the result of set_config
+        _told[self.connection] = name
+        return self
+
+    def executemany(self, query: Any, params_seq: Iterable[Any], **options: Any) -> None:
+        self._tell(reader_name())
+        super().executemany(query, params_seq, **options)
+
+    @contextmanager
+    def copy(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+        self._tell(reader_name())
+        with super().copy(*arguments, **options) as copy:
+            yield copy
+
+    def _lacks(self, name: str) -> bool:
+        # A failed transaction reads nothing more, and takes no statement but its end.
+        failed = self.connection.pgconn.transaction_status == TransactionStatus.INERROR
+        return self.tells and _told.get(self.connection) != name and not failed
+
+    def _tell(self, name: str) -> None:
+        if self._lacks(name):
+            super().execute(TELL, [name])
+            _told[self.connection] = name
+
+
+def _check(session: Session) -> None:
+    if time.monotonic() - _used.get(session, float("-inf")) > MOMENT:
+        with session.waiting(min(MOMENT, connection_seconds())):
+            ConnectionPool.check_connection(session)
+        absence.met()
+
+
+def _within_budget(pool: ConnectionPool[Any], timeout: float | None = None) -> Any:
+    """`getconn` of the pool, with the time of whoever asks."""
+    if timeout is None and not default_reader():
+        timeout = connection_seconds()
+    return ConnectionPool.getconn(pool, timeout=timeout)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django's own otherwise."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.execute_wrappers.append(self._for_reader)
+        self._view, self._stuck = "", False  # that has this connection; whether it ran into a lock
+        pooled = self.settings_dict["OPTIONS"].get("transaction_pooling", False)
+        self.is_pooled = (
+            bool(pooled) and self.alias != NO_DB_ALIAS
+        )  # each transaction may have another session
+
+    def get_connection_params(self) -> dict[str, Any]:
+        """Sessions of commands and workers read everything from their start, also those of libraries."""
+        parameters: dict[str, Any] = super().get_connection_params()
+        if parameters.pop("transaction_pooling", False):
+            options = parameters.pop("options", "")
+            if self.is_pooled:
+                parameters["cursor_factory"] = pooling.transaction_cursor(options)
+            return parameters
+        if name := default_reader():
+            parameters["options"] = f"{parameters.get('options', '')} -c {SETTING}={name}".strip()
+        parameters["cursor_factory"] = ReaderCursor
+        return parameters
+
+    @property
+    def pool(self) -> Any:
+        """Sessions are tried out before they are given out, unless they were used a moment ago: trying one
+        out takes as long as most of what is done with it. One that died within that moment fails its user."""
+        pool = super().pool
+        if pool is not None:
+            pool.connection_class = Session
+            pool._check = pool._check and _check
+            pool.getconn = functools.partial(_within_budget, pool)
+        return pool
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Not at once for everybody while the server hangs, where the process answers requests."""
+        if default_reader() or self.pool is None:
+            session = super().get_new_connection(conn_params)
+        elif not absence.lets_ask():
+            raise OperationalError("The database does not answer at the moment.")
+        else:
+            session = self._from_pool(conn_params)
+        self._check_settings(session)
+        return session
+
+    def _from_pool(self, conn_params: dict[str, Any]) -> Any:
+        """With a place among those of the view, which is given back with the session."""
+        seconds, view = connection_seconds(), current_view()
+        with waiting():
+            if not bulkheads.enter(view, seconds / 2):  # the rest is for the connection and the statements
+                raise OperationalError(LOCKED)
+            try:
+                session = super().get_new_connection(conn_params)
+            except BaseException as error:
+                bulkheads.leave(view, stuck=False)
+                if isinstance(error, PoolTimeout):
+                    absence.missed(max(seconds, MOMENT))
+                raise
+        self._view, self._stuck = view, False
+        absence.found()
+        return session
+
+    def _check_settings(self, session: Any) -> None:
+        """Once for each session. Raises ImproperlyConfigured where a pooler has dropped its settings."""
+        if self.is_pooled or self.alias == NO_DB_ALIAS or session in _checked:
+            return
+        kept = session.execute(KEEPS_SETTINGS).fetchone() == (True,)
+        session.rollback()  # a session of no pool begins a transaction with its first statement
+        if not kept:
+            if self.pool is None:
+                session.close()
+            else:
+                self.pool.putconn(session)
+            raise ImproperlyConfigured(DROPPED)
+        _checked.add(session)
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        """What a cursor does besides executing, COPY for instance, is for whoever reads when it is made.
+
+        Behind a pooler a cursor of the server ends with its transaction; without one, all rows come at once.
+        """
+        if name and self.is_pooled:
+            if self.connection.autocommit:
+                name = None
+            else:
+                with self.wrap_database_errors, self.connection.cursor() as ordinary:
+                    ordinary.tell()
+        cursor = super().create_cursor(name)
+        if isinstance(cursor, ReaderCursor):
+            cursor.tells = True
+        else:
+            self._tell()
+        return cursor
+
+    def _for_reader(
+        self,
+        execute: Callable[[Any, Any, bool, Any], Any],
+        statement: Any,
+        parameters: Any,
+        many: bool,
+        context: Mapping[str, Any],
+    ) -> Any:
+        if not isinstance(context["cursor"].cursor, ReaderCursor):
+            self._tell()
+        try:
+            return execute(statement, parameters, many, context)
+        except DjangoOperationalError as error:
+            if sqlstate(error) == LOCK_NOT_AVAILABLE:
+                self._stuck = True
+                absence.met()
+            raise
+
+    def _tell(self) -> None:
+        """Past Django's own cursors: it is no statement of the application's, in no log and no count."""
+        if self.is_pooled:
+            return  # each cursor tells its own transaction
+        name = reader_name()
+        # A failed transaction reads nothing more, and takes no statement but its end.
+        if self.connection is None or _told.get(self.connection) == name or self._has_failed():
+            return
+        with self.wrap_database_errors, self.connection.cursor() as cursor:
+            cursor.execute(TELL, [name])
+        _told[self.connection] = name
+
+    def set_autocommit(self, autocommit: bool, *args: Any, **kwargs: Any) -> None:
+        """A transaction that has lost its session ends here: Django would wait for another one, and all
+        sessions begin so."""
+        if autocommit and self.connection is None and not self.in_atomic_block:
+            self.autocommit = True
+            return
+        super().set_autocommit(autocommit, *args, **kwargs)
+
+    def _has_failed(self) -> bool:
+        return self._transaction() == TransactionStatus.INERROR
+
+    def _transaction(self) -> TransactionStatus:
+        return TransactionStatus(self.connection.info.transaction_status)
+
+    def _forget(self) -> None:
+        if self.connection is not None:
+            _told.pop(self.connection, None)
+            pooling.told.pop(self.connection, None)
+
+    def _commit(self) -> None:
+        """Committing a failed transaction undoes it without a word."""
+        undone = self.connection is not None and self._has_failed()
+        try:
+            super()._commit()  # type: ignore[misc]  # not in the stubs
+        except BaseException:
+            undone = True
+            raise
+        finally:
+            if undone:
+                self._forget()
+
+    def _rollback(self) -> None:
+        try:
+            super()._rollback()  # type: ignore[misc]  # not in the stubs
+        finally:
+            self._forget()
+
+    def _savepoint_rollback(self, sid: str) -> None:
+        try:
+            super()._savepoint_rollback(sid)  # type: ignore[misc]
+        finally:
+            self._forget()
+
+    def _close(self) -> None:
+        """A pool undoes an open transaction when it takes the session back."""
+        if self.connection is not None:
+            if self._transaction() != TransactionStatus.IDLE:
+                self._forget()
+            _used[self.connection] = time.monotonic()
+            view, self._view = self._view, ""
+            bulkheads.leave(view, stuck=self._stuck)
+        super()._close()  # type: ignore[misc]  # not in the stubs

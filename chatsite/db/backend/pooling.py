@@ -1,0 +1,113 @@
+"""Sessions behind a pooler in transaction mode, where nothing that is set outlives a transaction.
+
+Such a pooler lends a server session to a client for one transaction at a time. Whatever a statement depends
+on (the reader of row-level security, time limits, planner settings) is therefore set within its own
+transaction, in the same message as its first statement: the statements of one simple query share an implicit
+transaction, so this costs no further round trip.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.db.backends.postgresql.base import CursorMixin
+from psycopg import ClientCursor, sql
+from psycopg.pq import TransactionStatus
+
+from chatsite.db.threads import reader_name
+
+SETTING = "chatsite.reader"
+OPTION = re.compile(r"-c\s*([A-Za-z_][\w.]*)=((?:\\.|[^\s\\])*)")
+# What no transaction may hold, nor anything beside it; it reads no rows for anybody.
+ALONE = re.compile(
+    r"\s*(VACUUM|REINDEX|(CREATE|DROP)\s+(DATABASE|(UNIQUE\s+)?INDEX\s+CONCURRENTLY))\b", re.IGNORECASE
+)
+
+# The reader that was set in the transaction that is open on a connection; missing where none was.
+told: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+def transaction_cursor(options: str) -> type["TransactionCursor"]:
+    """A class of cursors whose transactions have the settings of libpq's `options`.
+
+    A pooler refuses these as a parameter of a session, or drops them.
+    """
+    settings = {name: re.sub(r"\\(.)", r"\1", value) for name, value in OPTION.findall(options)}
+    constants = "".join(
+        f", set_config({_literal(name)}, {_literal(settings[name])}, true)" for name in settings
+    )
+    return type("TransactionCursor", (TransactionCursor,), {"constants": constants})
+
+
+class TransactionCursor(CursorMixin, ClientCursor[Any]):
+    """Django’s ordinary cursor; a transaction has the reader and the settings before its first statement."""
+
+    constants = ""  # calls of set_config, each after a comma
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        name = reader_name()
+        if not query or not self._lacks(name) or (isinstance(query, str) and ALONE.match(query)):
+            return super().execute(query, params, **options)
+        super().execute(*self._with_settings(query, params, name), **options)
+        self.nextset()  # past the result of set_config
+        if self._status() == TransactionStatus.INTRANS:
+            told[self.connection] = name
+        return self
+
+    def executemany(self, query: Any, params_seq: Iterable[Any], **options: Any) -> None:
+        with self._in_transaction():
+            super().executemany(query, params_seq, **options)
+
+    @contextmanager
+    def copy(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+        with self._in_transaction(), super().copy(*arguments, **options) as copy:
+            yield copy
+
+    def tell(self) -> None:
+        """Set what the open transaction lacks, for a statement that cannot bring it along."""
+        if self._lacks(reader_name()):
+            with self.connection.cursor() as cursor:
+                cursor.execute("SELECT")
+
+    @contextmanager
+    def _in_transaction(self) -> Iterator[None]:
+        """For what takes several messages: in autocommit mode each would be a transaction of its own."""
+        if self._status() == TransactionStatus.IDLE and self.connection.autocommit:
+            with self.connection.transaction():
+                self.tell()
+                yield
+        else:
+            self.tell()
+            yield
+
+    def _status(self) -> TransactionStatus:
+        return TransactionStatus(self.connection.pgconn.transaction_status)
+
+    def _lacks(self, name: str) -> bool:
+        """Whether the transaction of the next statement has not been told yet that it is for this reader."""
+        status = self._status()
+        if status == TransactionStatus.INERROR:
+            return False  # it takes no statement but its end
+        if status == TransactionStatus.IDLE:
+            told.pop(self.connection, None)
+        return told.get(self.connection) != name
+
+    def _with_settings(self, query: Any, params: Any, name: str) -> tuple[Any, Any]:
+        """The reader is a parameter where there are others: psycopg caches how it takes a text apart."""
+        constants = "" if self.connection in told else self.constants
+        reader = _literal(name)
+        if params is not None:
+            constants = constants.replace("%", "%%")
+            named = isinstance(params, Mapping)
+            reader = "%(chatsite_reader)s" if named else "%s"
+            params = {**params, "chatsite_reader": name} if named else [name, *params]
+        prefix = f"SELECT set_config('{SETTING}', {reader}, true){constants}; "
+        if isinstance(query, sql.Composable):
+            return sql.SQL(prefix) + query, params
+        return (prefix.encode() if isinstance(query, bytes) else prefix) + query, params
+
+
+def _literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,42 @@
+"""Whether the database has every migration that this code has.
+
+Names are compared, without importing the migrations: `/readyz` and every start ask this.
+"""
+
+import pkgutil
+
+from django.apps import apps
+from django.core.management.base import CommandError
+from django.db import OperationalError, connection
+
+from .availability import first_line
+
+
+def known_migrations() -> frozenset[tuple[str, str]]:
+    """(app label, name) of every migration in the code."""
+    return frozenset(
+        (application.label, module.name)
+        for application in apps.get_app_configs()
+        for module in pkgutil.iter_modules([f"{application.path}/migrations"])
+        if not module.name.startswith(("_", "~"))
+    )
+
+
+def unapplied_migrations() -> frozenset[tuple[str, str]]:
+    """Those of the code that the database lacks; all of them in an empty database."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('django_migrations')")
+        if cursor.fetchone() == (None,):
+            return known_migrations()
+        cursor.execute("SELECT app, name FROM django_migrations")
+        return known_migrations() - frozenset(cursor.fetchall())
+
+
+def demand_migrations() -> None:
+    """For a command that works with what the site keeps. Raises CommandError where there is none of it."""
+    try:
+        missing = unapplied_migrations()
+    except OperationalError as error:
+        raise CommandError(f"The database cannot be reached: {first_line(error)}") from error
+    if missing:
+        raise CommandError("The database is not migrated to this version: start the site first.")

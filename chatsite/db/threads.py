@@ -1,0 +1,339 @@
+"""Database work from asynchronous code, in threads that give their connection back; and who it reads for.
+
+A generation lives for minutes and uses the database for milliseconds. Every piece of work goes
+through :func:`in_database`, which returns the connection to the pool before the caller goes on, so
+that an open stream holds none.
+
+PostgreSQL shows documents and passages only to a reader who may read them (row-level security, the second
+lock beside the predicate in each query). Before each statement the backend (chatsite.db.backend) tells it
+whom the statement is for: somebody's id, everything, or nobody, which is the default. Of the blocks below
+none may lie around a `yield` of an asynchronous generator: what follows would run as its consumer's.
+"""
+
+import asyncio
+import functools
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+from django.db import OperationalError, connection
+
+from chatsite.bulkheads import bulkheads
+
+from .availability import (
+    absence,
+    sqlstate,
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+NOBODY = ""
+EVERYTHING = "everything"
+DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})  # parameters of its own connections
+WAIT_SECONDS = 3.0  # for a thread or a connection, where nothing bounds all of the waiting
+LOCKED = "The database is kept waiting by a lock."
+BUSY = "All database threads are at work."
+ALL = "*"  # no view's name
+LEAST_SECONDS = 0.2  # for a statement of somebody whose waiting is used up: most take less
+UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
+MARGIN_SECONDS = 2.0  # in which the server's own end of a long statement arrives
+
+
+class Budget:
+    """How long somebody may be kept waiting by the database in all: for a thread, a connection, statements.
+
+    What a request does between its statements does not count. Refused in time, its caller may try again.
+    """
+
+    def __init__(self) -> None:
+        self.left = float(settings.DATABASE_SECONDS)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Whom statements are for. `request` is that of the request around, whose caller becomes known later.
+
+    `budget` is that of somebody who is better refused than kept waiting.
+    """
+
+    name: str
+    request: "_Reader | None" = None
+    budget: Budget | None = None
+    view: str = ""  # of a request
+
+
+_default = _Reader(NOBODY)  # where nothing says otherwise, in every thread of this process
+_lanes_of: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = WeakKeyDictionary()
+_reader: ContextVar[_Reader | None] = ContextVar("reader", default=None)
+
+
+def read_everything_by_default() -> None:
+    """For a process that acts for the site and not for somebody: a command, a worker, the tests."""
+    _default.name = EVERYTHING
+
+
+def default_reader() -> str:
+    """Whom the statements of this process are for where nothing says otherwise."""
+    return _default.name
+
+
+def reader_name() -> str:
+    """Whom PostgreSQL is to show rows to now: digits of a user's id, EVERYTHING, or NOBODY."""
+    return (_reader.get() or _default).name
+
+
+def statement_seconds() -> float | None:
+    """How long a statement may take now before its session is given up, as the server may hang.
+
+    None is as long as it takes: for commands and workers, whose statements only the server bounds. For others
+    it is a little longer than that, and for those who wait what is left of their budget.
+    """
+    if _default.name:
+        return None
+    budget = _budget()
+    if budget is not None:
+        return max(LEAST_SECONDS, budget.left)
+    return settings.STATEMENT_SECONDS + MARGIN_SECONDS
+
+
+def connection_seconds() -> float:
+    """How long to wait for a connection now."""
+    budget = _budget()
+    return WAIT_SECONDS if budget is None else max(LEAST_SECONDS, min(WAIT_SECONDS, budget.left))
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """The length of the block is waiting for the database, of which what is within counts once."""
+    budget = _budget()
+    if budget is None:
+        yield
+        return
+    left, begun = budget.left, time.monotonic()
+    try:
+        yield
+    finally:
+        budget.left = left - (time.monotonic() - begun)
+
+
+def _budget() -> Budget | None:
+    reader = _reader.get()
+    return reader.budget if reader else None
+
+
+@contextmanager
+def reading_as(user_id: int | None) -> Iterator[None]:
+    """Read what this person may read; None is nobody. Threads of in_database and new tasks inherit it."""
+    with _reading(NOBODY if user_id is None else str(user_id)):
+        yield
+
+
+@contextmanager
+def reading_everything() -> Iterator[None]:
+    """Read and write all documents, whoever asks: for a few statements whose right was checked before."""
+    with _reading(EVERYTHING):
+        yield
+
+
+@contextmanager
+def reading_for_request() -> Iterator[None]:
+    """Read nothing until :func:`request_reads_as` says who calls, wherever in the request it learns that."""
+    request = _Reader(NOBODY, budget=Budget())
+    request.request = request
+    token = _reader.set(request)
+    try:
+        yield
+    finally:
+        _reader.reset(token)
+
+
+def request_reads_as(user_id: int | None) -> None:
+    """The request's caller is this person, or nobody. Outside of requests it does nothing."""
+    _set_request(NOBODY if user_id is None else str(user_id))
+
+
+def request_is_for(view: str) -> None:
+    """The request's view is known now."""
+    current = _reader.get()
+    if current and current.request:
+        current.request.view = view
+
+
+def current_view() -> str:
+    """The view whose request this is for; empty outside of requests."""
+    current = _reader.get()
+    return current.request.view if current and current.request else ""
+
+
+def request_reads_everything() -> None:
+    """The rest of the request is for a page of the back office, which may take its time."""
+    _set_request(EVERYTHING, hurried=False)
+
+
+def request_may_wait() -> None:
+    """The request was accepted: what is left to do for it is not given up for a database that is slow."""
+    current = _reader.get()
+    if current and current.request:
+        current.request.budget = None
+
+
+@contextmanager
+def hurried(budget: Budget) -> Iterator[None]:
+    """For somebody who waits, outside of requests: all that is asked in the block shares one budget."""
+    current = _reader.get()
+    token = _reader.set(_Reader(reader_name(), current.request if current else None, budget))
+    try:
+        yield
+    finally:
+        _reader.reset(token)
+
+
+def request_reader() -> str:
+    """Whom the request around reads for; NOBODY outside of requests."""
+    current = _reader.get()
+    return current.request.name if current and current.request else NOBODY
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    current = _reader.get()
+    reader = _Reader(name, current.request, current.budget) if current else _Reader(name)
+    token = _reader.set(reader)
+    try:
+        yield
+    finally:
+        _reader.reset(token)
+
+
+def _set_request(name: str, *, hurried: bool = True) -> None:
+    current = _reader.get()
+    if current and current.request:
+        current.request.name = name
+        if not hurried:
+            current.request.budget = None
+
+
+def _in_a_hurry() -> _Reader:
+    """The reader around, as somebody who waits. A request's is that already, and is not copied."""
+    current = _reader.get()
+    if current is not None and current.budget is not None:
+        return current
+    return _Reader(reader_name(), current.request if current else None, Budget())
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    # Never more threads than the pool has connections: work waits here, in order, and not inside the pool.
+    return ThreadPoolExecutor(settings.DATABASE_THREADS, thread_name_prefix="database")
+
+
+def libpq_parameters() -> dict[str, Any]:
+    """Of a session with the site's database that is not Django's: a whole one, past any pooler."""
+    if settings.DATABASES["default"]["OPTIONS"]["transaction_pooling"]:
+        return dict(settings.DATABASE_DIRECT)
+    parameters = connection.get_connection_params()
+    return {name: value for name, value in parameters.items() if name not in DJANGOS}
+
+
+def release_connection() -> None:
+    """Give this thread's connection back, unless a transaction (a test's, for instance) is open on it."""
+    if not connection.in_atomic_block:
+        connection.close()
+
+
+def _call(reader: _Reader | None, asked: float, function: Callable[[], T]) -> T:
+    token = _reader.set(reader)
+    if reader is not None and reader.budget is not None:
+        reader.budget.left -= time.monotonic() - asked  # for this thread
+    try:
+        result = function()
+    except OperationalError as error:
+        absence.failed(error)
+        raise
+    else:
+        if connection.connection is not None:
+            absence.met()
+        return result
+    finally:
+        _reader.reset(token)
+        release_connection()
+
+
+def tried_twice(function: Callable[P, T]) -> Callable[P, T]:
+    """For a function that is one transaction, which PostgreSQL may undo for no fault of its own.
+
+    After a deadlock or a serialization failure nothing has happened: it is done once more. Then it raises.
+    """
+
+    @functools.wraps(function)
+    def twice(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except OperationalError as error:
+            if connection.in_atomic_block or sqlstate(error) not in UNDONE:
+                raise
+        return function(*args, **kwargs)
+
+    return twice
+
+
+async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `function` in a database thread, for the caller's reader, and release its connection.
+
+    Cancelling the caller does not undo the work: the thread finishes its statement.
+    """
+    return await asyncio.wrap_future(_begun(_reader.get(), time.monotonic(), function, *args, **kwargs))
+
+
+async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """As :func:`in_database`, for a caller who is better refused than kept waiting.
+
+    Raises OperationalError where no thread was free in time, and at once while the database is missing:
+    nothing has happened then.
+    """
+    if absence.hopeless or (absence.missing and _threads()._work_queue.qsize()):
+        raise OperationalError("The database does not answer at the moment.")
+    reader, asked, view = _in_a_hurry(), time.monotonic(), current_view()
+    assert reader.budget is not None
+    seconds = max(LEAST_SECONDS, min(WAIT_SECONDS, reader.budget.left))
+    if bulkheads.refuses(view):
+        raise OperationalError(LOCKED)
+    with ExitStack() as places:
+        try:
+            async with asyncio.timeout(seconds):
+                for lane in _lanes(view):
+                    await lane.acquire()
+                    places.callback(lane.release)
+        except TimeoutError:
+            raise OperationalError(BUSY) from None
+        begun = _begun(reader, asked, function, *args, **kwargs)
+        result = asyncio.wrap_future(begun)
+        taken = places.pop_all()
+        result.add_done_callback(lambda _: taken.close())  # when the thread is free again
+    await asyncio.wait({result}, timeout=max(0.0, asked + seconds - time.monotonic()))
+    if not result.done() and begun.cancel():
+        raise OperationalError(BUSY)
+    return await result
+
+
+def _lanes(view: str) -> tuple[asyncio.Semaphore, ...]:
+    """Places to take before a thread: two are left to running answers, and half to other views."""
+    lanes = _lanes_of.setdefault(asyncio.get_running_loop(), {})
+    if view not in lanes:
+        lanes[view] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS // 2))
+    if ALL not in lanes:
+        lanes[ALL] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS - 2))
+    return (lanes[view], lanes[ALL])
+
+
+def _begun(
+    reader: _Reader | None, asked: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> "Future[T]":
+    return _threads().submit(_call, reader, asked, functools.partial(function, *args, **kwargs))

@@ -1,0 +1,232 @@
+"""How large and how slow a request's body may be, decided before Django, which reads it before the URL."""
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from http.cookies import CookieError, SimpleCookie
+from typing import IO, Any
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.db import InterfaceError, OperationalError
+from django.http import HttpResponseBase
+
+from chatsite.accounts.authentication import KEY_HEADERS, is_caller, presented_secret
+from chatsite.accounts.guests import BACKEND as GUEST_BACKEND
+from chatsite.db.threads import in_database_soon
+
+from . import error_pages
+from .middleware import (
+    PORTAL_POLICY,
+    identifier_from,
+)
+
+logger = logging.getLogger(__name__)
+
+Scope = dict[str, Any]
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+DRAIN_SECONDS = 1.0
+IDLE_SECONDS = 30.0  # without a further piece of a body
+TOO_LARGE = "The request’s body is too large."
+TOO_SLOW = "The request’s body did not arrive in time."
+
+
+class BodyTooLarge(Exception):
+    """More arrived than this URL takes."""
+
+
+class BodyTooSlow(Exception):
+    """The rest of the body does not come."""
+
+
+class BodyLimit:
+    """Middleware: 413 for a body over the limit, declared or counted as it comes; 408 for half of it.
+
+    507 for one that finds no room, 503 where the database cannot say how much its caller may send.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+        self.large = [
+            (re.compile(pattern), kind, limit)
+            for patterns, kind, limit in (
+                (settings.UPLOAD_PATHS, b"", settings.UPLOAD_BODY_LIMIT),
+                (settings.ATTACHMENT_PATHS, b"multipart/form-data", settings.ATTACHMENT_BODY_LIMIT),
+                (settings.IMAGE_PATHS, b"application/json", settings.ATTACHMENT_BODY_LIMIT),
+            )
+            if settings.CHAT_MODEL_READS_IMAGES or patterns != settings.IMAGE_PATHS
+            for pattern in patterns
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _has_body(scope):
+            await self.application(scope, receive, send)
+            return
+        try:
+            limit = await self._limit(scope)
+        except (OperationalError, InterfaceError):
+            await _refuse(scope, receive, send, 503, error_pages.WORDS[503])
+            return
+        if _declared_length(scope) > limit:
+            await _refuse(scope, receive, send, 413, TOO_LARGE)
+            return
+        counted = _CountedBody(receive, send, limit)
+        try:
+            await self.application(scope, counted.receive, counted.send)
+        except BodyTooLarge:
+            if not counted.answering:
+                await _refuse(scope, receive, send, 413, TOO_LARGE)
+        except BodyTooSlow:
+            if not counted.answering:
+                await _refuse(scope, receive, send, 408, TOO_SLOW)
+        except OSError as error:  # a long body waits in a file until all of it is there
+            if counted.answering or error.errno not in error_pages.NO_ROOM:
+                raise
+            logger.error("There is no room for a request's body in the temporary folder")
+            await _refuse(scope, receive, send, 507, error_pages.WORDS[507])
+
+    async def _limit(self, scope: Scope) -> int:
+        """A larger limit is for those whom the site knows: others would fill the disk and then be refused."""
+        small: int = settings.BODY_LIMIT
+        kind = (_header(scope, b"content-type") or b"").lower()
+        large: int = next(
+            (
+                limit
+                for path, wanted, limit in self.large
+                if path.search(scope["path"]) and kind.startswith(wanted)
+            ),
+            small,
+        )
+        if large == small or 0 <= _declared_length(scope) <= small:
+            return small
+        guests = large <= settings.ATTACHMENT_BODY_LIMIT  # they ask, but add no documents
+        known: bool = await in_database_soon(_is_known, session_key(scope), _secret(scope), guests)
+        return large if known else small
+
+
+class _CountedBody:
+    """`receive` and `send` of one request, which count what comes in and notice that an answer has begun."""
+
+    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
+        self._receive, self._send, self._left = receive, send, limit
+        self.answering = False
+        self._whole = False
+
+    async def receive(self) -> Message:
+        message = await self._next()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise BodyTooLarge
+        return message
+
+    async def _next(self) -> Message:
+        if self._whole:  # whoever asks now waits for the end of the connection
+            return await self._receive()
+        try:
+            async with asyncio.timeout(IDLE_SECONDS):
+                message = await self._receive()
+        except TimeoutError:
+            raise BodyTooSlow from None
+        self._whole = not message.get("more_body", False)
+        return message
+
+    async def send(self, message: Message) -> None:
+        self.answering = True
+        await self._send(message)
+
+
+class LengthHandler(ASGIHandler):
+    """Django's handler, telling views how long a chunked body was.
+
+    Without a Content-Length, Django's form parser and Django REST framework take a body for empty.
+    """
+
+    def create_request(
+        self, scope: Mapping[str, Any], body_file: IO[bytes]
+    ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
+        if _has_body(scope) and _declared_length(scope) < 0:
+            length = body_file.seek(0, 2)
+            body_file.seek(0)
+            headers = [(name, value) for name, value in scope["headers"] if name != b"transfer-encoding"]
+            scope = {**scope, "headers": [*headers, (b"content-length", str(length).encode())]}
+        return super().create_request(scope, body_file)
+
+
+def _header(scope: Mapping[str, Any], wanted: bytes) -> bytes | None:
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    return next((value for name, value in headers if name.lower() == wanted), None)
+
+
+def _has_body(scope: Mapping[str, Any]) -> bool:
+    return (
+        _header(scope, b"content-length") not in {None, b"0"}
+        or _header(scope, b"transfer-encoding") is not None
+    )
+
+
+def _declared_length(scope: Mapping[str, Any]) -> int:
+    """Content-Length, or -1 where the body comes in chunks of unknown number."""
+    value = _header(scope, b"content-length")
+    if value is None or _header(scope, b"transfer-encoding") is not None or not value.isdigit():
+        return -1
+    return int(value)
+
+
+def session_key(scope: Mapping[str, Any]) -> str:
+    """Of the cookie; empty where there is none."""
+    cookies = SimpleCookie()
+    try:
+        cookies.load((_header(scope, b"cookie") or b"").decode("latin-1"))
+    except CookieError:
+        return ""
+    found = cookies.get(settings.SESSION_COOKIE_NAME)
+    return found.value if found else ""
+
+
+def _secret(scope: Scope) -> str:
+    for name in KEY_HEADERS:
+        value = _header(scope, name.lower().encode())
+        if value is not None:
+            return presented_secret(name, value.decode("latin-1"))
+    return ""
+
+
+def _is_known(session_key: str, secret: str, guests: bool) -> bool:
+    if secret:
+        return is_caller(secret)
+    session = SessionStore(session_key) if session_key else {}
+    return SESSION_KEY in session and (guests or session[BACKEND_SESSION_KEY] != GUEST_BACKEND)
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
+    """The refusal; then read on for a moment, for clients that look at the answer when all is sent."""
+    body = json.dumps(error_pages.body(scope["path"], status, words)).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (
+            b"x-request-id",
+            identifier_from((_header(scope, b"x-request-id") or b"").decode("latin-1")).encode(),
+        ),
+        (b"content-security-policy", PORTAL_POLICY.encode()),
+        (b"x-content-type-options", b"nosniff"),
+        (b"connection", b"close"),
+        *([(b"retry-after", b"2")] if status == 503 else []),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while (message := await receive())["type"] == "http.request" and message.get("more_body"):
+                pass
+    except TimeoutError:
+        pass
+    await send({"type": "http.response.body", "body": b""})

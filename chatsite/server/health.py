@@ -1,0 +1,67 @@
+"""Two questions of a load balancer: does the process live, and can it serve?"""
+
+import asyncio
+import logging
+from weakref import WeakKeyDictionary
+
+from django.db import Error as DatabaseError
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+
+from chatsite.db.migration_state import unapplied_migrations
+from chatsite.db.threads import in_database_soon
+
+logger = logging.getLogger(__name__)
+
+DATABASE_SECONDS = 0.8  # an answer within a second, whatever it is
+
+_looks: WeakKeyDictionary[asyncio.AbstractEventLoop, "asyncio.Task[bool]"] = WeakKeyDictionary()
+
+
+@csrf_exempt
+@require_safe
+@never_cache
+async def healthz(request: HttpRequest) -> JsonResponse:
+    """The process answers; nothing else is asked."""
+    return JsonResponse({"status": "ok"})
+
+
+@csrf_exempt
+@require_safe
+@never_cache
+async def readyz(request: HttpRequest) -> JsonResponse:
+    """The database answers, and has every migration; else 503."""
+    try:
+        migrated = await asyncio.wait_for(asyncio.shield(_look()), DATABASE_SECONDS)
+    except (DatabaseError, TimeoutError):
+        logger.warning("Not ready: the database does not answer.", extra={"status_code": 503})
+        return _unavailable("The database does not answer.")
+    if not migrated:
+        return _unavailable("The database is not migrated.")
+    return JsonResponse({"status": "ok"})
+
+
+def _look() -> "asyncio.Task[bool]":
+    """One at a time, shared by all who ask: a database that hangs must not hold a thread for each of them."""
+    loop = asyncio.get_running_loop()
+    look = _looks.get(loop)
+    if look is None or look.done():
+        look = _looks[loop] = loop.create_task(in_database_soon(_migrated))
+        look.add_done_callback(_looked)
+    return look
+
+
+def _looked(look: "asyncio.Task[bool]") -> None:
+    """Whoever asked may be gone: the error is taken note of, or asyncio would log it."""
+    if not look.cancelled():
+        look.exception()
+
+
+def _migrated() -> bool:
+    return not unapplied_migrations()
+
+
+def _unavailable(reason: str) -> JsonResponse:
+    return JsonResponse({"status": "unavailable", "error": reason}, status=503, headers={"Retry-After": "2"})

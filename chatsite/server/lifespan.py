@@ -1,0 +1,54 @@
+"""What the web process does besides answering: housekeeping while it lives, and an orderly end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from django.conf import settings
+
+from chat import runs
+from chat.limits import seats
+from chatsite.accounts import guests
+
+from .watchdog import watched
+
+Message = MutableMapping[str, Any]
+
+
+async def lifespan(
+    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+) -> None:
+    """The ASGI lifespan protocol.
+
+    Its state has `end`, for a server that tells before it closes connections: answers may still be written
+    for so many seconds; those that are not whole then are kept as interrupted, which their readers are told.
+    """
+    with watched(settings.LOOP_WATCHDOG_SECONDS):
+        await _live(scope, receive, send)
+
+
+async def _live(
+    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+) -> None:
+    housekeeping: list[asyncio.Task[None]] = []
+    scope.get("state", {})["end"] = _end
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            housekeeping = [
+                asyncio.create_task(runs.housekeeping()),
+                asyncio.create_task(runs.listening()),
+                asyncio.create_task(guests.housekeeping()),
+            ]
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            await runs.shutdown()
+            for task in housekeeping:
+                task.cancel()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+async def _end(seconds: float) -> None:
+    seats.leave()
+    await runs.shutdown(seconds)

@@ -1,0 +1,68 @@
+"""The web server process: uvicorn on a socket that `up` has opened."""
+
+import argparse
+import gc
+import os
+import socket
+
+import uvicorn
+from django.conf import settings
+
+from .address import BACKLOG
+from .lifeline import die_with
+from .uvicorn_server import (
+    LimitedProtocol,
+    Server,
+    raise_file_limit,
+)
+
+WEBSOCKET_MESSAGE_BYTES = 1_000_000
+# New objects between two looks for garbage (Python's own: 700), and how many of these come before one among
+# older objects and one among all: with Python's 10 and 10, garbage of a million objects would wait.
+GARBAGE_THRESHOLDS = (10_000, 5, 2)
+CUT_SECONDS = 1  # beyond that, for those who take nothing
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--parent", type=int, required=True)
+    parser.add_argument("--socket", type=int, required=True)
+    parser.add_argument("--gate", type=int, required=True, help="Descriptor at whose end serving begins.")
+    parser.add_argument("--serving", type=int, required=True, help="Descriptor that is told of it.")
+    options = parser.parse_args()
+    die_with(options.parent)
+    raise_file_limit()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+    # A question is small: shared out among threads of the libraries, their waiting costs more than the work.
+    for name in ("OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    config = uvicorn.Config(
+        "chatsite.asgi:application",
+        loop="uvloop",
+        http=LimitedProtocol,
+        ws="websockets-sansio",
+        ws_max_size=WEBSOCKET_MESSAGE_BYTES,
+        lifespan="on",
+        log_config=None,  # Django's logging has been set up
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        proxy_headers=bool(settings.TRUSTED_PROXIES),
+        forwarded_allow_ips=settings.TRUSTED_PROXIES,
+        timeout_graceful_shutdown=CUT_SECONDS,
+    )
+    # Loaded while the parent still starts the database, which halves the time to the first answer.
+    config.load()
+    # What is loaded now stays: to look through it again and again takes a twentieth of the time of an answer.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    os.read(options.gate, 1)
+    # Not uvicorn's own `fd` option: it takes the descriptor for a Unix socket and so leaves Nagle's delay on.
+    server = Server(config, started=lambda: os.write(options.serving, b"1"))
+    server.run(sockets=[socket.socket(fileno=options.socket)])
+
+
+if __name__ == "__main__":
+    main()

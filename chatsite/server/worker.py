@@ -1,0 +1,82 @@
+"""The ingestion worker process: one document at a time."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from typing import NoReturn
+
+import django
+
+from chatsite.db.threads import (
+    read_everything_by_default,
+    release_connection,
+)
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+read_everything_by_default()  # before the settings, which choose the way to the database by it
+django.setup(set_prefix=False)
+
+from django.db import DatabaseError  # noqa: E402
+from procrastinate.contrib.django import app  # noqa: E402
+from procrastinate.contrib.django.django_connector import DjangoConnector  # noqa: E402
+from procrastinate.exceptions import ConnectorException  # noqa: E402
+
+from chatsite.db.availability import why_absent  # noqa: E402
+from ingestion.tasks import hand_back, recover_stalled_jobs  # noqa: E402
+
+from .lifeline import die_with  # noqa: E402
+
+GRACE_SECONDS = 2  # what is still being read then goes back into the queue
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--parent", type=int, required=True)
+    die_with(parser.parse_args().parent)
+    try:
+        recover_stalled_jobs()  # what a killed worker left
+        release_connection()
+        asyncio.run(work())
+    except (ConnectorException, DatabaseError) as error:
+        if reason := why_absent(error):
+            sys.exit(f"The ingestion worker cannot reach its database: {reason}")
+        raise
+
+
+async def work() -> None:
+    """Run jobs until SIGTERM. Procrastinate's Django app gives connections back after each."""
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    assert isinstance(app.connector, DjangoConnector)
+    with app.replace_connector(app.connector.get_worker_connector()) as worker_app:
+        async with worker_app.open_async():
+            working = asyncio.create_task(
+                worker_app.run_worker_async(
+                    concurrency=1, install_signal_handlers=False, delete_jobs="successful"
+                )
+            )
+            asked = asyncio.create_task(stopping.wait())
+            await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
+            asked.cancel()
+            working.cancel()  # it finishes what it is at, and takes nothing more
+            ended, _ = await asyncio.wait({working}, timeout=GRACE_SECONDS)
+            if not ended:
+                await _leave()
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
+
+
+async def _leave() -> NoReturn:
+    """End in the middle of a document: PostgreSQL undoes what was begun, and another worker takes it up."""
+    try:
+        await asyncio.wait_for(hand_back(), GRACE_SECONDS)
+    finally:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""The words by which messages are found.
+
+PostgreSQL gets finished words instead of text, so that it parses nothing and its locale changes nothing.
+Each message also carries a word that names its owner: the index itself then narrows a search to one
+person's messages, however many have a common word in everybody else's.
+"""
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.search import SearchVectorField
+from django.db.models import Func, TextField, Value
+
+from ingestion.search.tokens import search_text
+
+WORD_LENGTH = 100  # characters; PostgreSQL refuses a word of more than 2,046 bytes
+
+
+def words_of(text: str, *, stored: bool = True) -> list[str]:
+    """Each word once, in order; scripts without spaces as pairs of characters."""
+    return list(dict.fromkeys(word[:WORD_LENGTH] for word in search_text(text, stored=stored).split()))
+
+
+def owner_word(owner_id: int) -> str:
+    """No text has it: words hold no punctuation."""
+    return f"owner:{owner_id}"
+
+
+def lexemes(owner_id: int, text: str) -> list[str] | None:
+    """What `array_to_tsvector` makes the column out of; None where there is nothing to find."""
+    words = words_of(text)
+    return [*words, owner_word(owner_id)] if words else None
+
+
+def search_vector(owner_id: int, text: str) -> Func | None:
+    """The value of `Message.search`; None where there is nothing to find."""
+    found = lexemes(owner_id, text)
+    if found is None:
+        return None
+    value = Value(found, output_field=ArrayField(TextField()))
+    return Func(value, function="array_to_tsvector", output_field=SearchVectorField())

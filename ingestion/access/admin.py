@@ -1,0 +1,133 @@
+"""A page of the back office: why somebody may read a document, and what they would find.
+
+It shows what its user may perhaps not read themselves, so each use is in the audit log before anything shows.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib.admin import AdminSite
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+
+from chatsite.accounts.audit import (
+    SUBJECT_CHARACTERS,
+    record_before,
+)
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import reading_as
+from ingestion.models import Document
+from ingestion.search.retrieval import (
+    Found,
+    count_readable,
+    search,
+)
+
+from .explain import (
+    Explanation,
+    documents_named,
+    explain,
+)
+
+PERMISSION = "accounts.view_as_others"
+FOUND_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A document that the form names, and what is said of it."""
+
+    document: Document
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedAs:
+    """What a person would find, of how many documents that they may read."""
+
+    found: Found
+    readable: int
+
+
+class AccessForm(forms.Form):
+    """Whose rights, and what to try them on: a document, a question, or both."""
+
+    person = forms.CharField(max_length=150, help_text="The user name of the account.")
+    document = forms.CharField(
+        max_length=800,
+        required=False,
+        help_text="Its file name, number, public id or label: says why the person may read it, or may not.",
+    )
+    question = forms.CharField(
+        max_length=SUBJECT_CHARACTERS,  # the log holds all of what was searched
+        required=False,
+        widget=forms.TextInput(attrs={"size": 60}),
+        help_text="Searches for it with the rights of the person, and no others.",
+    )
+
+    def clean_person(self) -> User:
+        user = User.objects.filter(username=self.cleaned_data["person"]).first()
+        if user is None:
+            raise forms.ValidationError("There is no account of this name.")
+        return user
+
+    def clean_document(self) -> list[Document]:
+        text = self.cleaned_data["document"]
+        found = documents_named(text) if text else []
+        if text and not found:
+            raise forms.ValidationError("There is no such document.")
+        return found
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        if not self.errors and not values.get("document") and not values.get("question"):
+            raise forms.ValidationError("Name a document, or ask a question.")
+        return values
+
+
+class AccessPage:
+    """Adds the page to the admin of documents."""
+
+    admin_site: AdminSite
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.access)
+        return [path("access/", view, name="ingestion_document_access"), *super().get_urls()]  # type: ignore[misc]
+
+    def access(self, request: HttpRequest) -> HttpResponse:
+        if not isinstance(request.user, User) or not request.user.has_perm(PERMISSION):
+            raise PermissionDenied
+        context: dict[str, Any] = {"title": "Access of one person", "opts": Document._meta}
+        if request.method == "POST":
+            form = AccessForm(request.POST)
+            if form.is_valid():
+                person: User = form.cleaned_data["person"]
+                context["person"] = person
+                context["explained"] = _explained(request.user, person, form.cleaned_data["document"])
+                if question := form.cleaned_data["question"]:
+                    context["searched"] = _searched(request.user, person, question)
+        else:
+            # What links here fills in the form. Only a person asks: nothing is shown for a mere link.
+            form = AccessForm(initial={name: request.GET.get(name, "") for name in AccessForm.base_fields})
+        context |= {**self.admin_site.each_context(request), "form": form}
+        return TemplateResponse(request, "admin/ingestion/document/access.html", context)
+
+
+def _explained(actor: User, person: User, documents: list[Document]) -> list[Explained]:
+    explained = []
+    for document in documents:
+        subject = f"{document.name} ({document.public_id})"
+        record_before(AuditEntry.Action.EXPLAIN_ACCESS, actor=actor, person=person, subject=subject)
+        explained.append(Explained(document, explain(person, document)))
+    return explained
+
+
+def _searched(actor: User, person: User, question: str) -> SearchedAs:
+    record_before(AuditEntry.Action.SEARCH_AS, actor=actor, person=person, subject=question)
+    principal = Principal(person.pk, "command")
+    with reading_as(person.pk):
+        return SearchedAs(search(principal, question, top=FOUND_SHOWN), count_readable(principal))

@@ -1,0 +1,155 @@
+"""Why somebody may read a document, or may not, in words: the rule of `visible_to`, told entry by entry."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db.models import Q
+
+from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
+from ingestion.models import (
+    AccessEntry,
+    Document,
+)
+from ingestion.search.labels import identifier_range
+
+NAMES_SHOWN = 10
+DOCUMENTS_SHOWN = 20
+NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+Kind = Literal["owner", "person", "group", "everyone", "guests"]
+TO_THEMSELVES: dict[Kind, str] = {
+    "owner": "You added it.",
+    "person": "It is shared with you.",
+    "group": "You are in {group}, and {group} may read it.",
+    "everyone": "Everyone who signs in may read it.",
+    "guests": "Everyone may read it, also without signing in.",
+}
+TO_OTHERS: dict[Kind, str] = TO_THEMSELVES | {
+    "owner": "{person} added it.",
+    "person": "It is shared with {person}.",
+    "group": "{person} is in {group}, and {group} may read it.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One entry of a document's access list that includes somebody."""
+
+    kind: Kind
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Whether one person may read one document, and why, for somebody else to read."""
+
+    readable: bool
+    verdict: str
+    reasons: tuple[str, ...]  # where they may not: who may, and why that leaves them out
+    notes: tuple[str, ...]  # what else decides what they see of it
+
+
+def why_readable(principal: Principal, document: Document) -> list[str]:
+    """Why the caller may read the document, one sentence a reason; empty where they may not."""
+    user = User.objects.filter(pk=principal.user_id, is_active=True).first()
+    grounds = _grounds(user, document) if user else []
+    return [TO_THEMSELVES[ground.kind].format(group=ground.group) for ground in grounds]
+
+
+def explain(user: User, document: Document) -> Explanation:
+    """The same for an administrator, also where the answer is no."""
+    name = user.get_username()
+    grounds = _grounds(user, document)
+    reasons = [TO_OTHERS[ground.kind].format(person=name, group=ground.group) for ground in grounds]
+    readable = bool(grounds) and user.is_active
+    if not grounds:
+        reasons = _why_not(user, document)
+    if not user.is_active:
+        reasons = [f"The account {name} is disabled, and so may read nothing."] + [
+            f"If it were not: {reason}" for reason in reasons
+        ]
+    return Explanation(
+        readable,
+        f"{name} {'may' if readable else 'may not'} read {document.name}.",
+        tuple(reasons),
+        tuple(_notes(user, document, readable)),
+    )
+
+
+def documents_named(text: str) -> list[Document]:
+    """The documents, at most 20, that a name, a path, a number, a public id or a label stands for."""
+    text = text.replace("\0", "").strip()
+    folder, _, name = text.rpartition("/")
+    wanted = Q(name=text) | Q(folder=folder, name=name)
+    if NUMBER.fullmatch(text):
+        wanted |= Q(pk=int(text))
+    if bounds := identifier_range(text):
+        wanted |= Q(public_id__range=bounds)
+    try:
+        wanted |= Q(public_id=UUID(text))
+    except ValueError:
+        pass
+    return list(Document.objects.filter(wanted).select_related("owner")[:DOCUMENTS_SHOWN])
+
+
+def _grounds(user: User, document: Document) -> list[Ground]:
+    """The entries that include this person, as if the account were active."""
+    entries = list(document.access_list.entries.all())
+    grounds: list[Ground] = []
+    if any(entry.user_id == user.pk for entry in entries):
+        grounds.append(Ground("owner" if document.owner_id == user.pk else "person"))
+    groups = Group.objects.filter(user=user, pk__in=[entry.group_id for entry in entries if entry.group_id])
+    grounds += [Ground("group", name) for name in groups.order_by("name").values_list("name", flat=True)]
+    if any(entry.guests for entry in entries):
+        grounds.append(Ground("guests"))
+    elif any(_is_for_everyone(entry) for entry in entries) and not user.is_guest:
+        grounds.append(Ground("everyone"))
+    return grounds
+
+
+def _why_not(user: User, document: Document) -> list[str]:
+    """Who may read it, where none of the entries includes this person."""
+    name = user.get_username()
+    entries = list(document.access_list.entries.select_related("user", "group"))
+    people = sorted(entry.user.get_username() for entry in entries if entry.user)
+    groups = sorted(entry.group.name for entry in entries if entry.group)
+    reasons = []
+    if any(_is_for_everyone(entry) for entry in entries):
+        reasons.append(f"Everyone who signs in may read it, and {name} is a guest.")
+    if groups:
+        reasons.append(f"Members of {_listed(groups)} may read it, and {name} is in none of these groups.")
+    if people:
+        owner = document.owner.get_username() if document.owner else ""
+        added = f" {owner} added it." if owner in people else ""
+        reasons.append(f"It is shared with {_listed(people)}, and not with {name}.{added}")
+    return reasons or ["Nobody may read it: its access list is empty."]
+
+
+def _notes(user: User, document: Document, readable: bool) -> Iterable[str]:
+    if document.status == Document.Status.FAILED:
+        yield f"Reading it failed: {document.reason or 'no reason is known.'}"
+    elif document.status in Document.UNFINISHED:
+        yield f"Its state is “{document.get_status_display()}”."
+    if not document.version:
+        yield "It has no passages yet: search and answers find nothing of it, for nobody."
+    elif document.status != Document.Status.READY:
+        yield "What was read before stays in use."
+    if readable and user.is_guest and settings.LOGIN_REQUIRED:
+        yield "Guests are not let in at present (CHATSITE_LOGIN_REQUIRED is 1)."
+    if user.is_staff and any(user.has_perm(f"ingestion.{what}_document") for what in ("view", "change")):
+        yield f"{user.get_username()} may look at it in the administration, whoever may read it."
+
+
+def _is_for_everyone(entry: AccessEntry) -> bool:
+    return entry.user_id is None and entry.group_id is None
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more

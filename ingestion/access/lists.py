@@ -1,0 +1,111 @@
+"""Access lists: who may read, stored once for all documents with the same readers."""
+
+import hashlib
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+from django.db.models import Q
+
+from chatsite.accounts.models import User
+from chatsite.db.threads import reading_everything
+from ingestion.models import (
+    AccessEntry,
+    AccessList,
+    Document,
+)
+
+
+@dataclass(frozen=True)
+class Audience:
+    """The readers of a document besides its owner. What guests may read is for everyone."""
+
+    everyone: bool = False
+    user_ids: frozenset[int] = frozenset()
+    group_ids: frozenset[int] = frozenset()
+    guests: bool = False
+
+
+# One entry of a list: user, group, and whether guests are among everyone.
+Entry = tuple[int | None, int | None, bool]
+
+
+def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
+    """The list of exactly these readers, made if there is none. The owner is always one of them.
+
+    Safe against others who make the same list at the same moment. Users and groups must exist.
+    """
+    entries = _entries(audience, owner_id)
+    digest = _digest(entries)
+    if found := AccessList.objects.filter(digest=digest).first():
+        return found
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO ingestion_accesslist (digest) VALUES (%s)"
+            " ON CONFLICT (digest) DO UPDATE SET digest = excluded.digest RETURNING id",
+            [digest],
+        )
+        access_list = AccessList(pk=cursor.fetchone()[0], digest=digest)
+        # Until this transaction ends the row is ours: who makes the same list waits, then finds it complete.
+        AccessEntry.objects.bulk_create(
+            [
+                AccessEntry(access_list=access_list, user_id=user, group_id=group, guests=guests)
+                for user, group, guests in entries
+            ],
+            ignore_conflicts=True,
+        )
+    return access_list
+
+
+def audience_of(document: Document) -> Audience:
+    """Who may read, without the owner's own entry."""
+    entries = document.access_list.entries.all()
+    return Audience(
+        everyone=any(entry.user_id is None and entry.group_id is None for entry in entries),
+        user_ids=frozenset(
+            entry.user_id for entry in entries if entry.user_id and entry.user_id != document.owner_id
+        ),
+        group_ids=frozenset(entry.group_id for entry in entries if entry.group_id),
+        guests=any(entry.guests for entry in entries),
+    )
+
+
+def widens(before: Audience, after: Audience) -> bool:
+    """Whether somebody is named in `after` whom `before` did not cover."""
+    if after.guests and not before.guests:
+        return True
+    if before.everyone:
+        return False
+    return after.everyone or not (after.user_ids <= before.user_ids and after.group_ids <= before.group_ids)
+
+
+def set_audience(document: Document, audience: Audience) -> None:
+    """Give the document other readers: one row is written, and the next query of anyone goes by it."""
+    document.access_list = access_list_for(audience, document.owner_id)
+    # Whoever manages the document for its owner may leave themselves out: the caller has checked their right.
+    with reading_everything():
+        Document.objects.filter(pk=document.pk).update(access_list=document.access_list)
+
+
+def people_count(audience: Audience) -> int:
+    """How many active accounts are in the audience."""
+    people = User.objects.filter(is_active=True, guest_until=None)
+    if not (audience.everyone or audience.guests):
+        people = people.filter(Q(pk__in=audience.user_ids) | Q(groups__in=audience.group_ids)).distinct()
+    return people.count()
+
+
+def _entries(audience: Audience, owner_id: int | None) -> list[Entry]:
+    users = set(audience.user_ids) | ({owner_id} if owner_id else set())
+    everyone = audience.everyone or audience.guests
+    entries: list[Entry] = [(None, None, audience.guests)] if everyone else []
+    entries += [(user, None, False) for user in sorted(users)]
+    entries += [(None, group, False) for group in sorted(audience.group_ids)]
+    return entries
+
+
+def _digest(entries: list[Entry]) -> str:
+    everyone = {False: "everyone", True: "guests"}
+    names = (
+        f"u{user}" if user else f"g{group}" if group else everyone[guests] for user, group, guests in entries
+    )
+    return hashlib.sha256(",".join(names).encode()).hexdigest()

@@ -1,0 +1,56 @@
+"""Names that people and programs give to files and folders, made safe; and what is refused."""
+
+import re
+from pathlib import PurePosixPath
+
+from ingestion.parsing.formats import ending_of
+from ingestion.parsing.sections import clean
+
+NAME_CHARACTERS = 200
+CATEGORY_CHARACTERS = 100
+FOLDER_CHARACTERS = 500
+
+
+class UploadRefused(Exception):
+    """The file was not taken; nothing of it is kept."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def sent_name(name: str) -> str:
+    """A file's name as it was before a browser sent it: forms carry a quotation mark as %22."""
+    return name.replace("%22", '"')
+
+
+def file_name(name: str) -> str:
+    """A given file name without path and control characters, of bearable length. Raises UploadRefused."""
+    name = clean(name).replace("\n", " ").replace("\\", "/").rpartition("/")[2].strip()
+    if not name.strip(". "):
+        raise UploadRefused("no_name", "The file has no name.")
+    ending = ending_of(name)[:20]
+    return name if len(name) <= NAME_CHARACTERS else name[: NAME_CHARACTERS - len(ending)] + ending
+
+
+def folder_name(folder: str) -> str:
+    """A folder's path without empty, upward and absolute steps. Raises UploadRefused."""
+    steps = [step.strip() for step in clean(folder).replace("\n", " ").replace("\\", "/").split("/")]
+    path = "/".join(step for step in steps if step.strip(". "))
+    if len(path) > FOLDER_CHARACTERS:
+        raise UploadRefused(
+            "folder_too_long", f"The folder's path is longer than {FOLDER_CHARACTERS} characters."
+        )
+    return path
+
+
+def category_name(category: str) -> str:
+    """A given category without control characters, of bearable length."""
+    return clean(category).strip()[:CATEGORY_CHARACTERS]
+
+
+def title_of(name: str) -> str:
+    """A title for a document that says none itself: its file name as words."""
+    words = re.sub(r"[_\-\s]+", " ", PurePosixPath(name).stem).strip()
+    return words[:1].upper() + words[1:] or name

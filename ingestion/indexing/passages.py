@@ -1,0 +1,85 @@
+"""Passages into the database: rows and search words, in the caller's transaction; and the pieces to embed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from chatsite.db.sql_files import statement
+from ingestion.models import Document, Passage, PassageWords, Vector
+from ingestion.search.tokens import search_text
+
+PIECE_CHARACTERS = 250  # a vector of a longer text blurs: the best piece counts for its passage
+PREFIX_CHARACTERS = 120  # of title and heading before each piece; more would drown the piece itself
+
+
+@dataclass(frozen=True, slots=True)
+class NewPassage:
+    """A passage as splitting made it; `anchor` is what follows # in a citation, `page` counts from 1."""
+
+    anchor: str
+    page: int | None
+    heading: str
+    content: str
+
+
+def pieces_of(passage: NewPassage, title: str = "") -> list[str]:
+    """The texts to embed for a passage: pieces of about 250 characters, each after its title and heading.
+
+    Never empty: a passage without words is one piece.
+    """
+    named = [part for part in (title.strip(), passage.heading.strip()) if part]
+    prefix = ". ".join(dict.fromkeys(named))[:PREFIX_CHARACTERS]
+    return [f"{prefix}\n{piece}" if prefix else piece for piece in _cut(passage.content)]
+
+
+def delete_passages(document: Document) -> None:
+    """Delete the document's passages, words and vectors, in a statement each: Django alone would fetch every
+    passage to follow what hangs on it."""
+    for rows in (Vector.objects, PassageWords.objects, Passage.objects):
+        queryset = rows.filter(document=document)
+        queryset._raw_delete(queryset.db)
+
+
+def vector_text(vector: NDArray[np.float32]) -> str:
+    """A vector as pgvector reads it."""
+    return f"[{','.join(format(value, '.5g') for value in vector.tolist())}]"
+
+
+def insert_passages(document: Document, passages: Sequence[NewPassage], first: int = 0) -> list[int]:
+    """The new rows' ids, in the order of the passages, of which the first has the position `first`."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            statement("insert_passages"),
+            {
+                "document_id": document.pk,
+                "first": first,
+                "language": document.language,
+                "title_words": search_text(document.title or PurePath(document.name).stem),
+                "anchors": [passage.anchor for passage in passages],
+                "pages": [passage.page for passage in passages],
+                "headings": [passage.heading for passage in passages],
+                "contents": [passage.content for passage in passages],
+                "heading_words": [search_text(passage.heading) for passage in passages],
+                "content_words": [search_text(passage.content) for passage in passages],
+            },
+        )
+        return [passage_id for _, passage_id in sorted(cursor.fetchall())]
+
+
+def _cut(text: str) -> list[str]:
+    """As few pieces of about 250 characters as there can be, of even length, cut at a space."""
+    text = " ".join(text.split())
+    pieces = []
+    start = 0
+    for left in range(max(1, -(-len(text) // PIECE_CHARACTERS)), 1, -1):
+        size = -(-(len(text) - start) // left)
+        # Text without spaces (Chinese, a long token) is cut where the limit falls.
+        space = text.rfind(" ", start + size // 2, start + size + 1)
+        end = space if space > start else start + size
+        pieces.append(text[start:end])
+        start = end + (space > start)
+    return [*pieces, text[start:]]

@@ -1,0 +1,119 @@
+"""One reading of a document: its file to passages and vectors, and all of them into the database at once."""
+
+import time
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from ingestion.embedding import (
+    EmbeddingError,
+    stays_active,
+)
+from ingestion.file_names import title_of
+from ingestion.models import Document
+from ingestion.parsing import process
+from ingestion.parsing.formats import (
+    FORMATS,
+    ending_of,
+)
+from ingestion.parsing.sections import Unreadable
+from ingestion.storage import files
+
+from .passages import NewPassage
+from .replacing import (
+    Prepared,
+    prepare,
+    write_passages,
+)
+from .splitting import passages_of
+
+PROGRESS_SECONDS = 0.5
+SWAPS = 3  # tries, each of which another embedding model may forestall
+CHANGING = "The embedding model is being changed; the document is read again when that is done."
+WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
+
+
+def read(document: Document, stored: files.Stored | None) -> None:
+    """Read the document, or the file that is to take its place, and swap what it held for what was found.
+
+    Raises Unreadable, EmbeddingError, and whatever fails around the document.
+    """
+    ending = ending_of(document.name)
+    if ending not in FORMATS:
+        known = ", ".join(sorted({kind.name for kind in FORMATS.values()}))
+        what = f"Files ending in {ending}" if ending else "Files without an ending"
+        raise Unreadable(f"{what[:60]} cannot be read. What can be: {known}.")
+    progress = _Progress(document.pk)
+    progress(Document.Status.READING, 0, 0)
+    with files.local_copy(stored.name if stored else str(document.file.name)) as path:
+        reading = process.read(
+            path, ending, lambda done, total: progress(Document.Status.READING, done, total)
+        )
+    passages = list(passages_of(reading.sections))
+    document.title = reading.title or title_of(document.name)
+    document.language, document.page_count = reading.language, reading.pages
+    del reading  # a long document is there once, not twice
+
+    def embedded(done: int) -> None:
+        progress(Document.Status.INDEXING, done, len(passages))
+
+    embedded(0)
+    for _ in range(SWAPS):
+        prepared = prepare(document, passages, document.title, embedded)
+        if _swap(document, stored, passages, prepared):
+            return
+    raise EmbeddingError(CHANGING, passing=True)
+
+
+def _swap(
+    document: Document, stored: files.Stored | None, passages: list[NewPassage], prepared: Prepared
+) -> bool:
+    """Put the new passages, and the new file where there is one, in the place of the old, at once.
+
+    False where another embedding model has taken over meanwhile: then nothing is changed.
+    """
+    with transaction.atomic():
+        if not stays_active(prepared.space):
+            return False
+        long_statements()
+        current = (
+            Document.objects.select_for_update().filter(pk=document.pk, version=document.version).first()
+        )
+        if current is None:  # deleted meanwhile
+            if stored:
+                transaction.on_commit(lambda: files.discard(stored, document.pk), robust=True)
+            return True
+        write_passages(document, passages, prepared)
+        changes = {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
+        Document.objects.filter(pk=document.pk).update(
+            title=document.title, language=document.language, page_count=document.page_count,
+            version=document.version + 1, status=Document.Status.READY, reason="", changed_at=timezone.now(),
+            progress_done=0, progress_total=0, **changes,
+        )  # fmt: skip
+        if stored:  # done is done, also where the storage fails now: what is left there goes with the orphans
+            transaction.on_commit(lambda: files.remove(str(current.file.name)), robust=True)
+    return True
+
+
+def long_statements() -> None:
+    """Let the statements of this transaction take minutes."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [WRITING_TIMEOUT])
+
+
+class _Progress:
+    """Writes how far reading has come: where a status begins and ends at once, between twice a second."""
+
+    def __init__(self, document_id: int) -> None:
+        self._document_id = document_id
+        self._status = ""
+        self._written = 0.0
+
+    def __call__(self, status: str, done: int, total: int) -> None:
+        soon = time.monotonic() - self._written < PROGRESS_SECONDS
+        if status == self._status and done < total and soon:
+            return
+        self._status, self._written = status, time.monotonic()
+        Document.objects.filter(pk=self._document_id, status__in=Document.UNFINISHED).update(
+            status=status, progress_done=done, progress_total=total
+        )

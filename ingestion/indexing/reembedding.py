@@ -1,0 +1,291 @@
+"""Another embedding model: its vectors beside those in use, then in their place, then those away.
+
+Every step commits by itself and finds out from the database what is left to do, so that it may be broken off
+anywhere and begun again. Search uses the former vectors until the new ones are complete.
+"""
+
+import contextlib
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
+
+from chatsite.db.sql_files import statement
+from ingestion.embedding import (
+    Embedder,
+    EmbeddingError,
+    Vectors,
+    configured,
+    embedder_of,
+)
+from ingestion.embedding.spaces import (
+    SPACE_LOCK,
+    activate,
+    index_definition,
+    index_name,
+)
+from ingestion.models import (
+    Document,
+    EmbeddingSpace,
+    Passage,
+    PreparedVector,
+    Vector,
+)
+
+from .passages import (
+    NewPassage,
+    pieces_of,
+)
+from .replacing import (
+    copy_vectors,
+    digest_of,
+)
+
+REEMBED_LOCK = 0x636861740002  # PostgreSQL's advisory lock of the one who does this
+PASSAGES_AT_ONCE = 200
+DELETED_AT_ONCE = 5_000
+LEFT_FOR_THE_LOCK = 200  # passages that may be embedded while nobody else can write any
+WAITS = (1, 2, 4, 8, 16, 32)  # seconds before a service that has failed is asked again
+LONGEST_WAIT = 60.0  # that it may ask for
+PAUSE = 1.0
+INDEX_MEMORY = "256MB"  # of PostgreSQL while it builds the index; a larger index is built more slowly
+
+
+class AlreadyRunning(Exception):
+    """Somebody else is changing the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is being done, and how far that has come; `total` 0 where nobody knows."""
+
+    words: str
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    passage_id: int
+    document_id: int
+    title: str
+    heading: str
+    content: str
+
+
+def wanted_space() -> EmbeddingSpace:
+    """The space of the configured model, which may still be empty."""
+    name, dimensions = configured()
+    return EmbeddingSpace.objects.get_or_create(name=name, dimensions=dimensions)[0]
+
+
+def reembed() -> Iterator[Progress]:
+    """Bring all documents into the space of the configured model, step by step.
+
+    Raises AlreadyRunning, and EmbeddingError where the model fails; what is done by then is kept.
+    """
+    with _alone(), _patience():
+        space = wanted_space()
+        yield from _fill(space)
+        yield Progress("Building the index")
+        _build_index(space)
+        if not EmbeddingSpace.objects.filter(pk=space.pk, active=True).exists():
+            yield from _switch(space)
+        others = list(EmbeddingSpace.objects.exclude(pk=space.pk))
+        if others:
+            # Questions that were embedded by the former model a moment ago still look for its vectors.
+            time.sleep(settings.EMBEDDING_QUESTION_SECONDS)
+        for other in others:
+            yield from _drop(other)
+
+
+def missing(space: EmbeddingSpace) -> int:
+    """How many passages have no vector in the space."""
+    vectors = Vector.objects.filter(space=space)
+    return Passage.objects.count() - vectors.values("passage").distinct().count()
+
+
+def _fill(space: EmbeddingSpace) -> Iterator[Progress]:
+    """Embed what is missing, including what comes meanwhile."""
+    model = embedder_of(space)
+    left = missing(space)
+    total = Passage.objects.count()
+    after = 0
+    while rows := _next_rows(space, after):
+        embedded = yield from _embedded(model, rows)
+        _write(space, rows, embedded)
+        after = rows[-1].passage_id
+        left -= len(rows)
+        yield Progress("Embedding", min(total, total - left), total)
+
+
+def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
+    """Embed what was written meanwhile, the last of it while nobody can write more, and have it searched."""
+    allowed = LEFT_FOR_THE_LOCK
+    while True:
+        with _nobody_writes():
+            if missing(space) <= allowed:
+                for _ in _fill(space):
+                    pass
+                if missing(space) == 0:
+                    with transaction.atomic():
+                        activate(space)
+                    return
+        yield from _fill(space)
+        allowed *= 2  # where documents come faster than they are embedded, they wait in the end
+        time.sleep(PAUSE)
+
+
+def _next_rows(space: EmbeddingSpace, after: int) -> list[_Row]:
+    with connection.cursor() as cursor:
+        parameters = {"space_id": space.pk, "after": after, "number": PASSAGES_AT_ONCE}
+        cursor.execute(statement("passages_to_embed"), parameters)
+        return [_Row(*row) for row in cursor.fetchall()]
+
+
+def _embedded(
+    model: Embedder, rows: Sequence[_Row]
+) -> Generator[Progress, None, list[tuple[_Row, list[int], Vectors]]]:
+    """The pieces of each passage: their digests and vectors."""
+    pieces = [
+        list(dict.fromkeys(pieces_of(NewPassage("", None, row.heading, row.content), row.title)))
+        for row in rows
+    ]
+    vectors = yield from _embed_patiently(model, [piece for group in pieces for piece in group])
+    ends = np.cumsum([len(group) for group in pieces])[:-1]
+    digests = [[digest_of(piece) for piece in group] for group in pieces]
+    return list(zip(rows, digests, np.split(vectors, ends), strict=True))
+
+
+def _embed_patiently(model: Embedder, texts: Sequence[str]) -> Generator[Progress, None, Vectors]:
+    """Ask again where that may help, and say so: a wrong address looks like a server that is away."""
+    for wait in WAITS:
+        try:
+            return model.embed(texts)
+        except EmbeddingError as error:
+            if not error.passing:
+                raise
+            seconds = min(max(wait, error.retry_after or 0.0), LONGEST_WAIT)
+            yield Progress(f"{error} It is asked again in {seconds:.0f} s")
+            time.sleep(seconds)
+    return model.embed(texts)
+
+
+def _write(
+    space: EmbeddingSpace, rows: Sequence[_Row], embedded: Sequence[tuple[_Row, list[int], Vectors]]
+) -> None:
+    """Keep the vectors of those passages that are still there.
+
+    A document that is being replaced or deleted this moment is left out: what is in it then comes later.
+    """
+    with transaction.atomic():
+        documents = Document.objects.filter(pk__in={row.document_id for row in rows}).order_by("pk")
+        held = set(documents.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True))
+        passages = Passage.objects.filter(pk__in=[row.passage_id for row in rows], document__in=held)
+        there = set(passages.values_list("pk", flat=True))
+        kept = [item for item in embedded if item[0].passage_id in there]
+        if kept:
+            columns = ("ingestion_vector", "space_id", "document_id", "passage_id", "digest")
+            keys = [
+                (space.pk, row.document_id, row.passage_id, digest)
+                for row, digests, _ in kept
+                for digest in digests
+            ]
+            copy_vectors(columns, keys, np.concatenate([vectors for _, _, vectors in kept]))
+
+
+def _build_index(space: EmbeddingSpace) -> None:
+    """All at once, which is much faster than vector by vector; reading and writing go on meanwhile."""
+    definition = index_definition(space)
+    if not definition:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [index_name(space)]
+        )
+        found = cursor.fetchone()
+        if found and found[0]:
+            return
+        if found:  # begun by somebody who was killed
+            cursor.execute(f"DROP INDEX CONCURRENTLY {index_name(space)}")
+        cursor.execute("SELECT set_config('maintenance_work_mem', %s, false)", [INDEX_MEMORY])
+        # Helpers need shared memory, which containers have little of, and searches need the other core.
+        cursor.execute("SET max_parallel_maintenance_workers = 0")
+        cursor.execute(f"CREATE INDEX CONCURRENTLY {definition}")
+
+
+def _drop(space: EmbeddingSpace) -> Iterator[Progress]:
+    """Delete a space that nobody searches; the index first, so that no vector has to be taken out of it."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index_name(space)}")
+        cursor.execute("SELECT min(id), max(id) FROM ingestion_vector WHERE space_id = %s", [space.pk])
+        first, last = cursor.fetchone()
+        if first is not None:
+            for start in range(first, last + 1, DELETED_AT_ONCE):
+                end = min(start + DELETED_AT_ONCE, last + 1)
+                rows = Vector.objects.filter(space=space, pk__gte=start, pk__lt=end)
+                rows._raw_delete(rows.db)
+                yield Progress("Removing the former vectors", end - first, last + 1 - first)
+        with transaction.atomic():
+            PreparedVector.objects.filter(space=space).delete()
+            EmbeddingSpace.objects.filter(pk=space.pk, active=False).delete()
+        yield Progress("Giving the space back")
+        cursor.execute("VACUUM (ANALYZE) ingestion_vector")
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [REEMBED_LOCK])
+        if not cursor.fetchone()[0]:
+            raise AlreadyRunning
+        try:
+            yield
+        finally:
+            _unlock(REEMBED_LOCK)
+
+
+@contextlib.contextmanager
+def _nobody_writes() -> Iterator[None]:
+    """While the block lasts no document's passages are swapped; those who are at it are waited for."""
+    with connection.cursor() as cursor:
+        while True:
+            try:
+                cursor.execute("SET lock_timeout = '2s'")  # whoever comes after us waits behind us
+                cursor.execute("SELECT pg_advisory_lock(%s)", [SPACE_LOCK])
+                break
+            except OperationalError:
+                time.sleep(PAUSE)
+            finally:
+                cursor.execute("SET lock_timeout = 0")
+        try:
+            yield
+        finally:
+            _unlock(SPACE_LOCK)
+
+
+@contextlib.contextmanager
+def _patience() -> Iterator[None]:
+    """Statements here take minutes."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+        cursor.execute("SET lock_timeout = 0")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OperationalError):
+                for name in (
+                    "statement_timeout",
+                    "lock_timeout",
+                    "maintenance_work_mem",
+                    "max_parallel_maintenance_workers",
+                ):
+                    cursor.execute(f"RESET {name}")
+
+
+def _unlock(key: int) -> None:
+    with contextlib.suppress(OperationalError), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_unlock(%s)", [key])

@@ -1,0 +1,167 @@
+"""Passages with their vectors: prepared outside of any transaction, then put in the former's place at once.
+
+A text that was embedded before, in the same document by the same model, keeps its vector, wherever it now
+stands. What is prepared lies in the database, so that a reading which is broken off goes on where it was.
+"""
+
+import hashlib
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from django.db import IntegrityError, connection
+from django.utils import timezone
+
+from chatsite.db.sql_files import statement
+from ingestion.embedding import (
+    EmbeddingError,
+    Vectors,
+    active_space,
+    embedder_of,
+)
+from ingestion.models import (
+    Document,
+    EmbeddingSpace,
+    PreparedVector,
+)
+
+from .passages import (
+    NewPassage,
+    delete_passages,
+    insert_passages,
+    pieces_of,
+)
+
+WRITTEN_AT_ONCE = 2_000  # passages of one statement, which then takes seconds and little memory
+LOST = "What was prepared for the document is gone; it is read again."
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The digests of all pieces, passage by passage, whose vectors lie ready in `space`."""
+
+    space: EmbeddingSpace
+    counts: "array[int]" = field(default_factory=lambda: array("l"))  # pieces of each passage
+    digests: "array[int]" = field(default_factory=lambda: array("q"))
+
+
+def prepare(
+    document: Document,
+    passages: Iterable[NewPassage],
+    title: str,
+    on_progress: Callable[[int], None] | None = None,
+) -> Prepared:
+    """Have a vector ready for each piece of the passages, in the active space. Raises EmbeddingError.
+
+    `on_progress` is told after each batch how many passages are done.
+    """
+    prepared = Prepared(active_space())
+    try:
+        _prepare(prepared, document, passages, title, on_progress)
+    except IntegrityError:  # the document or the space was deleted meanwhile
+        raise EmbeddingError(LOST, passing=True) from None
+    return prepared
+
+
+def write_passages(document: Document, passages: Sequence[NewPassage], prepared: Prepared) -> None:
+    """Replace the document's passages and vectors; the caller holds the transaction.
+
+    The document's title and language go into the passages as they are now. Raises EmbeddingError.
+    """
+    if len(prepared.counts) != len(passages):
+        raise ValueError("Other passages were prepared than are to be written.")
+    delete_passages(document)
+    Document.objects.filter(pk=document.pk).update(passage_count=len(passages))
+    placed = 0
+    for start in range(0, len(passages), WRITTEN_AT_ONCE):
+        counts = prepared.counts[start : start + WRITTEN_AT_ONCE]
+        passage_ids = insert_passages(document, passages[start : start + WRITTEN_AT_ONCE], start)
+        digests = prepared.digests[placed : placed + sum(counts)]
+        _place(document, prepared.space, np.repeat(passage_ids, counts).tolist(), digests.tolist())
+        placed += len(digests)
+    PreparedVector.objects.filter(document=document).delete()
+
+
+def forget_prepared(age: timedelta) -> None:
+    """Delete what was prepared for documents that have failed, and have stayed so for that long."""
+    failed = Document.objects.filter(status=Document.Status.FAILED, changed_at__lt=timezone.now() - age)
+    PreparedVector.objects.filter(document__in=failed).delete()
+
+
+def digest_of(piece: str) -> int:
+    """64 bits of a text's hash, as PostgreSQL's bigint takes them."""
+    digest = hashlib.blake2b(piece.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def copy_vectors(columns: Sequence[str], rows: Iterable[Sequence[int]], vectors: Vectors) -> None:
+    """Append to the table that the first of `columns` names; `rows` are the values of the others, one row for
+    each vector, all of them bigints."""
+    table, *names = columns
+    # halfvec's own binary form: two numbers of 16 bits, dimensions and zero, then the vector.
+    head = np.array([vectors.shape[1], 0], dtype=">i2").tobytes()
+    halves = vectors.astype(">f2")
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(f"COPY {table} ({', '.join(names)}, vector) FROM STDIN (FORMAT BINARY)") as copy,
+    ):
+        copy.set_types(["int8"] * len(names) + ["bytea"])
+        for row, half in zip(rows, halves, strict=True):
+            copy.write_row([*row, head + half.tobytes()])
+
+
+def _prepare(
+    prepared: Prepared,
+    document: Document,
+    passages: Iterable[NewPassage],
+    title: str,
+    on_progress: Callable[[int], None] | None,
+) -> None:
+    model = embedder_of(prepared.space)
+    known = _known(document, prepared.space)
+    waiting: dict[int, str] = {}
+    for passage in passages:
+        pieces = {digest_of(piece): piece for piece in pieces_of(passage, title)}
+        prepared.digests.extend(pieces)
+        prepared.counts.append(len(pieces))
+        waiting |= {digest: piece for digest, piece in pieces.items() if digest not in known}
+        while len(waiting) >= model.batch:
+            batch = dict(islice(waiting.items(), model.batch))
+            known |= batch.keys()
+            waiting = {digest: piece for digest, piece in waiting.items() if digest not in known}
+            _keep(document, prepared.space, [*batch], model.embed([*batch.values()]))
+            if on_progress:
+                on_progress(len(prepared.counts))
+    if waiting:
+        _keep(document, prepared.space, [*waiting], model.embed([*waiting.values()]))
+
+
+def _known(document: Document, space: EmbeddingSpace) -> set[int]:
+    """Digests of the pieces that need not be embedded: those of an earlier try, and those in use now."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement("keep_vectors"), {"document_id": document.pk, "space_id": space.pk})
+    ready = PreparedVector.objects.filter(document=document, space=space)
+    return set(ready.values_list("digest", flat=True))
+
+
+def _keep(document: Document, space: EmbeddingSpace, digests: Sequence[int], vectors: Vectors) -> None:
+    columns = ("ingestion_preparedvector", "space_id", "document_id", "digest")
+    copy_vectors(columns, ((space.pk, document.pk, digest) for digest in digests), vectors)
+
+
+def _place(document: Document, space: EmbeddingSpace, passage_ids: list[int], digests: list[int]) -> None:
+    """Vectors for the passages, which stand here once for each of their pieces."""
+    with connection.cursor() as cursor:
+        parameters: dict[str, Any] = {
+            "space_id": space.pk,
+            "document_id": document.pk,
+            "passage_ids": passage_ids,
+            "digests": digests,
+        }
+        cursor.execute(statement("insert_vectors"), parameters)
+        if cursor.rowcount != len(passage_ids):  # the table is unlogged: PostgreSQL died meanwhile
+            raise EmbeddingError(LOST, passing=True)

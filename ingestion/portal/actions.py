@@ -1,0 +1,118 @@
+"""Changing a document: who may read it, reading it again, deleting it. Only a POST changes anything."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.models import User
+from ingestion import documents
+from ingestion.access.lists import (
+    audience_of,
+    people_count,
+    widens,
+)
+from ingestion.access.rights import change_rights
+from ingestion.models import Document
+
+from . import listing
+from .forms import AudienceForm
+
+NOT_YOURS = "Only the person who added the document, or an administrator, may change it."
+Somebody = AbstractBaseUser | AnonymousUser
+
+
+def _may(user: Somebody, document: Document, permission: str) -> bool:
+    if not isinstance(user, User):
+        return False
+    return document.owner_id == user.pk or (user.is_staff and user.has_perm(f"ingestion.{permission}"))
+
+
+def may_change(user: Somebody, document: Document) -> bool:
+    """Of a document the user may read: whether they also decide who else may."""
+    return _may(user, document, "change_document")
+
+
+def may_delete(user: Somebody, document: Document) -> bool:
+    return _may(user, document, "delete_document")
+
+
+def _changeable(request: HttpRequest, public_id: UUID) -> Document:
+    """404 for what the caller may not read, 403 for what they may read but not change."""
+    readable = listing.with_readers(Document.objects.visible_to(session_principal(request)))
+    document = get_object_or_404(readable, public_id=public_id)
+    if not may_change(request.user, document):
+        raise PermissionDenied(NOT_YOURS)
+    return document
+
+
+def any_group(request: HttpRequest) -> bool:
+    """Whether the caller may choose groups they are not in."""
+    return isinstance(request.user, User) and request.user.is_staff
+
+
+def rights_form(request: HttpRequest, document: Document) -> AudienceForm:
+    """The form with the rights as they are, or as they were just sent."""
+    return AudienceForm(
+        request.POST if request.method == "POST" else None,
+        principal=session_principal(request),
+        any_group=any_group(request),
+        current=audience_of(document),
+    )
+
+
+@login_required
+@require_POST
+def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """Changes who may read the document; when more people will, it asks once with their number."""
+    document = _changeable(request, public_id)
+    form = rights_form(request, document)
+    context: dict[str, Any] = {"document": document, "form": form}
+    if not form.is_valid():
+        return render(request, "ingestion/rights.html", context, status=422)
+    audience = form.audience()
+    if widens(audience_of(document), audience) and request.POST.get("confirmed") != "yes":
+        owner = frozenset() if document.owner_id is None else frozenset({document.owner_id})
+        readers = replace(audience, user_ids=audience.user_ids | owner)
+        return render(request, "ingestion/widen.html", context | {"count": people_count(readers)})
+    change_rights(request.user, document, audience)
+    messages.success(request, "Who may read it is changed. It counts from the next question on.")
+    if not Document.objects.visible_to(session_principal(request)).filter(pk=document.pk).exists():
+        return redirect("ingestion:documents")
+    return redirect("ingestion:document", public_id)
+
+
+@login_required
+@require_POST
+def again(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """Reads the file once more; what was read before stays in use until that is done."""
+    document = _changeable(request, public_id)
+    if document.status in Document.UNFINISHED:
+        messages.info(request, "The document is being read already.")
+    else:
+        documents.retry(document)
+        messages.success(request, "The document is read again.")
+    return redirect("ingestion:document", public_id)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """Asks, then deletes the file and everything that was made of it."""
+    readable = Document.objects.visible_to(session_principal(request))
+    document = get_object_or_404(readable, public_id=public_id)
+    if not may_delete(request.user, document):
+        raise PermissionDenied(NOT_YOURS)
+    if request.method != "POST":
+        return render(request, "ingestion/delete.html", {"document": document})
+    documents.delete_document(document)
+    messages.success(request, "Document deleted.")
+    return redirect("ingestion:documents")

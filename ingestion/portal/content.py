@@ -1,0 +1,272 @@
+"""The files of documents and the images of their pages, to those who may read them.
+
+What one may not read is answered like what does not exist. Nothing that is served can run: types in which
+a script could hide are downloads, and every file stands in a sandbox of its own.
+"""
+
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.core.files import File
+from django.core.handlers.asgi import ASGIRequest
+from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.template.loader import render_to_string
+from django.utils.cache import patch_vary_headers
+from django.utils.http import content_disposition_header, parse_etags, quote_etag
+from rest_framework.exceptions import APIException, NotAuthenticated
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from chatsite.accounts.authentication import KEY_HEADERS
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import release_connection
+from ingestion.models import Document
+from ingestion.parsing.formats import (
+    CSV,
+    JSON,
+    MARKUP,
+    PAGED,
+    PDF,
+    TABS,
+    TEXT,
+)
+from ingestion.parsing.sections import Unreadable
+from ingestion.search.labels import (
+    content_address,
+    public_id_of,
+)
+from ingestion.search.retrieval import (
+    Meaning,
+    meaning_of,
+)
+from ingestion.storage import files
+
+AMBIGUOUS = "Several documents that you can read have this name. Choose one by its address."
+CHUNK_BYTES = 256 * 1024
+# Possessive: two neighbouring runs of white space would otherwise be divided in every possible way.
+RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII)
+# Texts are shown as plain text: a browser would download CSV, and Markdown may hold HTML.
+SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP, CSV, TABS, JSON)}
+SHOWN[PDF.media_type] = PDF.media_type
+# Chromium shows PDFs under this policy too: its viewer is a page of its own.
+SANDBOX = "sandbox; default-src 'none'; frame-ancestors {}"
+
+
+class StorageAway(APIException):
+    """The storage of files does not answer; the site itself does."""
+
+    status_code = HTTPStatus.SERVICE_UNAVAILABLE
+    default_detail = "The files' storage does not answer. Try again in a moment."
+
+
+class AnyAccept(BaseContentNegotiation):
+    """What is served is a file, whatever the caller accepts; a refusal is JSON."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
+        return next(iter(parsers), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        first = next(iter(renderers))
+        return first, str(first.media_type)
+
+
+class Content(APIView):
+    """Base of what is served here, to sessions and API keys; a browser without either is led to sign-in."""
+
+    guests_welcome = True
+    content_negotiation_class = AnyAccept
+    http_method_names = ["get", "head", "options"]
+
+    def handle_exception(self, exc: Exception) -> Any:
+        if isinstance(exc, Http404):
+            raise exc  # answered by the site's own page, like every address that does not exist
+        if isinstance(exc, NotAuthenticated) and "text/html" in self.request.headers.get("Accept", ""):
+            return redirect_to_login(self.request.get_full_path())
+        return super().handle_exception(exc)
+
+
+class DocumentFile(Content):
+    """`/content/<public_id>/<any name>`: the file of a document; `/content/<sourcefile>`: the one so named.
+
+    What follows # (sent as %23) is left aside.
+    """
+
+    def get(self, request: Request, sourcefile: str) -> HttpResponseBase:
+        meaning = _cited(_principal(request), sourcefile.partition("#")[0])
+        document = meaning.document
+        if document is None:
+            return _choices(request, meaning.choices)
+        etag = quote_etag(document.sha256)
+        if _unchanged(request, etag):
+            return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
+        try:
+            file = files.open_file(document)
+        except FileNotFoundError:
+            raise Http404 from None
+        except files.StorageFault as error:
+            raise StorageAway from error
+        return _file_response(request, document, file, etag)
+
+
+class PageImage(Content):
+    """`/content/<public_id or sourcefile>/pages/<n>.png`: page n (from 1) of a PDF."""
+
+    def get(self, request: Request, sourcefile: str, page: int) -> HttpResponseBase:
+        meaning = _cited(_principal(request), sourcefile)
+        document = meaning.document
+        if document is None:
+            return _choices(request, meaning.choices)
+        if document.media_type not in PAGED or not 1 <= page <= (document.page_count or 0):
+            raise Http404
+        etag = quote_etag(f"{document.sha256}-{page}")
+        if _unchanged(request, etag):
+            return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
+        release_connection()  # drawing takes its time
+        try:
+            image = files.page_image(document, page)
+        except (Unreadable, FileNotFoundError):
+            raise Http404 from None
+        except files.StorageFault as error:
+            raise StorageAway from error
+        return _guarded(HttpResponse(image, content_type="image/png"), etag)
+
+
+def _cited(principal: Principal, address: str) -> Meaning:
+    """The readable document of this public id, or else of this name.
+
+    One published client cannot be told digits, and asks for names with look-alikes of them: see
+    chat/protocols/web_component.py.
+    """
+    if public_id := public_id_of(address):
+        return Meaning(Document.objects.visible_to(principal).filter(public_id=public_id).first())
+    meaning = meaning_of(principal, address)
+    normal = unicodedata.normalize("NFKC", address)
+    if meaning.document or meaning.choices or normal == address:
+        return meaning
+    return meaning_of(principal, normal)
+
+
+def _choices(request: Request, documents: Sequence[Document]) -> HttpResponseBase:
+    """300: the name alone does not say which of these documents is meant. 404 where there is none."""
+    if not documents:
+        raise Http404
+    choices = [
+        {
+            "title": each.title or each.name,
+            "name": each.name,
+            "folder": each.folder,
+            "url": content_address(each.public_id, each.name),
+        }
+        for each in documents
+    ]
+    if "text/html" in request.headers.get("Accept", ""):
+        page = render_to_string("ingestion/choices.html", {"choices": choices})
+        response = HttpResponse(page, status=HTTPStatus.MULTIPLE_CHOICES)
+    else:
+        body = {"error": AMBIGUOUS, "choices": choices}
+        response = JsonResponse(body, status=HTTPStatus.MULTIPLE_CHOICES)
+    _sandbox(response)
+    response.headers["Cache-Control"] = "private, no-store"
+    patch_vary_headers(response, ["Accept", "Cookie", *KEY_HEADERS])
+    return response
+
+
+def _principal(request: Request) -> Principal:
+    assert isinstance(request.auth, Principal)
+    return request.auth
+
+
+def _file_response(request: Request, document: Document, file: "File[bytes]", etag: str) -> HttpResponseBase:
+    """The file or the part of it that was asked for; closing the response closes the file."""
+    size = document.size
+    wanted = _range(request, etag, size)
+    start, end = wanted or (0, size - 1)
+    length = max(0, end - start + 1)
+    shown = SHOWN.get(document.media_type)
+    response = StreamingHttpResponse(
+        _body(request, file, start, length), content_type=shown or document.media_type
+    )
+    response._resource_closers.append(file.close)  # type: ignore[attr-defined]
+    response.headers["Content-Length"] = str(length)
+    response.headers["Accept-Ranges"] = "bytes"
+    response.headers["Content-Disposition"] = str(content_disposition_header(not shown, document.name))
+    if wanted and length:
+        response.status_code = HTTPStatus.PARTIAL_CONTENT
+        response.headers["Content-Range"] = f"bytes {start}-{end}/{size}"
+    elif wanted:
+        response.status_code = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+        response.headers["Content-Range"] = f"bytes */{size}"
+    return _guarded(response, etag)
+
+
+def _guarded(response: HttpResponseBase, etag: str) -> HttpResponseBase:
+    _sandbox(response)
+    response.headers["ETag"] = etag
+    # Browsers keep it but ask each time: rights apply now, not when something was first seen.
+    response.headers["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ["Cookie", *KEY_HEADERS])
+    return response
+
+
+def _sandbox(response: HttpResponseBase) -> None:
+    # Front ends show a cited file in a frame: those of this origin, and of the origins that may use the API.
+    framing = " ".join(["'self'", *settings.CORS_ORIGINS])
+    response.headers["Content-Security-Policy"] = SANDBOX.format(framing)
+    response.xframe_options_exempt = True  # type: ignore[attr-defined]  # it knows no list of origins
+    response.headers["X-Content-Type-Options"] = "nosniff"
+
+
+def _unchanged(request: Request, etag: str) -> bool:
+    known = parse_etags(request.headers.get("If-None-Match", ""))
+    return "*" in known or etag in [each.removeprefix("W/") for each in known]
+
+
+def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
+    """First and last byte of the one range asked for; None for the whole, an empty range where none fits."""
+    found = RANGE.fullmatch(request.headers.get("Range", ""))
+    if found is None or request.headers.get("If-Range", etag) != etag:
+        return None
+    first, last = found.groups()
+    if first:
+        start, end = int(first), min(int(last or size), size - 1)
+        if last and int(last) < start:
+            return None
+    elif last:
+        start, end = max(0, size - int(last)), size - 1
+    else:
+        return None
+    return (start, end) if start <= end else (size, size - 1)
+
+
+def _body(
+    request: Request, file: "File[bytes]", start: int, length: int
+) -> Iterator[bytes] | AsyncIterator[bytes]:
+    """Its bytes in pieces, in the way that the server can take without holding all of them."""
+    file.seek(start)
+    if isinstance(request._request, ASGIRequest):
+        return _pieces_async(file, length)
+    return _pieces(file, length)
+
+
+def _pieces(file: "File[bytes]", length: int) -> Iterator[bytes]:
+    while length > 0 and (piece := file.read(min(CHUNK_BYTES, length))):
+        length -= len(piece)
+        yield piece
+
+
+async def _pieces_async(file: "File[bytes]", length: int) -> AsyncIterator[bytes]:
+    read = sync_to_async(file.read, thread_sensitive=False)
+    while length > 0 and (piece := await read(min(CHUNK_BYTES, length))):
+        length -= len(piece)
+        yield piece

@@ -1,0 +1,140 @@
+"""Who may read a document, and which files to add."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import Q
+
+from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
+from ingestion.access.lists import Audience
+from ingestion.models import Document
+
+SEPARATORS = re.compile(r"[,;\s]+")
+PEOPLE_AT_MOST = 200
+ONLY_ME, SOME, EVERYONE, GUESTS = "me", "some", "everyone", "guests"
+
+
+class AudienceForm(forms.Form):
+    """Only me, some groups and people, everyone, or (where the site lets them in) also guests."""
+
+    who = forms.ChoiceField(
+        choices=[
+            (ONLY_ME, "Only me"),
+            (SOME, "Some groups or people"),
+            (EVERYONE, "Everyone"),
+            (GUESTS, "Everyone, also guests"),
+        ],
+        error_messages={"required": "Choose who may read it."},
+    )
+    groups = forms.ModelMultipleChoiceField(
+        Group.objects.none(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={
+            "invalid_choice": "Choose only groups that you are in.",
+            "invalid_pk_value": "Choose only groups that you are in.",
+        },
+    )
+    people = forms.CharField(required=False, max_length=10_000)
+
+    def __init__(
+        self,
+        *args: Any,
+        principal: Principal,
+        any_group: bool,
+        current: Audience | None = None,
+        **kwargs: Any,
+    ) -> None:
+        current = current or Audience()
+        kwargs["initial"] = self._initial(current)
+        super().__init__(*args, **kwargs)
+        self._current = current
+        self.offers_guests = current.guests or not settings.LOGIN_REQUIRED
+        offered = Q() if any_group else Q(user=principal.user_id) | Q(pk__in=current.group_ids)
+        field = self.fields["groups"]
+        assert isinstance(field, forms.ModelMultipleChoiceField)
+        field.queryset = Group.objects.filter(offered).distinct().order_by("name")
+
+    @staticmethod
+    def _initial(current: Audience) -> dict[str, Any]:
+        names = User.objects.filter(pk__in=current.user_ids).order_by("username")
+        some = current.user_ids or current.group_ids
+        return {
+            "who": GUESTS if current.guests else EVERYONE if current.everyone else SOME if some else ONLY_ME,
+            "groups": list(current.group_ids),
+            "people": ", ".join(names.values_list("username", flat=True)) if current.user_ids else "",
+        }
+
+    def clean_who(self) -> str:
+        who: str = self.cleaned_data["who"]
+        if who == GUESTS and not self.offers_guests:
+            raise forms.ValidationError("This site lets nobody in without an account.")
+        return who
+
+    def clean_people(self) -> frozenset[int]:
+        names = {name for name in SEPARATORS.split(self.cleaned_data["people"]) if name}
+        if self.data.get("who") != SOME or not names:
+            return frozenset()
+        if len(names) > PEOPLE_AT_MOST:
+            raise forms.ValidationError(f"Name at most {PEOPLE_AT_MOST} people, or choose a group.")
+        # Whoever may read it already may stay, also while their account is disabled.
+        active = User.objects.filter(Q(is_active=True) | Q(pk__in=self._current.user_ids), guest_until=None)
+        found = dict(active.filter(username__in=names).values_list("username", "pk"))
+        missing = sorted(names - found.keys())
+        if missing:
+            raise forms.ValidationError(f"There is no account with the name {', '.join(missing)[:200]}.")
+        return frozenset(found.values())
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = self.cleaned_data
+        chosen = cleaned.get("groups") or cleaned.get("people")
+        if cleaned.get("who") == SOME and not chosen and not self.errors:
+            raise forms.ValidationError("Choose a group or name a person, or leave it at “Only me”.")
+        return cleaned
+
+    def audience(self) -> Audience:
+        """What was chosen; call it when the form is valid."""
+        who = self.cleaned_data["who"]
+        if who != SOME:
+            return Audience(everyone=who in {EVERYONE, GUESTS}, guests=who == GUESTS)
+        groups = frozenset(group.pk for group in self.cleaned_data["groups"])
+        return Audience(user_ids=self.cleaned_data["people"], group_ids=groups)
+
+
+class SeveralFilesInput(forms.FileInput):
+    """`<input type="file" multiple>`; its value is the list of files."""
+
+    allow_multiple_selected = True
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> "list[UploadedFile[Any]]":
+        return files.getlist(name) if files else []
+
+
+class FilesField(forms.FileField):
+    """One file or several. What is in them is judged where they are added, each for itself."""
+
+    widget = SeveralFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> "Sequence[UploadedFile[Any]]":
+        files = [file for file in data or [] if file]
+        if not files:
+            raise forms.ValidationError("Choose at least one file.")
+        return files
+
+
+class UploadForm(AudienceForm):
+    """Files, where they belong, and who may read them."""
+
+    file = FilesField()
+    folder = forms.CharField(required=False, max_length=Document._meta.get_field("folder").max_length)
+    category = forms.CharField(required=False, max_length=Document._meta.get_field("category").max_length)
+
+    def clean_folder(self) -> str:
+        parts = (part.strip() for part in self.cleaned_data["folder"].replace("\\", "/").split("/"))
+        return "/".join(part for part in parts if part)

@@ -1,0 +1,157 @@
+"""Adding documents. The form works without JavaScript; the module sends file by file to show progress."""
+
+from collections import Counter
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
+from ingestion import (
+    documents,
+    quota,
+)
+from ingestion.access.lists import (
+    Audience,
+    people_count,
+)
+from ingestion.documents import (
+    Put,
+    put_document,
+)
+from ingestion.file_names import sent_name
+from ingestion.models import Document
+from ingestion.parsing.formats import FORMATS
+
+from . import listing
+from .actions import any_group
+from .descriptions import (
+    Row,
+    as_json,
+    places,
+    rows,
+)
+from .forms import UploadForm
+
+RECENT = timedelta(hours=1)
+RECENT_AT_MOST = 50
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: HttpRequest) -> HttpResponseBase:
+    """The form, and what became of what the caller added in the last hour."""
+    principal = session_principal(request)
+    posted = request.method == "POST"
+    form = UploadForm(
+        request.POST if posted else None,
+        request.FILES if posted else None,
+        principal=principal,
+        any_group=any_group(request),
+    )
+    added: list[Put] = []
+    refused: list[dict[str, str]] = []
+    if posted and form.is_valid():
+        added, refused = _add_files(form, principal)
+    bad = posted and (bool(refused) or not added)
+    status = _status(refused) if bad else 201 if posted else 200
+    if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
+        return _add_reply(form, added, refused, status)
+    if posted and not bad:
+        messages.success(request, _words(added))
+        return redirect("ingestion:add")
+    recent = _recent(principal)
+    context = {
+        "form": form,
+        "refused": refused,
+        "added": len(added),
+        "rows": recent,
+        "unfinished": not posted and any(line.unfinished for line in recent),
+        "kinds": list(dict.fromkeys(kind.name for kind in FORMATS.values())),
+        "most": f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB",
+        "use": quota.use_of(User.objects.get(pk=principal.user_id)),
+        "everyone": people_count(Audience(everyone=True)),
+        "folders": _known(principal, "folder"),
+        "categories": _known(principal, "category"),
+    }
+    return render(request, "ingestion/add.html", context, status=status)
+
+
+def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Put], list[dict[str, str]]]:
+    """Each file for itself: one that is refused keeps no other from being added."""
+    owner = User.objects.get(pk=principal.user_id)
+    audience = form.audience()
+    added: list[Put] = []
+    refused: list[dict[str, str]] = []
+    for file in form.cleaned_data["file"]:
+        try:
+            put = put_document(
+                file,
+                sent_name(file.name),
+                owner=owner,
+                audience=audience,
+                folder=form.cleaned_data["folder"],
+                category=form.cleaned_data["category"],
+                within_quota=True,
+            )
+        except documents.UploadRefused as refusal:
+            refused.append({"name": sent_name(file.name), "code": refusal.code, "message": refusal.message})
+        else:
+            added.append(put)
+    return added, refused
+
+
+def _add_reply(
+    form: UploadForm, added: list[Put], refused: list[dict[str, str]], status: int
+) -> JsonResponse:
+    problems = [str(problem) for problems in form.errors.values() for problem in problems]
+    before = places(put.document for put in added)
+    reply = {
+        "documents": [
+            as_json(put.document, before.get(put.document.turn)) | {"outcome": put.outcome} for put in added
+        ],
+        "refused": refused,
+        "problems": problems,
+    }
+    return JsonResponse(reply, status=status)
+
+
+def _status(refused: list[dict[str, str]]) -> int:
+    """Where something on the server is to blame, no other file would do better."""
+    codes = {refusal["code"] for refusal in refused}
+    return 507 if "storage_full" in codes else 503 if "storage_away" in codes else 422
+
+
+OUTCOMES = ("added", "replaced", "unchanged")
+
+
+def _words(added: list[Put]) -> str:
+    """“2 files added, 1 replaced, 1 unchanged.”"""
+    counts: Counter[str] = Counter(put.outcome for put in added)
+    named = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
+    number, _, what = named[0].partition(" ")
+    named[0] = f"{number} {'file' if number == '1' else 'files'} {what}"
+    return ", ".join(named) + "."
+
+
+def _recent(principal: Principal) -> list[Row]:
+    mine = Document.objects.owned_by(principal).filter(
+        Q(status__in=Document.UNFINISHED) | Q(created_at__gt=timezone.now() - RECENT)
+    )
+    return rows(list(listing.with_readers(mine)[:RECENT_AT_MOST]), principal)
+
+
+def _known(principal: Principal, field: str) -> list[str]:
+    """Folders or categories of what the caller may read, to choose from while typing."""
+    named = Document.objects.visible_to(principal).exclude(**{field: ""}).order_by(field)
+    return list(named.values_list(field, flat=True).distinct()[:200])

@@ -1,0 +1,137 @@
+"""Pages that show documents: the list, one document, and what became of those being read."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.guests import guests_welcome
+from chatsite.accounts.models import User
+from ingestion import quota
+from ingestion.access.explain import why_readable
+from ingestion.models import (
+    Document,
+    Passage,
+)
+from ingestion.parsing.formats import PAGED
+from ingestion.search.labels import content_address
+
+from . import listing
+from .actions import (
+    may_change,
+    may_delete,
+    rights_form,
+)
+from .descriptions import (
+    as_json,
+    places,
+    rows,
+)
+
+PASSAGES_SHOWN = 20
+STATUS_AT_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pill:
+    """A filter of the list."""
+
+    name: str
+    words: str
+    count: int
+    current: bool
+
+
+@guests_welcome
+@login_required
+@never_cache
+@require_safe
+def documents(request: HttpRequest) -> HttpResponse:
+    """What the reader may read, newest first."""
+    principal = session_principal(request)
+    wish = listing.Wish.of(request.GET)
+    counts = listing.counts(principal)
+    found = listing.page(principal, wish)
+    lines = rows(found.documents, principal)
+    words = {
+        "all": "All you may read",
+        "mine": "Added by you",
+        "running": "In progress",
+        "failed": "Failed",
+    }
+    context = {
+        "wish": wish,
+        "pills": [Pill(name, text, counts[name], name == wish.show) for name, text in words.items()],
+        "total": counts[wish.show],
+        "anything": counts["all"],
+        "rows": lines,
+        "unfinished": any(line.unfinished for line in lines),
+        "next": found.next,
+        "use": quota.use_of(request.user) if isinstance(request.user, User) else None,
+    }
+    return render(request, "ingestion/documents.html", context)
+
+
+@guests_welcome
+@login_required
+@never_cache
+@require_safe
+def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """One document: its state, who may read it and why, and its passages."""
+    principal = session_principal(request)
+    readable = listing.with_readers(Document.objects.visible_to(principal))
+    found = get_object_or_404(readable, public_id=public_id)
+    context: dict[str, Any] = {
+        "document": found,
+        "row": rows([found], principal)[0],
+        "reasons": why_readable(principal, found),
+        "may_delete": may_delete(request.user, found),
+        "open_url": content_address(found.public_id, found.name),
+        "paged": found.media_type in PAGED,
+        **_passages(found, request.GET.get("from", "")),
+    }
+    if may_change(request.user, found):
+        context["form"] = rights_form(request, found)
+    return render(request, "ingestion/document.html", context)
+
+
+def _passages(found: Document, start: str) -> dict[str, Any]:
+    """Some passages from position `start` on, and the positions of the pages before and after."""
+    first = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 0
+    rows = list(
+        Passage.objects.filter(document=found, position__gte=first).order_by("position")[: PASSAGES_SHOWN + 1]
+    )
+    return {
+        "passages": rows[:PASSAGES_SHOWN],
+        "passages_before": max(first - PASSAGES_SHOWN, 0) if first else None,
+        "passages_after": rows[PASSAGES_SHOWN].position if len(rows) > PASSAGES_SHOWN else None,
+    }
+
+
+@guests_welcome
+@login_required
+@never_cache
+@require_safe
+def status(request: HttpRequest) -> JsonResponse:
+    """What became of the documents named by `id`, of those the caller may read; the others are left out."""
+    wanted = _identifiers(request.GET.getlist("id")[:STATUS_AT_MOST])
+    readable = list(Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted))
+    before = places(readable)
+    return JsonResponse({"documents": [as_json(found, before.get(found.turn)) for found in readable]})
+
+
+def _identifiers(texts: Iterable[str]) -> list[UUID]:
+    found = []
+    for text in texts:
+        try:
+            found.append(UUID(text))
+        except ValueError:
+            continue
+    return found

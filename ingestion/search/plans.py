@@ -1,0 +1,162 @@
+"""Which statement finds the candidates of a search.
+
+The choice goes by how many passages the caller may search, and is one of speed alone: every statement holds
+the same predicate of who may read (sql/allowed.sql), and each gives the same passages as far as its indexes
+allow.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from chatsite.db.sql_files import rows
+from ingestion.embedding.spaces import INDEXED_DIMENSIONS
+
+from .fusion import Candidate
+from .query_expansion import (
+    MOST_REPLACED,
+    WORTH,
+    stand_ins,
+)
+from .term_selection import (
+    Sample,
+    Sought,
+    each_alone,
+    rarest,
+    with_added,
+)
+
+Plan = Literal["few", "some", "many"]
+
+CANDIDATE = tuple(field.name for field in fields(Candidate))
+
+DEPTH = 100  # passages that each leg may put forward
+
+# Passages that the caller may search: up to FEW all are looked at, up to SOME all of their vectors.
+FEW = 4_000
+SOME = 20_000
+
+# From this many passages on, of all together, not every passage with a word of the question is scored, but
+# about as many as these numbers say: of all that are fetched, and of those the readable that are scored; and
+# where rare words lead to hardly any, so many with common ones in each language.
+LARGE = 100_000
+MOST_FETCHED = 2_000
+MOST_SCORED = 700
+MOST_COMMON = 300
+
+# How much there is is estimated from so many documents, if at least ENOUGH of them may be read, and how
+# frequent words are from so many passages.
+PROBES = 1_000
+ENOUGH = 20
+SAMPLED = 1_500
+
+# The index of vectors: how many it looks at before it answers, of how many of the nearest pieces the readable
+# are taken (but never fewer than PIECES), and after how many it gives up where hardly any are readable. For
+# whoever may read little it looks far in any case; for whoever may read all it would stop too soon.
+EF_SEARCH = 300
+NEAREST = 500
+PIECES = 100
+EXACT_PIECES = 400  # more than DEPTH passages have pieces
+MOST_SCANNED = 40_000
+PLANNER = {"ef_search": EF_SEARCH, "most_scanned": MOST_SCANNED}
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """How many passages the caller may search, about; how many there are; and in a large corpus, how many
+    passages of a sample of the caller's hold exactly these words of the question."""
+
+    visible: int
+    every: int
+    held: Sample
+
+    def plan(self, dimensions: int) -> Plan:
+        """The fastest plan for vectors of so many dimensions; longer ones have no index."""
+        if self.visible <= FEW:
+            return "few"
+        return "some" if self.visible <= SOME or dimensions > INDEXED_DIMENSIONS else "many"
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a sample of passages was looked at, by the words of the question."""
+        return self.every > LARGE and self.visible > FEW
+
+    def pieces(self, plan: Plan) -> int:
+        """How many pieces the vector leg takes: of the index, so many that it looks equally far for all."""
+        if plan != "many":
+            return EXACT_PIECES
+        return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
+
+    def sought(self, asked: int, words: int) -> Sought:
+        """Which of so many words, of which the first were asked for, lead to the passages to be scored."""
+        if not self.held:
+            return each_alone(range(1, words + 1))
+        wanted = min(MOST_FETCHED / max(self.every, 1), MOST_SCORED / max(self.visible, 1))
+        return with_added(
+            rarest(range(1, asked + 1), self.held, wanted), range(asked + 1, words + 1), self.held
+        )
+
+
+def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidate]:
+    """The passages that either leg puts forward for `search`: `user_id`, `words`, those `added` to them (they
+    count where they are found), what it is narrowed by, and the vector of `dimensions` with its space.
+
+    Where no readable passage holds a word, a second run seeks what may stand in for it.
+    """
+    words = [*search["words"], *search["added"]]
+    alike = [""] * len(words)
+    worths = [1.0] * len(search["words"]) + [WORTH] * len(search["added"])
+    asked = {**search, "words": words, "asked": len(search["words"])}
+    first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
+    surveyed = survey({**asked, **first})
+    found = _run({**asked, **first}, dimensions, surveyed)
+    unknown = found[0]["unknown"] if found else range(1, asked["asked"] + 1)
+    for number in [number for number in unknown if number <= asked["asked"]][:MOST_REPLACED]:
+        alike[number - 1] = " | ".join(stand_ins(words[number - 1]))
+    if any(alike):
+        worths = [WORTH if query else worth for query, worth in zip(alike, worths, strict=True)]
+        kept = [row["passage_id"] for row in found]  # the nearest are among them, and not sought again
+        second = {"otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
+        if surveyed.is_sampled:  # which words are together in how many passages is different now
+            surveyed = survey({**asked, **second})
+        found = _run({**asked, **second}, dimensions, surveyed)
+    return [Candidate(**{name: row[name] for name in CANDIDATE}) for row in found]
+
+
+def prepare() -> None:
+    """Set what the statements of this transaction need."""
+    rows("prepare", PLANNER)
+
+
+def _planned(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Run a statement with the planner's settings, which go with it in one message."""
+    return rows(name, {**parameters, **PLANNER}, after="prepare")
+
+
+def survey(search: Mapping[str, Any]) -> Survey:
+    """What there is for `search`, by rows that its caller may read."""
+    bounds = {"probes": PROBES, "enough": ENOUGH, "sampled": SAMPLED, "large": LARGE, "few": FEW}
+    surveyed = _planned("survey", {**search, **bounds})
+    held = {frozenset(row["numbers"] or ()): row["passages"] for row in surveyed if row["passages"]}
+    return Survey(surveyed[0]["visible"], surveyed[0]["every"], held)
+
+
+def _run(search: Mapping[str, Any], dimensions: int, surveyed: Survey) -> list[dict[str, Any]]:
+    plan = surveyed.plan(dimensions)
+    sought = surveyed.sought(search["asked"], len(search["words"]))
+    groups = [*((group, False) for group in sought.groups), *((group, True) for group in sought.common)]
+    parameters = {
+        **search,
+        "dimensions": dimensions,
+        "visible": float(surveyed.visible),
+        "every": surveyed.every,
+        "depth": DEPTH,
+        "pieces": surveyed.pieces(plan),
+        "groups": [place for place, (group, _) in enumerate(groups) for _ in group],
+        "members": [number for group, _ in groups for number in group],
+        "common": [is_common for group, is_common in groups for _ in group],
+        "most_common": MOST_COMMON,
+        "estimated": list(sought.shares),
+        "shares": list(sought.shares.values()),
+    }
+    return _planned(f"search_{plan}", parameters) if surveyed.visible else []

@@ -1,0 +1,49 @@
+"""Other spellings of the words of a question: what stands in where no readable passage holds a word itself.
+
+“Payday” may be written “pay day”; of a compound, or a form that stemming does not know, a passage may hold
+the parts or the beginning. Only a search tells which words no readable passage holds.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from .tokens import (
+    abbreviations,
+    has_unspaced_script,
+    plain_words,
+)
+
+BEGINNING = 0.6  # of a word, that others begin with as well
+LEAST_BEGINNING = 5  # characters
+LEAST_PART = 3  # characters, of a word written apart
+LONGEST_APART = 9  # of longer words the beginning says more than their parts do
+LONGEST = 40  # characters of a word looked at
+MOST_JOINED = 32
+MOST_REPLACED = 8  # words of a question that something stands in for
+
+# What stands in for a word counts less than the word, for the score and for the share of the question.
+WORTH = 0.7
+
+
+def stand_ins(word: str) -> list[str]:
+    """For one of `plain_words`, the ways a passage may write it otherwise, each an operand of a tsquery."""
+    if not word.isalpha() or has_unspaced_script(word) or len(word) > LONGEST:
+        return []
+    length = max(LEAST_BEGINNING, math.ceil(BEGINNING * len(word)))
+    found = [f"'{word[:length]}':*"] if length < len(word) else []
+    cuts = range(LEAST_PART, len(word) - LEAST_PART + 1) if len(word) <= LONGEST_APART else ()
+    return found + [f"('{word[:cut]}' & '{word[cut:]}')" for cut in cuts]
+
+
+def written_together(query: str, known: Sequence[str]) -> list[str]:
+    """Neighbouring words of the question as one word, and its abbreviations without dots, unless `known`."""
+    words = plain_words(query).split()
+    pairs = [
+        first + second
+        for first, second in pairwise(words)
+        if min(len(first), len(second)) >= LEAST_PART and (first + second).isalpha()
+    ]
+    found = dict.fromkeys([*abbreviations(query), *pairs])
+    fit = [pair for pair in found if len(pair) <= LONGEST and not has_unspaced_script(pair)]
+    return [pair for pair in fit if pair not in known][:MOST_JOINED]

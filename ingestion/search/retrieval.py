@@ -1,0 +1,285 @@
+"""Search: the passages that fit a question best among those that the caller may read.
+
+Rights are part of every statement here, as one text (sql/readable.sql), and nothing is filtered
+afterwards. Which plan finds the candidates is a question of speed alone.
+"""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+
+from chatsite.accounts.principal import Principal
+from chatsite.db.sql_files import rows
+from ingestion.embedding import EmbeddingError, active_space, embed_soon, embedder_of, is_built_in
+from ingestion.indexing.passages import vector_text
+from ingestion.models import Document, EmbeddingSpace
+
+from .fusion import (
+    FoundBy,
+    Mode,
+    Ranked,
+    VectorTrust,
+    closer_first,
+    rank,
+)
+from .labels import (
+    Uniqueness,
+    cleaned_label,
+    identifier_range,
+    source_name,
+)
+from .plans import find_candidates
+from .query_expansion import written_together
+from .rerank import closeness
+from .stopwords import without_question_words
+from .tokens import (
+    has_unspaced_script,
+    plain_words,
+    search_text,
+    units,
+)
+
+logger = logging.getLogger(__name__)
+
+Loaded = dict[int, Mapping[str, Any]]  # passages, as sql/load_passages.sql gives them, by their ids
+
+MOST_WORDS = 64  # of a question, distinct; each costs a look-up in the index
+MOST_EMBEDDED = 4_000  # characters of a question
+MAX_CHOICES = 20  # documents that one name may mean, shown to whoever asks for it
+MOST_PASSAGES = 50  # of one answer to a search
+COMPARED = 30  # passages whose texts are compared with the question word by word
+
+# The vectors that come with the product know English; elsewhere they say nothing.
+BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), least_similarity=0.3)
+CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset(), least_similarity=0.3)
+# Pairs of characters are met by chance less often than words, and a question has more of them.
+NO_TRUST = VectorTrust(weight=0, languages=frozenset(), least_similarity=0.3, least_coverage=0.12)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPassage:
+    """A passage with all that a citation of it needs; `label` is `sourcefile` and, if any, #anchor."""
+
+    passage_id: int
+    document_id: int
+    public_id: UUID
+    document_version: int
+    label: str
+    sourcefile: str
+    title: str
+    folder: str
+    category: str
+    heading: str
+    page: int | None
+    content: str
+    language: str
+    score: float
+    text_score: float | None
+    vector_score: float | None
+    found_by: FoundBy
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, best first. `candidates` counts the readable passages that were compared; `mode`
+    is how they were: "text" also where the question could not be embedded."""
+
+    passages: tuple[FoundPassage, ...]
+    query: str
+    candidates: int
+    mode: Mode = "hybrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a name means to a reader: one document, or several among which only they can choose."""
+
+    document: Document | None = None
+    choices: tuple[Document, ...] = ()
+
+
+def search(
+    principal: Principal,
+    query: str,
+    *,
+    mode: Mode = "hybrid",
+    top: int = 5,
+    include_category: str = "",
+    exclude_category: str = "",
+    minimum_score: float = 0.0,
+    to_person: bool = False,
+    to_groups: bool = False,
+) -> Found:
+    """The passages that fit `query`, best first, each text once; none when nothing fits.
+
+    `minimum_score` is compared with the score (0..1), of the hybrid mode after the ordering by closeness.
+    `to_person` looks only at what the caller owns or was given by name, `to_groups` only at what a group of
+    theirs was given, and both at either; they narrow what the caller may read and never widen it.
+    """
+    query = _storable(query)
+    top = min(top, MOST_PASSAGES)
+    words = _distinct_words(query)
+    if top < 1 or not words:
+        return Found((), query, 0, mode)
+    space = active_space()
+    vectors = _vector_parameters(space, query, mode)
+    if not vectors["with_vectors"]:
+        mode = "text"
+    parameters = {
+        "user_id": principal.user_id,
+        "include_category": _storable(include_category),
+        "exclude_category": _storable(exclude_category),
+        "to_person": to_person,
+        "to_groups": to_groups,
+        "words": [] if mode == "vectors" else words,
+        "added": [] if mode == "vectors" else written_together(query, words),
+        **vectors,
+    }
+    candidates = find_candidates(parameters, space.dimensions)
+    ranked = rank(candidates, mode, _trust(space, query))
+    loaded: Loaded = {}
+    if mode == "hybrid" and ranked:
+        loaded = _load(principal, ranked[:COMPARED])
+        ranked = _closer_first(query, ranked, loaded)
+    ranked = [item for item in ranked if item.score >= minimum_score]
+    passages = _distinct(principal, ranked, loaded, top)
+    return Found(tuple(passages), query, len(candidates), mode)
+
+
+def count_readable(principal: Principal) -> int:
+    """How many documents with passages the caller may read."""
+    return int(rows("count_readable", {"user_id": principal.user_id})[0]["count"])
+
+
+def readable_among(principal: Principal, documents: Collection[int]) -> set[int]:
+    """Those of these documents, by their ids, that the caller may read now."""
+    wanted = {"user_id": principal.user_id, "documents": list(documents)}
+    return {row["id"] for row in rows("readable_among", wanted)}
+
+
+def resolve(principal: Principal, sourcefile: str) -> Document | None:
+    """The readable document that `sourcefile` (of a FoundPassage) names; None for all others."""
+    return meaning_of(principal, sourcefile).document
+
+
+def meaning_of(principal: Principal, sourcefile: str) -> Meaning:
+    """What a name, a path or a name with digits means to this reader.
+
+    What was once cited to them under it comes first: nobody changes that by sharing a document of the same
+    name, or by deleting one.
+    """
+    if _storable(sourcefile) != sourcefile:
+        return Meaning()
+    parameters: dict[str, Any] = {"user_id": principal.user_id, "most": MAX_CHOICES}
+    cited = {row["document"] for row in rows("resolve_cited", parameters | {"sourcefile": sourcefile})}
+    readable = Document.objects.visible_to(principal)
+    if len(cited) == 1 and (document := readable.filter(public_id__in=cited).first()):
+        return Meaning(document)
+    candidates = {row["id"] for row in _named_so(parameters, sourcefile)}
+    choices = tuple(readable.filter(Q(pk__in=candidates) | Q(public_id__in=cited)).order_by("-pk"))
+    # The only one left is not it, where another was cited under that name.
+    if len(choices) == 1 and not cited:
+        return Meaning(choices[0])
+    return Meaning(choices=choices[:MAX_CHOICES])
+
+
+def _named_so(parameters: dict[str, Any], sourcefile: str) -> Sequence[Mapping[str, Any]]:
+    bounds = identifier_range(sourcefile)
+    if bounds is not None:
+        return rows("resolve_prefix", parameters | {"lowest": bounds[0], "highest": bounds[1]})
+    folder, slash, name = sourcefile.rpartition("/")
+    return rows("resolve_name", parameters | {"name": name, "folder": folder if slash else None})
+
+
+def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:
+    if not is_built_in(space.name):
+        return CONFIGURED_TRUST
+    return NO_TRUST if has_unspaced_script(query) else BUILT_IN_TRUST
+
+
+def _distinct_words(query: str) -> list[str]:
+    asked = search_text(without_question_words(query), stored=False)
+    return list(dict.fromkeys(asked.split()))[:MOST_WORDS]
+
+
+def _vector_parameters(space: EmbeddingSpace, query: str, mode: Mode) -> dict[str, Any]:
+    """What the statement needs of the vector leg; without it where the embedding model fails."""
+    without = {"with_vectors": False, "vector": None, "space_id": None}
+    if mode == "text":
+        return without
+    try:
+        vector = embed_soon(embedder_of(space), [query[:MOST_EMBEDDED]])[0]
+    except EmbeddingError as error:
+        logger.warning("A question is searched by its words alone: %s", error)
+        return without
+    return {"with_vectors": True, "vector": vector_text(vector), "space_id": space.pk}
+
+
+def _closer_first(query: str, ranked: Sequence[Ranked], loaded: Loaded) -> list[Ranked]:
+    """The best by the words of their texts too, each one's title and heading among them."""
+    asked = list(dict.fromkeys(units(without_question_words(query))))[:MOST_WORDS]
+    kept = rows("content_words", {"words": asked, "language": ranked[0].candidate.language})
+    gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
+    texts = [loaded.get(item.candidate.passage_id, gone) for item in ranked[:COMPARED]]
+    joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
+    return closer_first(ranked, closeness([row["word"] for row in kept] or asked, joined))
+
+
+def _load(principal: Principal, ranked: Sequence[Ranked]) -> Loaded:
+    ids = [item.candidate.passage_id for item in ranked]
+    loaded = rows("load_passages", {"user_id": principal.user_id, "passage_ids": ids})
+    return {row["passage_id"]: row for row in loaded}
+
+
+def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
+    """The first `top` passages with different texts; what is not yet `loaded` is."""
+    found: list[FoundPassage] = []
+    seen: set[str] = set()
+    for start in range(0, len(ranked), 2 * top):
+        batch = ranked[start : start + 2 * top]
+        missing = [item for item in batch if item.candidate.passage_id not in loaded]
+        known = {**loaded, **(_load(principal, missing) if missing else {})}
+        for item in batch:
+            row = known.get(item.candidate.passage_id)  # gone if its document was replaced this instant
+            words = plain_words(row["content"]) if row else ""
+            if row is None or words in seen:
+                continue
+            seen.add(words)
+            found.append(_found_passage(item, row))
+            if len(found) == top:
+                return found
+    return found
+
+
+def _found_passage(item: Ranked, row: Mapping[str, Any]) -> FoundPassage:
+    unique = Uniqueness(row["name_is_unique"], row["path_is_unique"], row["prefix_is_unique"])
+    sourcefile = source_name(row["name"], row["folder"], row["public_id"], unique)
+    anchor = cleaned_label(row["anchor"])
+    return FoundPassage(
+        passage_id=row["passage_id"],
+        document_id=row["document_id"],
+        public_id=row["public_id"],
+        document_version=row["document_version"],
+        label=f"{sourcefile}#{anchor}" if anchor else sourcefile,
+        sourcefile=sourcefile,
+        title=row["title"],
+        folder=row["folder"],
+        category=row["category"],
+        heading=row["heading"],
+        page=row["page"],
+        content=row["content"],
+        language=row["language"],
+        score=item.score,
+        text_score=item.candidate.text_score,
+        vector_score=item.candidate.vector_score,
+        found_by=item.found_by,
+    )
+
+
+def _storable(text: str) -> str:
+    """`text` as PostgreSQL can take it: without NUL and lone surrogates."""
+    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,222 @@
+"""The sentences of found passages that answer a question best, quoted when there is no language model.
+
+A sentence counts by the question's words in it, by what stands around it (the sentence before, its heading
+and title, its passage), by its likeness to the question, and by holding the kind of thing asked for.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ingestion.embedding import embedder, is_built_in
+
+from .sentence_splitting import (
+    Span,
+    split_sentences,
+)
+from .tokens import search_text
+
+LEAST_SHARE = 0.25  # of the question's words that must stand in a sentence or around it
+AROUND = 0.35  # what a word counts that stands in the sentence before, the heading or the title
+IN_PASSAGE = 0.15  # what a word counts that stands elsewhere in the passage
+PASSAGE = 0.25  # weights of the passage's own score, of likeness, and of the kind of thing asked for
+LIKENESS = 0.3
+KIND = 0.15
+EARLIER = 0.5  # what a word counts that only the questions before this one hold
+LONGEST_STEM = 6
+NEARLY = 0.7  # of the score of a passage's best sentence
+
+_STOP_WORDS = frozenset(
+    """
+    a about am an and any are as at be been by can could did do does for from had has have he her his
+    how i if in is it its me my of on or our shall she should so some that the their them there these
+    they this to was we were what when where which who whom whose why will with would you your
+    """.split()  # noqa: SIM905 (a list of words reads as one)
+)
+_AMOUNT = re.compile(
+    r"\bhow (many|much|long|often|old|far|high|large|big|early|late|soon)\b|\b(when|which year)\b"
+    r"|\bwhat (year|date|time|percentage|number|amount|day|score)\b"
+    r"|\bwie ?(viele?|lange|oft|hoch|alt)\b|\bwann\b",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(r"\b(who|whom|whose|wer|wem|wen)\b", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundreds?|thousands?|millions?|daily|"
+    r"weekly|monthly|yearly|once|twice|several|none)\b",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
+_WORD = re.compile(r"\w+")
+
+
+class Quotable(Protocol):
+    """What is asked of a passage, whoever brings it."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def heading(self) -> str: ...
+
+    @property
+    def content(self) -> str: ...
+
+    @property
+    def score(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A quotation: `text` stands at start:end of the content of the passage with that index."""
+
+    passage: int
+    start: int
+    end: int
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A sentence to be judged, with the words in it, around it and in its whole passage."""
+
+    passage: int
+    span: Span
+    words: frozenset[str]
+    around: frozenset[str]
+    everywhere: frozenset[str]
+
+
+def best_sentences(
+    question: str, passages: Sequence[Quotable], count: int = 2, earlier: str = ""
+) -> list[Sentence]:
+    """At most `count` sentences, best first, no text twice; none when nothing fits well enough.
+
+    `earlier` holds the questions that this one leans on; what they ask counts too, for less.
+    """
+    best: dict[str, Sentence] = {}
+    for sentence in _judged(question, passages, earlier):
+        best.setdefault(sentence.text, sentence)
+        if len(best) == count:
+            break
+    return list(best.values())
+
+
+def sentences_of_each(question: str, passages: Sequence[Quotable], count: int = 2) -> list[list[Sentence]]:
+    """Of every passage its best sentences, at most `count`, in the order of its text.
+
+    Further ones must be nearly as good as its best. None where a passage has no sentence.
+    """
+    found: list[list[Sentence]] = [[] for _ in passages]
+    for sentence in _judged(question, passages, everything=True):
+        chosen = found[sentence.passage]
+        if not chosen or (len(chosen) < count and sentence.score >= NEARLY * chosen[0].score):
+            chosen.append(sentence)
+    return [sorted(chosen, key=lambda sentence: sentence.start) for chosen in found]
+
+
+def words_asked_for(question: str, text: str) -> list[tuple[int, int]]:
+    """Where in `text` the words of the question stand, in whatever form, as (start, end)."""
+    wanted = _stems(question)
+    return [match.span() for match in _WORD.finditer(text) if _stems(match[0]) & wanted]
+
+
+def _judged(
+    question: str, passages: Sequence[Quotable], earlier: str = "", *, everything: bool = False
+) -> list[Sentence]:
+    """The sentences that fit, best first; with `everything` also those that hardly do."""
+    asked = _stems(question)
+    question = f"{earlier} {question}".strip()
+    wanted = asked | _stems(earlier)
+    choices = [choice for index, passage in enumerate(passages) for choice in _choices(index, passage)]
+    if not choices or not (wanted or everything):
+        return []
+    weights = _weights(wanted, choices)
+    for word in wanted - asked:
+        weights[word] *= EARLIER
+    # Whole passages' worth of sentences are too many to have embedded elsewhere.
+    alike_counts = not everything or is_built_in()
+    likeness = _likeness(question, choices) if alike_counts else [0.0] * len(choices)
+    judged = []
+    for choice, alike in zip(choices, likeness, strict=True):
+        if not everything and len(wanted & (choice.words | choice.around)) < LEAST_SHARE * len(wanted):
+            continue
+        score = (
+            _share(choice, weights)
+            + PASSAGE * passages[choice.passage].score
+            + LIKENESS * alike
+            + KIND * _has_kind(question, choice.span.text)
+        )
+        span = choice.span
+        judged.append(Sentence(choice.passage, span.start, span.end, span.text, score))
+    return sorted(judged, key=lambda sentence: -sentence.score)
+
+
+def _choices(index: int, passage: Quotable) -> list[_Choice]:
+    named = _stems(f"{passage.title} {passage.heading}")
+    everywhere = _stems(passage.content) | named
+    choices = []
+    heading: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
+    for span in split_sentences(passage.content):
+        words = _stems(span.text)
+        if span.is_heading:
+            heading, before = words, frozenset()
+            continue
+        choices.append(_Choice(index, span, words, named | heading | before, everywhere))
+        before = words
+    return choices
+
+
+def _stems(text: str) -> frozenset[str]:
+    """Words without their endings, roughly and for any language: enough to tell which are the same."""
+    words = (word for word in search_text(text, stored=False).split() if word not in _STOP_WORDS)
+    return frozenset(_stem(word) for word in words)
+
+
+def _stem(word: str) -> str:
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        word = word[:-1]
+    for ending in ("ing", "ed", "ly", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    return word[:LONGEST_STEM]
+
+
+def _weights(wanted: frozenset[str], choices: Sequence[_Choice]) -> dict[str, float]:
+    """What each of the question's words is worth: the rarer among the sentences, the more."""
+    found = Counter(word for choice in choices for word in choice.words & wanted)
+    total = len(choices)
+    return {word: math.log(1 + (total - found[word] + 0.5) / (found[word] + 0.5)) for word in sorted(wanted)}
+
+
+def _share(choice: _Choice, weights: dict[str, float]) -> float:
+    """The share of the question, by weight, that stands in the sentence or, for less, around it."""
+    got = 0.0
+    for word, weight in weights.items():
+        if word in choice.words:
+            got += weight
+        elif word in choice.around:
+            got += AROUND * weight
+        elif word in choice.everywhere:
+            got += IN_PASSAGE * weight
+    return got / (sum(weights.values()) or 1.0)
+
+
+def _likeness(question: str, choices: Sequence[_Choice]) -> Sequence[float]:
+    """Cosine of each sentence with the question."""
+    vectors = np.asarray(embedder().embed([question, *(choice.span.text for choice in choices)]))
+    return [float(value) for value in vectors[1:] @ vectors[0]]
+
+
+def _has_kind(question: str, text: str) -> bool:
+    """Whether `text` holds a number when the question asks for one, or a name when it asks for a person."""
+    if _AMOUNT.search(question):
+        return bool(_NUMBER.search(text))
+    return bool(_PERSON.search(question) and _NAME.search(text))

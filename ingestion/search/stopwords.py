@@ -1,0 +1,57 @@
+"""Words that only ask.
+
+PostgreSQL's lists of stop words lack many of them (“wer”, “whose”, “how many”) and know nothing of scripts
+that do not space words. Documents seldom hold them: they would count as the rarest words of a question.
+"""
+
+import re
+
+from .tokens import units
+
+_COUNTED = (
+    "些里裡裏儿兒边邊个個种種年位国國家支项項条條所部座首块塊幅句类類场場份本名款只隻颗顆艘届屆段层層组組群队隊"
+    "州市省城天月日次人样樣张張件间間门門"
+)
+# With the “is” or “is called” before them: what is left of that would be a pair with the word before it.
+_CHINESE = (
+    "(?:叫做|叫作|称为|稱為|是|叫)?"
+    "(?:什么时候|什麼時候|什么样|什麼樣|什么|什麼|甚么|甚麼"
+    f"|哪(?!吒)[一两兩三几幾]?(?:方面|年代|[{_COUNTED}])?"
+    "|谁|誰|多少"
+    "|(?<![许許很众眾诸諸])多[大长長久远遠高深快宽寬厚早晚]"
+    "|第?[几幾][个個次支名位所种種年岁歲天码碼期月人家条條项項座部点點时時]"
+    "|怎么样|怎麼樣|怎么|怎麼|怎样|怎樣|如何|啥|咋"
+    "|为什么|為什麼|為甚麼|为何|為何|(?<!任)何[时時处處种種地人物事故国國年月日以为為方]|是否|请问|請問"
+    r"|[吗嗎呢](?=\W*\Z))"
+)
+_JAPANESE = (
+    "いつ|どこ|だれ|なぜ|どうして|どうやって|どのように|どのくらい|どれくらい|どの|どれ|どんな|いくつ|いくら"
+    "|何ですか|ですか|ますか|でしょうか"
+)
+_KOREAN = "무엇|언제|어디|누가|누구|어떻게|어떤|얼마나|얼마|입니까|습니까"
+_THAI = "อะไร|เมื่อไหร่|เมื่อไร|ที่ไหน|ใคร|ทำไม|อย่างไร|เท่าไหร่|เท่าไร"
+
+# The language of a question is not known: no words here that are others' names or say something elsewhere.
+_ENGLISH = "whose|how +(?:many|much|long|often|far|old|tall|high|deep|fast|soon|large|big)"
+_GERMAN = (
+    "wer|wem|wessen|wann|warum|wieso|weshalb|weswegen|wohin|woher|wieviele?"
+    "|wo(?:durch|für|gegen|mit|nach|ran|rauf|raus|rin|rüber|rum|runter|von|vor|zu)"
+    "|wie +(?:viele?|lange?|oft|weit|alt|hoch|groß|tief|schnell)"
+)
+_FRENCH = "quoi|quand|où|combien|pourquoi|quel(?:le)?s?|lequel|laquelle"
+_SPANISH = "quién(?:es)?|cuándo|cuánt[oa]s?|cuál(?:es)?|a?dónde|cómo"
+_PORTUGUESE_AND_ITALIAN = "quando|quant[oa]s?|quais|quali|porquê"
+_DUTCH_AND_DANISH = "wanneer|waarom|hoeveel|waarheen|welke?|hvem|hvornår|hvorfor|hvordan|hvilke[nt]?"
+_RUSSIAN = "почему|сколько|какие|каков|чей|откуда"
+_SPACED = "|".join(
+    (_ENGLISH, _GERMAN, _FRENCH, _SPANISH, _PORTUGUESE_AND_ITALIAN, _DUTCH_AND_DANISH, _RUSSIAN)
+)
+
+# Of those that begin alike the longest first.
+_ANY = re.compile(rf"{_CHINESE}|{_JAPANESE}|{_KOREAN}|{_THAI}|\b(?:{_SPACED})\b", re.IGNORECASE)
+
+
+def without_question_words(question: str) -> str:
+    """`question` without them, cut where they stood; whole where nothing else is asked."""
+    rest = _ANY.sub(" ", question)
+    return rest if units(rest) else question

@@ -1,0 +1,138 @@
+"""Who may read the files of a folder: what its `.chatsite.toml` says, else that of the nearest folder above.
+
+    everyone = true             # or guests = true, or
+    groups = ["HR", "Board"]    # these groups, and
+    users = ["ann"]             # these people
+    category = "policies"       # optional
+
+A file that cannot be understood is an error of its folder: what lies there is left as it is, and never gets
+the rights of a folder above.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import Group
+
+from chatsite.accounts.models import User
+from ingestion.access.lists import Audience
+from ingestion.file_names import category_name
+
+from .tree import (
+    RIGHTS_FILE,
+    folder_above,
+    open_below,
+)
+
+FILE_BYTES = 100_000
+FLAGS = ("everyone", "guests")
+LISTS = ("groups", "users")
+
+
+class RightsError(Exception):
+    """The rights of a folder are not known; the text says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """The readers of a folder's files besides their owner, and their category."""
+
+    audience: Audience
+    category: str
+
+
+class FolderRights:
+    """The rights of every folder below the root. `default` are those of the flags, where there are any."""
+
+    def __init__(self, root: Path, default: Rights | None, category: str) -> None:
+        self._root = root
+        self._default = default
+        self._category = category
+        self._known: dict[str, Rights | RightsError] = {}
+
+    def of(self, folder: str) -> Rights:
+        """Of a folder, by its path from the root (“” is the root). Raises RightsError."""
+        steps = folder.split("/") if folder else []
+        for depth in range(len(steps) + 1):  # from the root: each then finds the one above it known
+            above = "/".join(steps[:depth])
+            if above not in self._known:
+                self._known[above] = self._find(above)
+        found = self._known[folder]
+        if isinstance(found, RightsError):
+            raise found
+        return found
+
+    def _find(self, folder: str) -> Rights | RightsError:
+        try:
+            own = self._read(folder)
+            if own:
+                return own
+            if folder:
+                return self.of(folder_above(folder))
+        except RightsError as error:
+            return error
+        return self._default or RightsError(
+            f"Nothing says who may read it: there is no {RIGHTS_FILE}, and no flag names anyone."
+        )
+
+    def _read(self, folder: str) -> Rights | None:
+        path = f"{folder}/{RIGHTS_FILE}" if folder else RIGHTS_FILE
+        try:
+            with open_below(self._root, path) as file:
+                text = file.read(FILE_BYTES + 1)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise RightsError(f"{path} cannot be opened: {error.strerror or error}.") from error
+        if len(text) > FILE_BYTES:
+            raise RightsError(f"{path} is larger than {FILE_BYTES:,} bytes.")
+        try:
+            return self._understood(tomllib.loads(text.decode()))
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise RightsError(f"{path} is not TOML: {error}.") from error
+        except RecursionError as error:
+            raise RightsError(f"{path} is nested too deeply.") from error
+        except ValueError as error:
+            raise RightsError(f"{path}: {error}") from error
+
+    def _understood(self, values: dict[str, Any]) -> Rights:
+        """Raises ValueError with what is wrong."""
+        if unknown := sorted(values.keys() - {*FLAGS, *LISTS, "category"}):
+            known = ", ".join((*FLAGS, *LISTS, "category"))
+            raise ValueError(f"{', '.join(unknown)} means nothing here. What does: {known}.")
+        for name in FLAGS:
+            if not isinstance(values.get(name, False), bool):
+                raise ValueError(f"{name} must be true or false.")
+        for name in LISTS:
+            _check_names(name, values.get(name, []))
+        category = values.get("category", self._category)
+        if not isinstance(category, str):
+            raise ValueError("category must be a text.")
+        guests, groups, users = values.get("guests", False), values.get("groups", []), values.get("users", [])
+        everyone = guests or values.get("everyone", False)
+        if everyone and (groups or users):
+            raise ValueError("everyone already includes all groups and users: name no more.")
+        if not (everyone or groups or users):
+            raise ValueError("it names nobody who may read.")
+        audience = Audience(
+            everyone=everyone,
+            guests=guests,
+            user_ids=_ids(User.objects.filter(guest_until=None), "username", users, "user"),
+            group_ids=_ids(Group.objects.all(), "name", groups, "group"),
+        )
+        return Rights(audience, category_name(category))
+
+
+def _check_names(name: str, value: Any) -> None:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"{name} must be a list of names.")
+
+
+def _ids(rows: Any, field: str, names: list[str], kind: str) -> frozenset[int]:
+    possible = [name for name in names if "\0" not in name]
+    found = dict(rows.filter(**{f"{field}__in": possible}).values_list(field, "pk"))
+    if missing := sorted(set(names) - found.keys()):
+        raise ValueError(f"there is no {kind} named {', '.join(missing)}.")
+    return frozenset(found.values())

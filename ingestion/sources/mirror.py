@@ -1,0 +1,258 @@
+"""A tree and its documents: what differs, and how the documents are made to follow.
+
+Documents of other sources are never touched: what belongs to this one stands in `SourceFile`.
+"""
+
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from django.core.files import File
+from django.db import transaction
+
+from chatsite.accounts.models import User
+from ingestion import (
+    documents as pipeline,
+)
+from ingestion import (
+    file_names,
+)
+from ingestion.access.lists import (
+    Audience,
+    audience_of,
+    set_audience,
+    widens,
+)
+from ingestion.file_names import UploadRefused
+from ingestion.models import Document, SourceFile
+
+from .folder_rights import (
+    FolderRights,
+    Rights,
+    RightsError,
+)
+from .tree import (
+    Found,
+    look,
+    open_below,
+)
+
+UNSURE_NS = 2_000_000_000  # a file that changed so recently may change again without its time saying so
+CHUNK_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A folder to mirror: its name in the database, and what its documents get."""
+
+    root: Path
+    name: str
+    prefix: str
+    owner: User | None
+    rights: FolderRights
+
+    def folder_of(self, found: Found) -> str:
+        """Of the document. Raises UploadRefused where it is too long."""
+        return file_names.folder_name(f"{self.prefix}/{found.folder}")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A file that is there, the rights it should have, and its document where there is one."""
+
+    found: Found
+    rights: Rights
+    known: SourceFile | None = None
+
+
+@dataclass(slots=True)
+class Differences:
+    """Between a tree and its documents. What is only `stamped` differs in its time alone."""
+
+    new: list[Difference] = field(default_factory=list)
+    changed: list[Difference] = field(default_factory=list)
+    moved: list[Difference] = field(default_factory=list)  # other readers, owner, folder or category
+    stamped: list[Difference] = field(default_factory=list)
+    gone: list[SourceFile] = field(default_factory=list)
+    unchanged: int = 0
+    failed: int = 0  # of the unchanged, those that could not be read
+    files: int = 0
+    documents: int = 0
+    hidden: int = 0
+    links: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """How many steps `follow` takes."""
+        changes = len(self.new) + len(self.changed) + len(self.moved)
+        return changes + len(self.stamped) + len(self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A document to be read, and what `pipeline.read_document` takes for a replacement."""
+
+    document: Document
+    replacement: dict[str, str | int] | None = None
+
+
+def compare(source: Source) -> Differences:
+    """What differs now. Nothing is written."""
+    tree = look(source.root)
+    rows = SourceFile.objects.filter(source=source.name).select_related("document__access_list")
+    known = {row.path: row for row in rows.prefetch_related("document__access_list__entries")}
+    result = Differences(
+        files=len(tree.files), documents=len(known), hidden=tree.hidden, links=tree.links,
+        problems=list(tree.problems),
+    )  # fmt: skip
+    unseen = [path for path, _ in tree.problems]
+    refused: set[str] = set()
+    for found in tree.files:
+        row = known.pop(found.path, None)
+        try:
+            _sort(result, source, Difference(found, source.rights.of(found.folder), row))
+        except RightsError as error:
+            if found.folder not in refused:
+                refused.add(found.folder)
+                result.problems.append((found.folder or ".", f"{error} The folder is left as it is."))
+        except OSError as error:
+            result.problems.append((found.path, f"It cannot be opened: {error.strerror or error}."))
+        except UploadRefused as refusal:
+            result.problems.append((found.path, refusal.message))
+    # What could not be looked into is not gone.
+    result.gone = [row for row in known.values() if not any(_within(row.path, each) for each in unseen)]
+    return result
+
+
+def follow(source: Source, differences: Differences) -> Iterator[Taken | None]:
+    """Make the documents follow, one difference at a time. What cannot be taken becomes a problem."""
+    pipeline.delete_documents(row.document for row in differences.gone)
+    yield from (None for _ in differences.gone)
+    for each in differences.moved:
+        with transaction.atomic():
+            _move(source, each)
+        yield None
+    for each in differences.stamped:
+        assert each.known
+        _stamp(each.known, each.found, each.known.sha256)
+        yield None
+    for difference in [*differences.changed, *differences.new]:
+        each = _made_way(source, difference)
+        try:
+            with open_below(source.root, each.found.path) as file:
+                yield _take(source, each, File(file, each.found.name))
+        except UploadRefused as refusal:
+            differences.problems.append((each.found.path, refusal.message))
+            yield None
+        except OSError as error:
+            differences.problems.append((each.found.path, f"It cannot be opened: {error.strerror or error}."))
+            yield None
+
+
+def _sort(result: Differences, source: Source, each: Difference) -> None:
+    """Put the file where it belongs."""
+    row = each.known
+    folder = source.folder_of(each.found)
+    if row is None:
+        result.new.append(each)
+        return
+    if (row.size, row.modified_ns) != (each.found.size, each.found.modified_ns):
+        try:
+            same = _digest(source.root, each.found.path) == row.sha256
+        except OSError:
+            if not _widened(source, each):
+                result.moved.append(each)  # fewer readers count, also where the contents cannot be seen
+            raise
+        if not same:
+            result.changed.append(each)
+            return
+        result.stamped.append(each)
+    document = row.document
+    if document.sha256 != row.sha256 and _widened(source, each):
+        # What was taken last is not read yet, or could not be: more readers would get what was before it.
+        result.changed.append(each)
+        return
+    placed = (document.folder, document.category, document.owner_id) == (
+        folder, each.rights.category, source.owner.pk if source.owner else None,
+    )  # fmt: skip
+    if placed and _readers(source, each.rights) == _current_readers(document):
+        result.unchanged += 1
+        result.failed += document.status == Document.Status.FAILED
+    else:
+        result.moved.append(each)
+
+
+def _readers(source: Source, rights: Rights) -> Audience:
+    """All who should read, the owner among them."""
+    owner = {source.owner.pk} if source.owner else set()
+    return replace(rights.audience, user_ids=rights.audience.user_ids | owner)
+
+
+def _current_readers(document: Document) -> Audience:
+    current = audience_of(document)
+    owner = {document.owner_id} if document.owner_id else set()
+    return replace(current, user_ids=current.user_ids | owner)
+
+
+def _widened(source: Source, each: Difference) -> bool:
+    assert each.known
+    return widens(_current_readers(each.known.document), _readers(source, each.rights))
+
+
+def _made_way(source: Source, each: Difference) -> Difference:
+    """What is done of a change before the new contents are taken, and also where they then are refused.
+
+    Fewer readers count at once. More must not get the former contents until the new are read: they go.
+    """
+    if each.known is None:
+        return each
+    if _widened(source, each):
+        pipeline.delete_document(each.known.document)
+        return replace(each, known=None)
+    with transaction.atomic():
+        _move(source, each)
+    return each
+
+
+def _move(source: Source, each: Difference) -> None:
+    assert each.known
+    document = each.known.document
+    document.owner = source.owner
+    set_audience(document, each.rights.audience)
+    Document.objects.filter(pk=document.pk).update(
+        owner=source.owner, folder=source.folder_of(each.found), category=each.rights.category
+    )
+
+
+def _take(source: Source, each: Difference, file: "File[bytes]") -> Taken:
+    """Add the file, or have it take the place of its earlier version."""
+    row = each.known
+    with transaction.atomic():
+        if row:
+            replacement = pipeline.replace_file(row.document, file)
+            _stamp(row, each.found, str(replacement["sha256"]))
+            return Taken(row.document, replacement)
+        document = pipeline.add_document(
+            file, each.found.name, owner=source.owner, audience=each.rights.audience,
+            folder=source.folder_of(each.found), category=each.rights.category,
+        )  # fmt: skip
+        new = SourceFile(document=document, source=source.name, path=each.found.path)
+        _stamp(new, each.found, document.sha256)
+        return Taken(document)
+
+
+def _stamp(row: SourceFile, found: Found, sha256: str) -> None:
+    unsure = time.time_ns() - found.modified_ns < UNSURE_NS
+    row.size, row.modified_ns, row.sha256 = found.size, 0 if unsure else found.modified_ns, sha256
+    row.save()
+
+
+def _digest(root: Path, path: str) -> str:
+    with open_below(root, path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _within(path: str, folder: str) -> bool:
+    return folder in (".", path) or path.startswith(f"{folder}/")

@@ -1,0 +1,45 @@
+"""Files in a bucket of an S3-compatible server. Needs the extra `s3`; loaded only where it is configured."""
+
+import io
+from functools import partial
+from typing import Any
+
+from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from django.core.files import File
+from storages.backends.s3 import S3Storage
+from storages.utils import clean_name
+
+from .ranged import (
+    Body,
+    RangedReader,
+)
+
+BUFFER_BYTES = 256 * 1024
+
+
+class BucketStorage(S3Storage):  # type: ignore[misc]
+    """Like django-storages', but what is opened is read where it is wanted, and never held as a whole."""
+
+    def __init__(self, **options: Any) -> None:
+        patience = Config(connect_timeout=5, read_timeout=30, retries={"total_max_attempts": 3})
+        super().__init__(**{"client_config": patience} | options)
+        self.transfer_config = TransferConfig(use_threads=False)  # one part of an upload in memory, not ten
+
+    def _open(self, name: str, mode: str = "rb") -> "File[bytes]":
+        key = self._normalize_name(clean_name(name))
+        try:
+            head = self.connection.meta.client.head_object(Bucket=self.bucket_name, Key=key)
+        except ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
+                raise FileNotFoundError(name) from None
+            raise
+        raw = RangedReader(partial(self._begin, key), head["ContentLength"])
+        return File(io.BufferedReader(raw, BUFFER_BYTES), name)
+
+    def _begin(self, key: str, position: int) -> Body:
+        client = self.connection.meta.client
+        found = client.get_object(Bucket=self.bucket_name, Key=key, Range=f"bytes={position}-")
+        body: Body = found["Body"]
+        return body

@@ -56,7 +56,7 @@ bench: .venv-dev/.installed ## Run the benchmarks
 	@$(DEV)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements-dev.txt
 	@touch $@
 
-# Needs uv. Packages that nothing here imports stay out (see docs/decisions.md).
+# Needs uv. Packages that nothing here imports stay out (see docs/decisions/).
 LOCK := uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11 pyproject.toml
 LEFT_OUT := $(addprefix --no-emit-package ,huggingface-hub hf-xet fsspec filelock tqdm)
 

@@ -8,7 +8,7 @@ from ingestion.parsing.sections import Section
 
 from .passages import NewPassage
 
-# Passages of about 500 characters were found better than longer ones (see docs/decisions.md); a passage
+# Passages of about 500 characters were found better than longer ones (see docs/decisions/); a passage
 # that has reached the lower number ends where a paragraph or row does.
 LEAST, MOST = 300, 500
 SCRAP = 120  # a shorter piece joins its neighbour, where the two stay below WITH_SCRAP

@@ -1,10 +1,10 @@
 """The portal's socket: one conversation of the signed-in person.
 
-Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which asks
-for what is asked on other devices from that position of the conversation on. Messages to the page:
-`accepted`, `refused`, `asked` (elsewhere; its answer follows) and the frames of chat.portal.frames, of which
-the last has `done`. An empty frame every few seconds shows the page that the socket is alive. Closing the socket
-does not stop the answer; the next socket follows it from where the page is.
+Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which
+asks for what is asked on other devices from that position of the conversation on. Messages to the page:
+`accepted`, `refused`, `asked` (elsewhere; its answer follows) and the frames of chat.portal.frames, of
+which the last has `done`. An empty frame every few seconds shows the page that the socket is alive. Closing
+the socket does not stop the answer; the next socket follows it from where the page is.
 """
 
 import asyncio

@@ -16,7 +16,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
-FOLDER = Path(__file__).resolve().parent / "openapi"
+FOLDER = Path(__file__).resolve().parent.parent / "openapi"
 VERSION = "1.0.0"
 DESCRIPTION = """\
 Questions about documents, answered from what the caller may read, in seven published protocols; and the

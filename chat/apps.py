@@ -1,6 +1,22 @@
+from collections.abc import Callable
+from typing import Any
+
 from django.apps import AppConfig
+
+from chatsite.http.error_pages import register_error_body
+
+from .protocols import ChatUi, Dialect, OpenAI
 
 
 class ChatConfig(AppConfig):
     name = "chat"
     verbose_name = "Answers"
+
+    def ready(self) -> None:
+        protocols: dict[str, Dialect] = {"/api": ChatUi(), "/chat-history": ChatUi(), "/v1": OpenAI()}
+        for start, protocol in protocols.items():
+            register_error_body(start, _error_body(protocol))
+
+
+def _error_body(protocol: Dialect) -> Callable[[str, int], dict[str, Any]]:
+    return lambda words, status: protocol.error(words, status=status)

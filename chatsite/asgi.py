@@ -17,14 +17,15 @@ from django.urls import get_resolver, re_path  # noqa: E402
 from chat.llm import configured_model  # noqa: E402
 from chat.portal.consumers import CLOSED_UNKNOWN  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
+from chatsite.accounts.known_callers import is_known  # noqa: E402
 from chatsite.demo_guard import DemoGuard  # noqa: E402
 from chatsite.http.body_limits import (  # noqa: E402
     BodyLimit,
     LengthHandler,
 )
 from chatsite.http.cors import Cors  # noqa: E402
+from chatsite.http.origins import OwnOrigin  # noqa: E402
 from chatsite.http.websocket_auth import OwnSession  # noqa: E402
-from chatsite.http.websocket_origin import OwnOrigin  # noqa: E402
 from chatsite.server.lifespan import lifespan  # noqa: E402
 
 Message = MutableMapping[str, Any]
@@ -42,7 +43,7 @@ sockets = URLRouter([*websocket_urlpatterns, re_path("", no_such_socket)])  # ty
 
 application = ProtocolTypeRouter(
     {
-        "http": DemoGuard(Cors(BodyLimit(LengthHandler()))),
+        "http": DemoGuard(Cors(BodyLimit(LengthHandler(), is_known))),
         "lifespan": lifespan,
         "websocket": DemoGuard(OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets)))),
     }

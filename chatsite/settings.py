@@ -44,7 +44,7 @@ MIDDLEWARE = [
     "chatsite.http.middleware.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "chatsite.http.middleware.ContentSecurityPolicyMiddleware",
-    "chatsite.http.middleware.SessionMiddleware",
+    "chatsite.accounts.session_middleware.SessionMiddleware",
     "chatsite.http.middleware.LocaleMiddleware",
     "chatsite.http.middleware.CommonMiddleware",
     "chatsite.http.middleware.CsrfViewMiddleware",

@@ -11,7 +11,7 @@ from rest_framework import authentication, exceptions, status
 from rest_framework.request import Request
 
 from chatsite.db.threads import request_reads_as
-from chatsite.http.websocket_origin import proves_same_origin
+from chatsite.http.origins import proves_same_origin
 
 from .api_keys import hash_key
 from .models import User

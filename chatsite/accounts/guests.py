@@ -28,7 +28,7 @@ from chatsite.db.threads import (
     reading_everything,
     request_reads_as,
 )
-from chatsite.http.websocket_origin import comes_from_elsewhere
+from chatsite.http.origins import comes_from_elsewhere
 
 from .authentication import presents_key
 from .guest_limits import address_digest, count_guest, purge_counts

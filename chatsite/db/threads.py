@@ -24,12 +24,11 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 from django.db import OperationalError, connection
 
-from chatsite.bulkheads import bulkheads
-
 from .availability import (
     absence,
     sqlstate,
 )
+from .bulkheads import bulkheads
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,14 +9,10 @@ from http.cookies import CookieError, SimpleCookie
 from typing import IO, Any
 
 from django.conf import settings
-from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.db import InterfaceError, OperationalError
 from django.http import HttpResponseBase
 
-from chatsite.accounts.authentication import KEY_HEADERS, is_caller, presented_secret
-from chatsite.accounts.guests import BACKEND as GUEST_BACKEND
 from chatsite.db.threads import in_database_soon
 
 from . import error_pages
@@ -51,10 +47,12 @@ class BodyLimit:
     """Middleware: 413 for a body over the limit, declared or counted as it comes; 408 for half of it.
 
     507 for one that finds no room, 503 where the database cannot say how much its caller may send.
+    `is_known(scope, guests)` says whether an account sent the request; `guests` counts guests in.
     """
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: Application, is_known: Callable[[Scope, bool], bool]) -> None:
         self.application = application
+        self._is_known = is_known
         self.large = [
             (re.compile(pattern), kind, limit)
             for patterns, kind, limit in (
@@ -96,7 +94,7 @@ class BodyLimit:
     async def _limit(self, scope: Scope) -> int:
         """A larger limit is for those whom the site knows: others would fill the disk and then be refused."""
         small: int = settings.BODY_LIMIT
-        kind = (_header(scope, b"content-type") or b"").lower()
+        kind = (header(scope, b"content-type") or b"").lower()
         large: int = next(
             (
                 limit
@@ -108,7 +106,7 @@ class BodyLimit:
         if large == small or 0 <= _declared_length(scope) <= small:
             return small
         guests = large <= settings.ATTACHMENT_BODY_LIMIT  # they ask, but add no documents
-        known: bool = await in_database_soon(_is_known, session_key(scope), _secret(scope), guests)
+        known: bool = await in_database_soon(self._is_known, scope, guests)
         return large if known else small
 
 
@@ -160,22 +158,22 @@ class LengthHandler(ASGIHandler):
         return super().create_request(scope, body_file)
 
 
-def _header(scope: Mapping[str, Any], wanted: bytes) -> bytes | None:
+def header(scope: Mapping[str, Any], wanted: bytes) -> bytes | None:
     headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
     return next((value for name, value in headers if name.lower() == wanted), None)
 
 
 def _has_body(scope: Mapping[str, Any]) -> bool:
     return (
-        _header(scope, b"content-length") not in {None, b"0"}
-        or _header(scope, b"transfer-encoding") is not None
+        header(scope, b"content-length") not in {None, b"0"}
+        or header(scope, b"transfer-encoding") is not None
     )
 
 
 def _declared_length(scope: Mapping[str, Any]) -> int:
     """Content-Length, or -1 where the body comes in chunks of unknown number."""
-    value = _header(scope, b"content-length")
-    if value is None or _header(scope, b"transfer-encoding") is not None or not value.isdigit():
+    value = header(scope, b"content-length")
+    if value is None or header(scope, b"transfer-encoding") is not None or not value.isdigit():
         return -1
     return int(value)
 
@@ -184,26 +182,11 @@ def session_key(scope: Mapping[str, Any]) -> str:
     """Of the cookie; empty where there is none."""
     cookies = SimpleCookie()
     try:
-        cookies.load((_header(scope, b"cookie") or b"").decode("latin-1"))
+        cookies.load((header(scope, b"cookie") or b"").decode("latin-1"))
     except CookieError:
         return ""
     found = cookies.get(settings.SESSION_COOKIE_NAME)
     return found.value if found else ""
-
-
-def _secret(scope: Scope) -> str:
-    for name in KEY_HEADERS:
-        value = _header(scope, name.lower().encode())
-        if value is not None:
-            return presented_secret(name, value.decode("latin-1"))
-    return ""
-
-
-def _is_known(session_key: str, secret: str, guests: bool) -> bool:
-    if secret:
-        return is_caller(secret)
-    session = SessionStore(session_key) if session_key else {}
-    return SESSION_KEY in session and (guests or session[BACKEND_SESSION_KEY] != GUEST_BACKEND)
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
@@ -214,7 +197,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words
         (b"content-length", str(len(body)).encode()),
         (
             b"x-request-id",
-            identifier_from((_header(scope, b"x-request-id") or b"").decode("latin-1")).encode(),
+            identifier_from((header(scope, b"x-request-id") or b"").decode("latin-1")).encode(),
         ),
         (b"content-security-policy", PORTAL_POLICY.encode()),
         (b"x-content-type-options", b"nosniff"),

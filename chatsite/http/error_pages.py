@@ -3,22 +3,17 @@
 import errno
 import math
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 
-from chat.protocols import (
-    ChatUi,
-    Dialect,
-    OpenAI,
-    RagChat,
-)
 from chatsite.db.availability import has_no_room
 
-# Whose form of errors holds for the paths that begin so; the plain one elsewhere.
-FORMS: dict[str, Dialect] = {"/api": ChatUi(), "/chat-history": ChatUi(), "/v1": OpenAI()}
+ErrorBody = Callable[[str, int], dict[str, Any]]
+_error_bodies: dict[str, ErrorBody] = {}  # by the beginning of the path, see register_error_body
 PROGRAM_PATHS = (
     "/chat",
     "/ask",
@@ -81,10 +76,17 @@ def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> 
     return response
 
 
+def register_error_body(start: str, build: ErrorBody) -> None:
+    """Build the bodies of errors at `start` and below it with `build(words, status)`."""
+    _error_bodies[start] = build
+
+
 def body(path: str, status: int, words: str) -> dict[str, Any]:
-    """What a program is told, in the form of the protocol that is spoken at this path."""
-    form = next((form for start, form in FORMS.items() if f"{path}/".startswith(f"{start}/")), RagChat())
-    return form.error(words, status=status)
+    """The JSON body of an error, in the form of the protocol that is spoken at this path."""
+    for start, build in _error_bodies.items():
+        if f"{path}/".startswith(f"{start}/"):
+            return build(words, status)
+    return {"error": words}
 
 
 def is_for_programs(path: str) -> bool:

@@ -6,16 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from asgiref.sync import markcoroutinefunction, sync_to_async
-from django.conf import settings
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
-from django.contrib.sessions import middleware as sessions
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware import clickjacking, common, csrf, locale, security
 from django.utils.deprecation import MiddlewareMixin
 
 from chatsite import logs
-from chatsite.accounts.sessions import keep_alive
 from chatsite.db.threads import reading_for_request
 
 Handler = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
@@ -95,13 +92,6 @@ class OnLoop(MiddlewareMixin):
 
 class SecurityMiddleware(OnLoop, security.SecurityMiddleware):
     pass
-
-
-class SessionMiddleware(OnLoop, sessions.SessionMiddleware):
-    def asks_database(self, request: HttpRequest) -> bool:
-        if getattr(request, "session_in_use", False):  # so that it is loaded
-            keep_alive(request.session)
-        return request.session.modified or settings.SESSION_SAVE_EVERY_REQUEST
 
 
 class LocaleMiddleware(OnLoop, locale.LocaleMiddleware):

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from chatsite.accounts.known_callers import is_known
 from chatsite.http import body_limits
 from chatsite.tests.patience import patience
 
@@ -78,7 +79,7 @@ def test_half_a_body_is_not_waited_for_for_ever(monkeypatch):
 
     pieces = []
     scope = {"type": "http", "path": "/chat", "headers": [(b"content-length", b"9")]}
-    asyncio.run(body_limits.BodyLimit(application)(scope, receive, send))
+    asyncio.run(body_limits.BodyLimit(application, is_known)(scope, receive, send))
     assert sent[0]["status"] == 408
     assert json.loads(sent[1]["body"]) == {"error": "The request’s body did not arrive in time."}
 
@@ -97,7 +98,7 @@ def test_a_whole_body_may_be_thought_about_for_as_long_as_it_takes(monkeypatch):
 
     heard_body = []
     scope = {"type": "http", "path": "/chat", "headers": [(b"content-length", b"1")]}
-    asyncio.run(body_limits.BodyLimit(application)(scope, receive, None))
+    asyncio.run(body_limits.BodyLimit(application, is_known)(scope, receive, None))
     assert heard[1] == {"type": "http.disconnect"}
 
 

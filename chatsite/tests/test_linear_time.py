@@ -152,7 +152,7 @@ class ScanTests(SimpleTestCase):
                 assert_linear(call, ("", unit, ""), sizes=SIZES[2:], budget=SCAN_BUDGET, name=name)
 
     def test_no_expression_that_is_put_together_takes_longer_than_the_length_of_its_text(self):
-        limits = BodyLimit(None).large
+        limits = BodyLimit(None, None).large
         for query in ("ferry", "a b c d e f g h", "7 77 777", "中 中文", "U.N. a.b"):
             self.assert_scans(marks=lambda text, query=query: excerpt(text, query))
         for pattern, _, _ in limits:

@@ -23,11 +23,11 @@ from psycopg import ClientCursor, OperationalError
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from chatsite.bulkheads import bulkheads
 from chatsite.db.availability import (
     absence,
     sqlstate,
 )
+from chatsite.db.bulkheads import bulkheads
 from chatsite.db.threads import (
     LOCKED,
     connection_seconds,

@@ -15,7 +15,7 @@ from collections_bench import datasets_folder, empty_database, fill, ndcg, read_
 
 from chatsite.accounts.principal import Principal
 from ingestion.search.retrieval import search
-from ingestion.search.sentences import sentences_of_each
+from ingestion.search.sentences import best_sentences_per_passage
 
 COLLECTIONS = (("scifact", "english", 1), ("xquad/en", "english", 4), ("xquad/de", "german", 4))
 SHARES = (0.1, 0.25, 0.5, 1.0)
@@ -53,7 +53,7 @@ def measure(folder: Path, name: str, language: str, step: int) -> None:
 def candidates(principal: Principal, question: str) -> list[tuple[int, float, float]]:
     """Document, score of the search, and score of the best sentence."""
     passages = search(principal, question, top=CANDIDATES).passages
-    best = sentences_of_each(question, passages, 1)
+    best = best_sentences_per_passage(question, passages, 1)
     return [
         (passage.document_id, passage.score, sentences[0].score if sentences else 0.0)
         for passage, sentences in zip(passages, best, strict=True)

@@ -46,7 +46,7 @@ from ingestion.indexing.passages import vector_text  # noqa: E402
 from ingestion.models import EmbeddingSpace, Passage  # noqa: E402
 from ingestion.search import plans  # noqa: E402
 from ingestion.search.retrieval import (  # noqa: E402
-    Found,
+    SearchResult,
     search,
 )
 
@@ -210,7 +210,7 @@ def report(
     )
 
 
-def ask(somebody: Person, question: str, **options: Any) -> Found:
+def ask(somebody: Person, question: str, **options: Any) -> SearchResult:
     with reading_as(somebody.principal.user_id):
         return search(somebody.principal, question, **options)
 
@@ -242,7 +242,7 @@ def run(text: str, parameters: dict[str, Any], found: list[int]) -> None:
 
 
 def leg_statement(plan: plans.Plan) -> str:
-    if plan == "many":
+    if plan == "indexed":
         return f"WITH {statement('lists')}, {statement('nearest_indexed')} {LEG}"
     return f"WITH {statement('lists')}, {statement('documents')}, {statement('nearest_exact')} {LEG}"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ingestion.evaluation import throwaway
 from ingestion.evaluation.metrics import ndcg
-from ingestion.evaluation.questions import read_questions
+from ingestion.evaluation.question_files import read_questions
 from ingestion.evaluation.throwaway import empty_database
 
 __all__ = ["ROOT", "Collection", "datasets_folder", "empty_database", "fill", "ndcg", "read_collection"]

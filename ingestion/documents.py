@@ -34,8 +34,8 @@ from ingestion.parsing.sections import Unreadable
 
 from . import file_names, quota
 from .fair_queue import (
-    next_turn,
-    priority_of,
+    job_priority,
+    next_position,
 )
 from .file_names import (
     UploadRefused,
@@ -48,7 +48,7 @@ from .models import Document
 from .storage import files
 
 __all__ = [
-    "TryAgain",
+    "TemporaryFailure",
     "UploadRefused",
     "add_document",
     "delete_document",
@@ -62,7 +62,7 @@ logger = logging.getLogger(__name__)
 
 READING_LOCK = 0x696E6765  # first half of the advisory locks of documents that are being read
 WAIT_SECONDS = 0.2
-DELETED_AT_ONCE = 100  # documents; more would hold their rows for too long
+DELETE_BATCH = 100  # documents; more would hold their rows for too long
 TASK = "ingestion.read"
 QUEUE = "ingestion"
 
@@ -72,7 +72,7 @@ STORAGE_AWAY = "The files' storage does not answer, and nothing of this file is 
 DELAYED = "Reading is delayed by a fault on the server and is tried again by itself."
 
 
-class TryAgain(Exception):
+class TemporaryFailure(Exception):
     """Something around the document failed, not the document: reading it later may succeed.
 
     Its text is the reason, in words for people; `retry_after` are the seconds that a server has asked for.
@@ -115,7 +115,7 @@ def add_document(
                 size=stored.size,
                 sha256=stored.sha256,
             )
-            document.turn = next_turn(document)
+            document.queue_position = next_position(document)
             document.save()
             _defer(document)
     except BaseException:
@@ -157,12 +157,12 @@ def delete_document(document: Document) -> None:
 
 
 def delete_documents(documents: Iterable[Document]) -> None:
-    """Delete them as `delete_document` does, DELETED_AT_ONCE in a transaction."""
+    """Delete them as `delete_document` does, DELETE_BATCH in a transaction."""
     identifiers = [document.pk for document in documents]
-    for start in range(0, len(identifiers), DELETED_AT_ONCE):
+    for start in range(0, len(identifiers), DELETE_BATCH):
         with transaction.atomic():
-            reading.long_statements()
-            batch = identifiers[start : start + DELETED_AT_ONCE]
+            reading.allow_long_statements()
+            batch = identifiers[start : start + DELETE_BATCH]
             for locked in Document.objects.select_for_update().filter(pk__in=batch).order_by("pk"):
                 delete_passages(locked)
                 locked.delete()
@@ -174,7 +174,7 @@ def read_document(document_id: int, replacement: dict[str, str | int] | None = N
 
     `replacement` (the fields of `files.Stored`) is the file to take the place of the document's own. What is
     wrong with the file ends as `failed` with a reason. Whoever else reads the document is waited for, and
-    what they finished is not done again. Raises TryAgain.
+    what they finished is not done again. Raises TemporaryFailure.
     """
     stored = files.Stored(**replacement) if replacement else None  # type: ignore[arg-type]
     with _alone(document_id):
@@ -184,21 +184,21 @@ def read_document(document_id: int, replacement: dict[str, str | int] | None = N
         try:
             reading.read(document, stored)
         except (Unreadable, EmbeddingError) as error:
-            if isinstance(error, EmbeddingError) and error.passing:
+            if isinstance(error, EmbeddingError) and error.temporary:
                 _delay(document_id, str(error))
-                raise TryAgain(str(error), error.retry_after) from error
+                raise TemporaryFailure(str(error), error.retry_after) from error
             _fail(document_id, str(error), stored)
         except FileNotFoundError:
             _fail(document_id, LOST, stored)
         except (OperationalError, InterfaceError, OSError) as error:
             _delay(document_id, DELAYED)
-            raise TryAgain(BROKEN) from error
+            raise TemporaryFailure(BROKEN) from error
         except Exception:
             logger.exception("Reading a document failed.", extra={"document": document_id})
             _fail(document_id, BROKEN, stored)
 
 
-def forget_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:
+def remove_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:
     """Take this reading's jobs out of the queue: it was done here. What somebody asked for since stays."""
     lock, arguments = lock_name(document.pk), _arguments(document, replacement)
     jobs = ProcrastinateJob.objects.filter(lock=lock, status="todo", args=arguments)
@@ -249,12 +249,12 @@ def _store(upload: "File[bytes]") -> files.Stored:
 
 def _requeue(document: Document, stored: files.Stored | None) -> None:
     # The caller holds the transaction.
-    document.turn = next_turn(document)
+    document.queue_position = next_position(document)
     document.status, document.reason = Document.Status.WAITING, ""  # also for who shows it next
     Document.objects.filter(pk=document.pk).update(
         status=document.status,
         reason=document.reason,
-        turn=document.turn,
+        queue_position=document.queue_position,
         progress_done=0,
         progress_total=0,
         changed_at=timezone.now(),
@@ -264,7 +264,7 @@ def _requeue(document: Document, stored: files.Stored | None) -> None:
 
 def _defer(document: Document, replacement: dict[str, str | int] | None = None) -> None:
     task = app.configure_task(
-        TASK, queue=QUEUE, lock=lock_name(document.pk), priority=priority_of(document.turn)
+        TASK, queue=QUEUE, lock=lock_name(document.pk), priority=job_priority(document.queue_position)
     )
     task.defer(**_arguments(document, replacement))
 
@@ -317,7 +317,7 @@ def _delay(document_id: int, reason: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """The document, what became of the file, and what `pipeline.read_document` takes for a replacement."""
+    """The document, what became of the file, and what `read_document` takes for a replacement."""
 
     document: Document
     outcome: Literal["added", "replaced", "unchanged"]
@@ -334,7 +334,7 @@ def put_document(
     category: str = "",
     within_quota: bool = False,
 ) -> Put:
-    """Add the file, or put it in the place of its earlier version. Raises pipeline.UploadRefused."""
+    """Add the file, or put it in the place of its earlier version. Raises UploadRefused."""
     owner_id = owner.pk if owner else None
     known = Document.objects.filter(
         folder=file_names.folder_name(folder),

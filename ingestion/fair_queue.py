@@ -1,9 +1,9 @@
-"""Whose document is read next: owners take turns, however many documents each has waiting.
+"""Start-time fair queueing of documents by owner.
 
-Each waiting document has a turn, and the smallest is read first. An owner's next document comes one turn
-after their last, but never before the turn that is being served. So the first document of somebody who has
-nothing waiting comes right after those that are being read, and ten thousand of another's behind it. (This is
-start-time fair queueing.) With nothing waiting the count begins again.
+Each waiting document has a queue position, and the lowest is read first. An owner's next document gets the
+position after their last one, but never one below the position being served. The first document of an owner
+with nothing waiting is therefore read next, ahead of ten thousand documents of another owner. The positions
+start again at 1 when the queue is empty.
 """
 
 from collections.abc import Collection
@@ -14,10 +14,10 @@ from chatsite.db.threads import reading_everything
 
 from .models import Document
 
-COUNTED = 100  # waiting documents in front of one, at the most; beyond that nobody counts
+MAX_COUNTED = 100  # waiting documents ahead of one; counting stops there
 
-# Jobs and not documents: who adds a document may not see those of others.
-SERVED = """
+# Read from the jobs: row-level security hides other owners' documents from the caller.
+CURRENT_POSITION = """
     SELECT coalesce(
         (SELECT max(-priority) FROM procrastinate_jobs WHERE status = 'doing'),
         (SELECT -priority - 1 FROM procrastinate_jobs WHERE status = 'todo' AND priority < 0
@@ -25,40 +25,40 @@ SERVED = """
         0
     )
 """
-BEFORE = """
-    SELECT wanted.turn, (
+COUNT_BEFORE = """
+    SELECT wanted.position, (
         SELECT count(*) FROM (
             SELECT FROM procrastinate_jobs
-            WHERE status = 'todo' AND priority < 0 AND priority > -wanted.turn LIMIT %s
+            WHERE status = 'todo' AND priority < 0 AND priority > -wanted.position LIMIT %s
         ) AS earlier
     )
-    FROM unnest(%s::int[]) AS wanted (turn)
+    FROM unnest(%s::int[]) AS wanted (position)
 """
 
 
-def next_turn(document: Document) -> int:
-    """The turn of a document that is about to wait; the caller holds the transaction."""
+def next_position(document: Document) -> int:
+    """Return the position of a document about to wait; call it in the transaction that saves it."""
     with connection.cursor() as cursor:
-        cursor.execute(SERVED)
+        cursor.execute(CURRENT_POSITION)
         served: int = cursor.fetchone()[0]
-    # Whoever has the owner's document read again may not read the owner's others, which count all the same.
+    # All documents of the owner count, also those that the caller may not read.
     with reading_everything():
-        theirs = (
+        last = (
             Document.objects.filter(owner=document.owner_id, status__in=Document.UNFINISHED)
-            .order_by("-turn")
-            .values_list("turn", flat=True)
+            .order_by("-queue_position")
+            .values_list("queue_position", flat=True)
             .first()
         )
-    return max(served, theirs or 0) + 1
+    return max(served, last or 0) + 1
 
 
-def priority_of(turn: int) -> int:
-    """What the queue calls it: the highest priority is served first, and other jobs before documents."""
-    return -turn
+def job_priority(position: int) -> int:
+    """Return the job's priority: the highest is served first, so documents come after all other jobs."""
+    return -position
 
 
-def waiting_before(turns: Collection[int]) -> dict[int, int]:
-    """How many documents are read before one of each turn, up to COUNTED."""
+def count_waiting_before(positions: Collection[int]) -> dict[int, int]:
+    """Count the documents that are read before each of these positions, up to MAX_COUNTED."""
     with connection.cursor() as cursor:
-        cursor.execute(BEFORE, [COUNTED, list(turns)])
+        cursor.execute(COUNT_BEFORE, [MAX_COUNTED, list(positions)])
         return dict(cursor.fetchall())

@@ -20,7 +20,7 @@ class UploadRefused(Exception):
         self.message = message
 
 
-def sent_name(name: str) -> str:
+def decode_sent_name(name: str) -> str:
     """A file's name as it was before a browser sent it: forms carry a quotation mark as %22."""
     return name.replace("%22", '"')
 

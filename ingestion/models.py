@@ -123,8 +123,8 @@ class Document(models.Model):
     )
     status = models.CharField(max_length=10, choices=Status, default=Status.WAITING, db_index=True)
     reason = models.CharField(max_length=300, blank=True, help_text="Why it failed, in words for people.")
-    turn = models.PositiveIntegerField(
-        default=0, editable=False, help_text="When its waiting job's turn is (see ingestion.fair_queue)."
+    queue_position = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Order of its waiting job (see ingestion.fair_queue)."
     )
     progress_done = models.PositiveIntegerField(default=0, editable=False)
     progress_total = models.PositiveIntegerField(default=0, editable=False)
@@ -140,8 +140,8 @@ class Document(models.Model):
             models.Index(fields=["name"]),
             models.Index(fields=["language"], name="document_language"),
             models.Index(
-                name="document_turns",
-                fields=["owner", "turn"],
+                name="document_queue",
+                fields=["owner", "queue_position"],
                 condition=Q(status__in=("waiting", "reading", "indexing")),
             ),
         ]

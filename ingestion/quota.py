@@ -20,32 +20,32 @@ INCOMING = """
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class Usage:
     """What somebody keeps, and the most they may; 0 is no limit."""
 
     size: int
     documents: int
-    most_size: int
-    most_documents: int
+    max_size: int
+    max_documents: int
 
     @property
     def limited(self) -> bool:
-        return bool(self.most_size or self.most_documents)
+        return bool(self.max_size or self.max_documents)
 
     def __str__(self) -> str:
         """“3 of 50 documents, 12 of 100 MB”."""
         parts = []
-        if self.most_documents:
-            parts.append(f"{self.documents:,} of {self.most_documents:,} documents")
-        if self.most_size:
-            parts.append(f"{self.size / 1_000_000:.3g} of {self.most_size / 1_000_000:g} MB")
+        if self.max_documents:
+            parts.append(f"{self.documents:,} of {self.max_documents:,} documents")
+        if self.max_size:
+            parts.append(f"{self.size / 1_000_000:.3g} of {self.max_size / 1_000_000:g} MB")
         return ", ".join(parts)
 
 
-def use_of(user: User) -> Use:
+def usage_of(user: User) -> Usage:
     """What the user's documents take, with the files that wait to replace them, where that is limited."""
     if user.is_staff or not (settings.USER_MAX_BYTES or settings.USER_MAX_DOCUMENTS):
-        return Use(0, 0, 0, 0)
+        return Usage(0, 0, 0, 0)
     mine = Document.objects.filter(owner=user)
     kept = mine.aggregate(size=Sum("size", default=0), documents=Count("pk"))
     waiting = mine.filter(status__in=Document.UNFINISHED).values_list("pk", flat=True)
@@ -53,7 +53,7 @@ def use_of(user: User) -> Use:
         cursor.execute(INCOMING, [[f"document-{document_id}" for document_id in waiting]])
         incoming: int = cursor.fetchone()[0]
     size = kept["size"] + int(incoming)
-    return Use(size, kept["documents"], settings.USER_MAX_BYTES, settings.USER_MAX_DOCUMENTS)
+    return Usage(size, kept["documents"], settings.USER_MAX_BYTES, settings.USER_MAX_DOCUMENTS)
 
 
 def claim(user: User, size: int, *, instead_of: int | None = None) -> None:
@@ -63,16 +63,16 @@ def claim(user: User, size: int, *, instead_of: int | None = None) -> None:
     of this user is let through, so the limit holds however many come at once.
     """
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    use = use_of(user)
-    if instead_of is None and 0 < use.most_documents <= use.documents:
+    use = usage_of(user)
+    if instead_of is None and 0 < use.max_documents <= use.documents:
         raise UploadRefused(
             "too_many_documents",
-            f"You may keep {use.most_documents:,} documents and have {use.documents:,}. Delete some first.",
+            f"You may keep {use.max_documents:,} documents and have {use.documents:,}. Delete some first.",
         )
-    if use.most_size and use.size - (instead_of or 0) + size > use.most_size:
+    if use.max_size and use.size - (instead_of or 0) + size > use.max_size:
         raise UploadRefused(
             "quota_exceeded",
-            f"Your documents may take {use.most_size / 1_000_000:g} MB."
+            f"Your documents may take {use.max_size / 1_000_000:g} MB."
             f" They take {use.size / 1_000_000:.3g} MB, and this file has {size / 1_000_000:.3g} MB."
             " Delete some first.",
         )

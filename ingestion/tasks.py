@@ -11,7 +11,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job, Status
 
 from chatsite.db.threads import release_connection
-from ingestion.indexing.replacing import forget_prepared
+from ingestion.indexing.replacing import delete_stale_prepared
 
 from . import documents
 from .models import Document
@@ -20,10 +20,10 @@ from .storage import files
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-LONGEST_WAIT = 3_600  # seconds, however many a server asks for
+MAX_RETRY_SECONDS = 3_600  # seconds, however many a server asks for
 
 
-class Patience(RetryStrategy):
+class ReadRetryStrategy(RetryStrategy):
     """Waits longer with each attempt, and at least for as long as a server has asked for."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
@@ -31,13 +31,15 @@ class Patience(RetryStrategy):
         asked = getattr(exception, "retry_after", None)
         if decision is None or decision.retry_at is None or not asked:
             return decision
-        earliest = datetime.now(UTC) + timedelta(seconds=min(asked, LONGEST_WAIT))
+        earliest = datetime.now(UTC) + timedelta(seconds=min(asked, MAX_RETRY_SECONDS))
         return RetryDecision(retry_at=max(decision.retry_at, earliest))
 
 
-RETRYING = Patience(max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[documents.TryAgain])
+READ_RETRIES = ReadRetryStrategy(
+    max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[documents.TemporaryFailure]
+)
 ORPHAN_AGE = timedelta(days=1)
-DEADLY = "Reading it ended its worker each time, so it is not tried again by itself."
+WORKER_DIED = "Reading it ended its worker each time, so it is not tried again by itself."
 GRACE_SECONDS = 5  # between taking a job and locking its document; it takes milliseconds
 ABANDONED = """
     SELECT job.id
@@ -56,35 +58,35 @@ ABANDONED = """
             AND lock.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       )
 """
-HAND_BACK = """
+REQUEUE = """
     UPDATE procrastinate_jobs SET status = 'todo', worker_id = NULL
     WHERE id = ANY(%(jobs)s) AND status = 'doing'
 """
-_at_work: set[int | None] = set()  # jobs whose documents this process is reading
+_active_jobs: set[int | None] = set()  # jobs whose documents this process is reading
 
 
-@app.task(name=documents.TASK, queue=documents.QUEUE, retry=RETRYING, pass_context=True)
+@app.task(name=documents.TASK, queue=documents.QUEUE, retry=READ_RETRIES, pass_context=True)
 def read(context: JobContext, document_id: int, replacement: dict[str, str | int] | None = None) -> None:
     """Read one document; faults around it are tried again after 15 seconds and after four minutes."""
-    _at_work.add(context.job.id)
+    _active_jobs.add(context.job.id)
     try:
         documents.read_document(document_id, replacement)
-    except documents.TryAgain as fault:
+    except documents.TemporaryFailure as fault:
         if context.job.attempts + 1 < ATTEMPTS:
             raise
         logger.exception("Reading a document was given up.", extra={"document": document_id})
         documents.give_up(document_id, replacement, str(fault))
     finally:
-        _at_work.discard(context.job.id)
+        _active_jobs.discard(context.job.id)
 
 
-async def hand_back() -> None:
+async def requeue_active_jobs() -> None:
     """Put what this process is reading back into the queue, for the end of a worker that was asked to end.
 
     It counts as no try: nothing was wrong with the document. The caller ends the process at once, and with it
     the lock for which the next reader of the document waits.
     """
-    await app.connector.execute_query_async(HAND_BACK, jobs=[*_at_work])
+    await app.connector.execute_query_async(REQUEUE, jobs=[*_active_jobs])
 
 
 @app.periodic(cron="* * * * *")
@@ -103,7 +105,7 @@ def remove_orphans(timestamp: int) -> None:
         (arguments.get("replacement") or {}).get("name") for arguments in jobs.values_list("args", flat=True)
     }
     kept |= set(Document.objects.values_list("file", flat=True))
-    forget_prepared(ORPHAN_AGE)
+    delete_stale_prepared(ORPHAN_AGE)
     for name in files.names_older_than(ORPHAN_AGE):
         if name not in kept:
             files.remove(name)
@@ -126,7 +128,7 @@ async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
         ABANDONED, task=documents.TASK, grace=grace_seconds, key=documents.READING_LOCK
     )
     stalled |= {row["id"] for row in rows}
-    given_up = await sync_to_async(_give_up_deadly)(stalled)
+    given_up = await sync_to_async(_fail_deadly)(stalled)
     for job_id in given_up:
         await app.job_manager.finish_job_by_id_async(job_id, Status.FAILED, delete_job=True)
     for job_id in stalled - given_up:
@@ -134,7 +136,7 @@ async def _retry_stalled_jobs(grace_seconds: float = GRACE_SECONDS) -> int:
     return len(stalled)
 
 
-def _give_up_deadly(job_ids: Collection[int]) -> set[int]:
+def _fail_deadly(job_ids: Collection[int]) -> set[int]:
     """Those jobs under which one worker after the other has died: others would wait behind them for ever."""
     deadly = ProcrastinateJob.objects.filter(
         pk__in=job_ids, task_name=documents.TASK, attempts__gte=ATTEMPTS - 1
@@ -142,6 +144,6 @@ def _give_up_deadly(job_ids: Collection[int]) -> set[int]:
     found = dict(deadly.values_list("pk", "args"))
     for arguments in found.values():
         logger.error("Reading a document was given up: its workers die.", extra={"arguments": arguments})
-        documents.give_up(**arguments, reason=DEADLY)
+        documents.give_up(**arguments, reason=WORKER_DIED)
     release_connection()
     return set(found)

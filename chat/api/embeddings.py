@@ -27,8 +27,8 @@ from chat.protocols.openai_embeddings import EmbeddingRequest
 from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
+from ingestion.embedding.base import Embedder, EmbeddingError, unit
 from ingestion.embedding.names import BUILT_IN_NAME
-from ingestion.embedding.protocol import Embedder, EmbeddingError, unit
 from ingestion.embedding.spaces import active_space, embedder_of
 
 from .base import (
@@ -101,6 +101,6 @@ def _count(principal: Principal) -> None:
 
 
 def _failure(error: EmbeddingError) -> Refused:
-    code = "upstream_unavailable" if error.passing else "upstream_misconfigured"
+    code = "upstream_unavailable" if error.temporary else "upstream_misconfigured"
     seconds = None if error.retry_after is None else int(error.retry_after) + 1
     return Refused(code, seconds, "The embedding model does not answer at the moment.")

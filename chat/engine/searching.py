@@ -15,12 +15,12 @@ from chatsite.db.retry import patiently
 from history import recording
 from ingestion.search import retrieval
 from ingestion.search.retrieval import (
-    Found,
     FoundPassage,
+    SearchResult,
 )
 from ingestion.search.sentences import (
-    sentences_of_each,
-    words_asked_for,
+    best_sentences_per_passage,
+    matching_words,
 )
 
 from . import steps
@@ -37,8 +37,8 @@ SENTENCES = 2
 def captions(query: str, passages: Sequence[FoundPassage]) -> list[tuple[Caption, ...]]:
     """Those of each passage; none for one that has no sentences, which then stands for itself."""
     return [
-        tuple(Caption(sentence.text, tuple(words_asked_for(query, sentence.text))) for sentence in sentences)
-        for sentences in sentences_of_each(query, passages, SENTENCES)
+        tuple(Caption(sentence.text, tuple(matching_words(query, sentence.text))) for sentence in sentences)
+        for sentences in best_sentences_per_passage(query, passages, SENTENCES)
     ]
 
 
@@ -88,7 +88,7 @@ async def search(exchange: Exchange, model: ChatModel, query: str) -> Search:
     return Search(query, sources, passages, tuple(thoughts), pages)
 
 
-def _candidates(principal: Principal, query: str, options: Options) -> Found:
+def _candidates(principal: Principal, query: str, options: Options) -> SearchResult:
     """What the search itself finds; more than is wanted where a ranker chooses among it."""
     return retrieval.search(
         principal,

@@ -11,7 +11,7 @@ from chat.llm import ChatModel
 from chat.llm.base import answer_instructions
 from chat.requests import Options
 from ingestion.search.fusion import Mode
-from ingestion.search.retrieval import Found
+from ingestion.search.retrieval import SearchResult
 
 from .exchange import Exchange
 
@@ -25,7 +25,7 @@ def mode(options: Options) -> Mode:
     return options.retrieval_mode if options.vector_fields else "text"
 
 
-def query(options: Options, text: str, found: Found) -> Thought:
+def query(options: Options, text: str, found: SearchResult) -> Thought:
     """What was searched for, and how."""
     props: dict[str, Any] = {
         "use_semantic_captions": options.captions,

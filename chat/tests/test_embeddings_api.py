@@ -10,7 +10,7 @@ from chat.api import embeddings
 from chat.models import MessageAllowance, Usage
 from chat.tests.golden_exchange import GoldenTestCase
 from chatsite.db.threads import in_database
-from ingestion.embedding.protocol import EmbeddingError
+from ingestion.embedding.base import EmbeddingError
 from ingestion.embedding.selection import embedder
 
 PATH = "/v1/embeddings"
@@ -71,7 +71,7 @@ class EmbeddingTests(GoldenTestCase):
         self.assertLessEqual(int(self.headers["Retry-After"]), 61)
 
     async def test_a_model_that_fails_is_told_in_our_words(self):
-        failing = EmbeddingError("secret address", passing=True, retry_after=3)
+        failing = EmbeddingError("secret address", temporary=True, retry_after=3)
         with mock.patch("ingestion.embedding.built_in.WordLlamaEmbedder.embed", side_effect=failing):
             error = (await self.asked(502))["error"]
         self.assertEqual((error["type"], error["code"]), ("server_error", "upstream_unavailable"))

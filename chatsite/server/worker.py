@@ -25,7 +25,7 @@ from procrastinate.contrib.django.django_connector import DjangoConnector  # noq
 from procrastinate.exceptions import ConnectorException  # noqa: E402
 
 from chatsite.db.availability import why_absent  # noqa: E402
-from ingestion.tasks import hand_back, recover_stalled_jobs  # noqa: E402
+from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs  # noqa: E402
 
 from .lifeline import die_with  # noqa: E402
 
@@ -73,7 +73,7 @@ async def work() -> None:
 async def _leave() -> NoReturn:
     """End in the middle of a document: PostgreSQL undoes what was begun, and another worker takes it up."""
     try:
-        await asyncio.wait_for(hand_back(), GRACE_SECONDS)
+        await asyncio.wait_for(requeue_active_jobs(), GRACE_SECONDS)
     finally:
         os._exit(0)
 

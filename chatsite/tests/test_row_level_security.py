@@ -271,7 +271,7 @@ class OwnersKeepTheirOwn(MediaMixin, TestCase):
         with reading_as(self.other.pk):
             documents.retry(shared)
         shared.refresh_from_db()
-        self.assertGreater(shared.turn, others.turn)
+        self.assertGreater(shared.queue_position, others.queue_position)
 
     def test_a_statement_that_takes_a_document_out_of_ones_own_sight_is_refused(self):
         document = self.put("One.").document

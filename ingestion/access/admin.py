@@ -22,7 +22,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_as
 from ingestion.models import Document
 from ingestion.search.retrieval import (
-    Found,
+    SearchResult,
     count_readable,
     search,
 )
@@ -49,7 +49,7 @@ class Explained:
 class SearchedAs:
     """What a person would find, of how many documents that they may read."""
 
-    found: Found
+    found: SearchResult
     readable: int
 
 

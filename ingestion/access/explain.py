@@ -38,7 +38,7 @@ TO_OTHERS: dict[Kind, str] = TO_THEMSELVES | {
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class AccessReason:
     """One entry of a document's access list that includes somebody."""
 
     kind: Kind
@@ -58,14 +58,14 @@ class Explanation:
 def why_readable(principal: Principal, document: Document) -> list[str]:
     """Why the caller may read the document, one sentence a reason; empty where they may not."""
     user = User.objects.filter(pk=principal.user_id, is_active=True).first()
-    grounds = _grounds(user, document) if user else []
+    grounds = _access_reasons(user, document) if user else []
     return [TO_THEMSELVES[ground.kind].format(group=ground.group) for ground in grounds]
 
 
 def explain(user: User, document: Document) -> Explanation:
     """The same for an administrator, also where the answer is no."""
     name = user.get_username()
-    grounds = _grounds(user, document)
+    grounds = _access_reasons(user, document)
     reasons = [TO_OTHERS[ground.kind].format(person=name, group=ground.group) for ground in grounds]
     readable = bool(grounds) and user.is_active
     if not grounds:
@@ -98,18 +98,20 @@ def documents_named(text: str) -> list[Document]:
     return list(Document.objects.filter(wanted).select_related("owner")[:DOCUMENTS_SHOWN])
 
 
-def _grounds(user: User, document: Document) -> list[Ground]:
+def _access_reasons(user: User, document: Document) -> list[AccessReason]:
     """The entries that include this person, as if the account were active."""
     entries = list(document.access_list.entries.all())
-    grounds: list[Ground] = []
+    grounds: list[AccessReason] = []
     if any(entry.user_id == user.pk for entry in entries):
-        grounds.append(Ground("owner" if document.owner_id == user.pk else "person"))
+        grounds.append(AccessReason("owner" if document.owner_id == user.pk else "person"))
     groups = Group.objects.filter(user=user, pk__in=[entry.group_id for entry in entries if entry.group_id])
-    grounds += [Ground("group", name) for name in groups.order_by("name").values_list("name", flat=True)]
+    grounds += [
+        AccessReason("group", name) for name in groups.order_by("name").values_list("name", flat=True)
+    ]
     if any(entry.guests for entry in entries):
-        grounds.append(Ground("guests"))
+        grounds.append(AccessReason("guests"))
     elif any(_is_for_everyone(entry) for entry in entries) and not user.is_guest:
-        grounds.append(Ground("everyone"))
+        grounds.append(AccessReason("everyone"))
     return grounds
 
 

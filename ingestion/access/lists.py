@@ -86,7 +86,7 @@ def set_audience(document: Document, audience: Audience) -> None:
         Document.objects.filter(pk=document.pk).update(access_list=document.access_list)
 
 
-def people_count(audience: Audience) -> int:
+def count_people(audience: Audience) -> int:
     """How many active accounts are in the audience."""
     people = User.objects.filter(is_active=True, guest_until=None)
     if not (audience.everyone or audience.guests):

@@ -1,9 +1,9 @@
 """Texts to vectors: a model that runs here, or any OpenAI-compatible server."""
 
-from .protocol import Embedder, EmbeddingError, Vectors
-from .questions import embed_soon
+from .base import Embedder, EmbeddingError, Vectors
+from .breaker import embed_question
 from .selection import configured, embedder, is_built_in
-from .spaces import active_space, embedder_of, pending_change, stays_active
+from .spaces import active_space, embedder_of, lock_active, pending_change
 
 __all__ = [
     "Embedder",
@@ -11,10 +11,10 @@ __all__ = [
     "Vectors",
     "active_space",
     "configured",
-    "embed_soon",
+    "embed_question",
     "embedder",
     "embedder_of",
     "is_built_in",
+    "lock_active",
     "pending_change",
-    "stays_active",
 ]

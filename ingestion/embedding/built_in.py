@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from .base import Vectors, unit
 from .names import BUILT_IN_DIMENSIONS, BUILT_IN_NAME
-from .protocol import Vectors, unit
 
-AT_ONCE = 64  # texts whose words' vectors are in memory together
+TEXTS_PER_BATCH = 64  # texts whose words' vectors are in memory together
 HEADER = 8  # bytes of a safetensors file that say how long its header is
 
 
@@ -40,8 +40,8 @@ class WordLlamaEmbedder:
 
     def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        for start in range(0, len(texts), AT_ONCE):
-            part = [text or " " for text in texts[start : start + AT_ONCE]]
+        for start in range(0, len(texts), TEXTS_PER_BATCH):
+            part = [text or " " for text in texts[start : start + TEXTS_PER_BATCH]]
             encoded = self._tokenizer.encode_batch(part, add_special_tokens=False)
             tokens = {place: text.ids for place, text in enumerate(encoded, start) if text.ids}
             if tokens:

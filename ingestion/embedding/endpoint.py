@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import numpy as np
 
-from .protocol import EmbeddingError, Vectors, unit
+from .base import EmbeddingError, Vectors, unit
 
 OPENAI = "https://api.openai.com/v1"
 BATCH = 128
@@ -61,15 +61,15 @@ class EndpointEmbedder:
         if vectors.shape != (len(texts), self.dimensions):
             raise EmbeddingError(
                 f"The embedding service answers with vectors of another size than {self.dimensions} numbers.",
-                passing=False,
+                temporary=False,
             )
         if not np.isfinite(vectors).all():
-            raise EmbeddingError(STRANGE, passing=True)
+            raise EmbeddingError(STRANGE, temporary=True)
         return vectors
 
     def _asked(self, texts: list[str], seconds: float) -> Vectors:
         if not self._address:
-            raise EmbeddingError(GONE, passing=True)
+            raise EmbeddingError(GONE, temporary=True)
         body: dict[str, Any] = {"model": self.name, "input": texts, "encoding_format": "float"}
         if self._shortened:
             body["dimensions"] = self.dimensions
@@ -92,13 +92,13 @@ class EndpointEmbedder:
                 async for chunk in response.aiter_bytes():
                     data += chunk
                     if len(data) > limit:
-                        raise EmbeddingError(STRANGE, passing=True)
+                        raise EmbeddingError(STRANGE, temporary=True)
         except (TimeoutError, httpx2.TimeoutException):
-            raise EmbeddingError(SLOW, passing=True) from None
+            raise EmbeddingError(SLOW, temporary=True) from None
         except httpx2.TransportError:
-            raise EmbeddingError(SILENT, passing=True) from None
+            raise EmbeddingError(SILENT, temporary=True) from None
         except (httpx2.HTTPError, httpx2.InvalidURL):
-            raise EmbeddingError(STRANGE, passing=True) from None
+            raise EmbeddingError(STRANGE, temporary=True) from None
         return bytes(data)
 
 
@@ -107,21 +107,23 @@ def _read(data: bytes) -> Vectors:
     try:
         items = sorted(json.loads(data)["data"], key=lambda item: item["index"])
         if [item["index"] for item in items] != list(range(len(items))):
-            raise EmbeddingError(STRANGE, passing=True)
+            raise EmbeddingError(STRANGE, temporary=True)
         with np.errstate(over="ignore"):  # what is too large becomes infinite, which is found out
             vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
-        raise EmbeddingError(STRANGE, passing=True) from None
+        raise EmbeddingError(STRANGE, temporary=True) from None
     if vectors.ndim != 2:
-        raise EmbeddingError(STRANGE, passing=True)
+        raise EmbeddingError(STRANGE, temporary=True)
     return vectors
 
 
 def _refusal(response: httpx2.Response) -> EmbeddingError:
     status = response.status_code
     if status in BUSY or status >= 500:
-        return EmbeddingError(f"{SILENT[:-1]} ({status}).", passing=True, retry_after=_retry_after(response))
-    return EmbeddingError(f"The embedding service refuses the request ({status}).", passing=False)
+        return EmbeddingError(
+            f"{SILENT[:-1]} ({status}).", temporary=True, retry_after=_retry_after(response)
+        )
+    return EmbeddingError(f"The embedding service refuses the request ({status}).", temporary=False)
 
 
 def _retry_after(response: httpx2.Response) -> float | None:

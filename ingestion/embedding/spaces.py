@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from ingestion.models import EmbeddingSpace, Vector
 
-from .protocol import Embedder
+from .base import Embedder
 from .selection import configured, embedder
 
 SPACE_LOCK = 0x636861740001  # PostgreSQL's advisory lock for changing the active space, a number of our own
@@ -34,7 +34,7 @@ def embedder_of(space: EmbeddingSpace) -> Embedder:
     return embedder(space.name, space.dimensions)
 
 
-def stays_active(space: EmbeddingSpace) -> bool:
+def lock_active(space: EmbeddingSpace) -> bool:
     """Whether the space is the active one, which then stays so until the caller's transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_WAIT])

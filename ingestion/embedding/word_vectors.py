@@ -5,23 +5,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .base import Vectors
 from .names import BUILT_IN_DIMENSIONS, BUILT_IN_NAME
-from .protocol import Vectors
 from .selection import embedder
 
-MOST_KEPT = 40_000  # words, a kilobyte each: to make a vector costs far more than to find it again
+MAX_CACHED = 40_000  # words, a kilobyte each: to make a vector costs far more than to find it again
 
 _places: dict[str, int] = {}
-_kept = np.zeros((MOST_KEPT, BUILT_IN_DIMENSIONS), dtype=np.float32)  # takes memory only as it fills
+_kept = np.zeros((MAX_CACHED, BUILT_IN_DIMENSIONS), dtype=np.float32)  # takes memory only as it fills
 _keeping = threading.Lock()
 
 
 def word_vectors(words: Sequence[str]) -> Vectors:
-    """An array (words, dimensions) of rows of length 1, for at most MOST_KEPT different words."""
+    """An array (words, dimensions) of rows of length 1, for at most MAX_CACHED different words."""
     with _keeping:
         missing = [word for word in dict.fromkeys(words) if word not in _places]
         if missing:
-            if len(_places) + len(missing) > MOST_KEPT:
+            if len(_places) + len(missing) > MAX_CACHED:
                 _places.clear()
                 missing = list(dict.fromkeys(words))
             first, end = len(_places), len(_places) + len(missing)

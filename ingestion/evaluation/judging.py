@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from chatsite.accounts.principal import Principal
 from ingestion.evaluation.metrics import Ranking, ndcg, recall, reciprocal_rank
-from ingestion.evaluation.questions import Question
+from ingestion.evaluation.question_files import Question
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.fusion import Mode
 from ingestion.search.labels import cleaned_label
 from ingestion.search.retrieval import (
-    MOST_PASSAGES,
+    MAX_PASSAGES,
     FoundPassage,
     resolve,
     search,
@@ -183,8 +183,8 @@ def _value(name: str, value: str) -> Any:
         number = int(value) if name == "top" else float(value)
     except ValueError:
         raise UnknownSetting(f"{name} is a number.") from None
-    if name == "top" and not 1 <= number <= MOST_PASSAGES:
-        raise UnknownSetting(f"top is from 1 to {MOST_PASSAGES}.")
+    if name == "top" and not 1 <= number <= MAX_PASSAGES:
+        raise UnknownSetting(f"top is from 1 to {MAX_PASSAGES}.")
     if name == "minimum_score" and not 0 <= number <= 1:
         raise UnknownSetting("minimum_score is from 0 to 1.")
     return number

@@ -31,7 +31,7 @@ PREFIX = "evaluation_"
 LOCKS = 7_236_115  # any number, the same in every version: the first half of the key of an advisory lock
 CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 # Nobody is connected, and the role may drop it.
-LEFT = """
+ABANDONED = """
     SELECT datname FROM pg_database
     WHERE starts_with(datname, %s) AND pg_has_role(datdba, 'USAGE')
       AND NOT EXISTS (SELECT FROM pg_stat_activity AS session WHERE session.datid = pg_database.oid)
@@ -51,7 +51,7 @@ def empty_database() -> Iterator[Principal]:
     before, names["NAME"] = names["NAME"], f"{PREFIX}{uuid.uuid4().hex[:12]}"
     try:
         with _beside() as session:
-            drop_left(session)
+            drop_abandoned(session)
             session.execute(CLAIM, [LOCKS, names["NAME"]])
             connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
             try:
@@ -62,13 +62,13 @@ def empty_database() -> Iterator[Principal]:
         names["NAME"] = before
 
 
-def drop_left(session: Session) -> list[str]:
+def drop_abandoned(session: Session) -> list[str]:
     """Drop the databases of evaluations that have ended without doing so; gives their names.
 
     Each run holds a lock with the name of its own for as long as it lives.
     """
     dropped = []
-    for (name,) in session.execute(LEFT, [PREFIX]).fetchall():
+    for (name,) in session.execute(ABANDONED, [PREFIX]).fetchall():
         if session.execute(CLAIM, [LOCKS, name]).fetchone() != (True,):
             continue
         with suppress(psycopg.errors.ObjectInUse, psycopg.errors.InvalidCatalogName):

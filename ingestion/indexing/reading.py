@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from ingestion.embedding import (
     EmbeddingError,
-    stays_active,
+    lock_active,
 )
 from ingestion.file_names import title_of
 from ingestion.models import Document
@@ -28,8 +28,8 @@ from .replacing import (
 from .splitting import passages_of
 
 PROGRESS_SECONDS = 0.5
-SWAPS = 3  # tries, each of which another embedding model may forestall
-CHANGING = "The embedding model is being changed; the document is read again when that is done."
+SWAP_ATTEMPTS = 3  # tries, each of which another embedding model may forestall
+SPACE_CHANGING = "The embedding model is being changed; the document is read again when that is done."
 WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
 
 
@@ -58,11 +58,11 @@ def read(document: Document, stored: files.Stored | None) -> None:
         progress(Document.Status.INDEXING, done, len(passages))
 
     embedded(0)
-    for _ in range(SWAPS):
+    for _ in range(SWAP_ATTEMPTS):
         prepared = prepare(document, passages, document.title, embedded)
         if _swap(document, stored, passages, prepared):
             return
-    raise EmbeddingError(CHANGING, passing=True)
+    raise EmbeddingError(SPACE_CHANGING, temporary=True)
 
 
 def _swap(
@@ -73,9 +73,9 @@ def _swap(
     False where another embedding model has taken over meanwhile: then nothing is changed.
     """
     with transaction.atomic():
-        if not stays_active(prepared.space):
+        if not lock_active(prepared.space):
             return False
-        long_statements()
+        allow_long_statements()
         current = (
             Document.objects.select_for_update().filter(pk=document.pk, version=document.version).first()
         )
@@ -95,7 +95,7 @@ def _swap(
     return True
 
 
-def long_statements() -> None:
+def allow_long_statements() -> None:
     """Let the statements of this transaction take minutes."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, true)", [WRITING_TIMEOUT])

@@ -45,11 +45,11 @@ from .replacing import (
 )
 
 REEMBED_LOCK = 0x636861740002  # PostgreSQL's advisory lock of the one who does this
-PASSAGES_AT_ONCE = 200
-DELETED_AT_ONCE = 5_000
-LEFT_FOR_THE_LOCK = 200  # passages that may be embedded while nobody else can write any
+PASSAGE_BATCH = 200
+DELETE_BATCH = 5_000
+MAX_LEFT_FOR_LOCK = 200  # passages that may be embedded while nobody else can write any
 WAITS = (1, 2, 4, 8, 16, 32)  # seconds before a service that has failed is asked again
-LONGEST_WAIT = 60.0  # that it may ask for
+MAX_RETRY_SECONDS = 60.0  # that it may ask for
 PAUSE = 1.0
 INDEX_MEMORY = "256MB"  # of PostgreSQL while it builds the index; a larger index is built more slowly
 
@@ -76,7 +76,7 @@ class _Row:
     content: str
 
 
-def wanted_space() -> EmbeddingSpace:
+def configured_space() -> EmbeddingSpace:
     """The space of the configured model, which may still be empty."""
     name, dimensions = configured()
     return EmbeddingSpace.objects.get_or_create(name=name, dimensions=dimensions)[0]
@@ -87,8 +87,8 @@ def reembed() -> Iterator[Progress]:
 
     Raises AlreadyRunning, and EmbeddingError where the model fails; what is done by then is kept.
     """
-    with _alone(), _patience():
-        space = wanted_space()
+    with _alone(), _without_timeouts():
+        space = configured_space()
         yield from _fill(space)
         yield Progress("Building the index")
         _build_index(space)
@@ -124,7 +124,7 @@ def _fill(space: EmbeddingSpace) -> Iterator[Progress]:
 
 def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
     """Embed what was written meanwhile, the last of it while nobody can write more, and have it searched."""
-    allowed = LEFT_FOR_THE_LOCK
+    allowed = MAX_LEFT_FOR_LOCK
     while True:
         with _nobody_writes():
             if missing(space) <= allowed:
@@ -141,7 +141,7 @@ def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
 
 def _next_rows(space: EmbeddingSpace, after: int) -> list[_Row]:
     with connection.cursor() as cursor:
-        parameters = {"space_id": space.pk, "after": after, "number": PASSAGES_AT_ONCE}
+        parameters = {"space_id": space.pk, "after": after, "number": PASSAGE_BATCH}
         cursor.execute(statement("passages_to_embed"), parameters)
         return [_Row(*row) for row in cursor.fetchall()]
 
@@ -166,9 +166,9 @@ def _embed_patiently(model: Embedder, texts: Sequence[str]) -> Generator[Progres
         try:
             return model.embed(texts)
         except EmbeddingError as error:
-            if not error.passing:
+            if not error.temporary:
                 raise
-            seconds = min(max(wait, error.retry_after or 0.0), LONGEST_WAIT)
+            seconds = min(max(wait, error.retry_after or 0.0), MAX_RETRY_SECONDS)
             yield Progress(f"{error} It is asked again in {seconds:.0f} s")
             time.sleep(seconds)
     return model.embed(texts)
@@ -224,8 +224,8 @@ def _drop(space: EmbeddingSpace) -> Iterator[Progress]:
         cursor.execute("SELECT min(id), max(id) FROM ingestion_vector WHERE space_id = %s", [space.pk])
         first, last = cursor.fetchone()
         if first is not None:
-            for start in range(first, last + 1, DELETED_AT_ONCE):
-                end = min(start + DELETED_AT_ONCE, last + 1)
+            for start in range(first, last + 1, DELETE_BATCH):
+                end = min(start + DELETE_BATCH, last + 1)
                 rows = Vector.objects.filter(space=space, pk__gte=start, pk__lt=end)
                 rows._raw_delete(rows.db)
                 yield Progress("Removing the former vectors", end - first, last + 1 - first)
@@ -268,7 +268,7 @@ def _nobody_writes() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _patience() -> Iterator[None]:
+def _without_timeouts() -> Iterator[None]:
     """Statements here take minutes."""
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")

@@ -36,7 +36,7 @@ from .passages import (
     pieces_of,
 )
 
-WRITTEN_AT_ONCE = 2_000  # passages of one statement, which then takes seconds and little memory
+WRITE_BATCH = 2_000  # passages of one statement, which then takes seconds and little memory
 LOST = "What was prepared for the document is gone; it is read again."
 
 
@@ -63,7 +63,7 @@ def prepare(
     try:
         _prepare(prepared, document, passages, title, on_progress)
     except IntegrityError:  # the document or the space was deleted meanwhile
-        raise EmbeddingError(LOST, passing=True) from None
+        raise EmbeddingError(LOST, temporary=True) from None
     return prepared
 
 
@@ -77,16 +77,16 @@ def write_passages(document: Document, passages: Sequence[NewPassage], prepared:
     delete_passages(document)
     Document.objects.filter(pk=document.pk).update(passage_count=len(passages))
     placed = 0
-    for start in range(0, len(passages), WRITTEN_AT_ONCE):
-        counts = prepared.counts[start : start + WRITTEN_AT_ONCE]
-        passage_ids = insert_passages(document, passages[start : start + WRITTEN_AT_ONCE], start)
+    for start in range(0, len(passages), WRITE_BATCH):
+        counts = prepared.counts[start : start + WRITE_BATCH]
+        passage_ids = insert_passages(document, passages[start : start + WRITE_BATCH], start)
         digests = prepared.digests[placed : placed + sum(counts)]
         _place(document, prepared.space, np.repeat(passage_ids, counts).tolist(), digests.tolist())
         placed += len(digests)
     PreparedVector.objects.filter(document=document).delete()
 
 
-def forget_prepared(age: timedelta) -> None:
+def delete_stale_prepared(age: timedelta) -> None:
     """Delete what was prepared for documents that have failed, and have stayed so for that long."""
     failed = Document.objects.filter(status=Document.Status.FAILED, changed_at__lt=timezone.now() - age)
     PreparedVector.objects.filter(document__in=failed).delete()
@@ -164,4 +164,4 @@ def _place(document: Document, space: EmbeddingSpace, passage_ids: list[int], di
         }
         cursor.execute(statement("insert_vectors"), parameters)
         if cursor.rowcount != len(passage_ids):  # the table is unlogged: PostgreSQL died meanwhile
-            raise EmbeddingError(LOST, passing=True)
+            raise EmbeddingError(LOST, temporary=True)

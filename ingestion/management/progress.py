@@ -40,10 +40,10 @@ def read_now(document: Document, replacement: dict[str, str | int] | None = None
     for attempt in range(1, ATTEMPTS + 1):
         try:
             documents.read_document(document.pk, replacement)
-        except documents.TryAgain:
+        except documents.TemporaryFailure:
             time.sleep(attempt)
         else:
-            documents.forget_jobs(document, replacement)
+            documents.remove_jobs(document, replacement)
             return
 
 

@@ -15,7 +15,7 @@ from .tables import CELL_CHARACTERS
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 NumberedAs = tuple[str, int]  # the list's id, and the level in it
 UNMARKED = "none"
-COUNTED = frozenset({"decimal", "decimalZero", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"})
+MAX_COUNTED = frozenset({"decimal", "decimalZero", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"})
 
 
 class Numbering:
@@ -41,7 +41,7 @@ class Numbering:
         kind = self._kinds.get((self._abstract.get(identifier, ""), str(level)), "bullet")
         if kind == UNMARKED:
             return ""
-        if kind not in COUNTED:
+        if kind not in MAX_COUNTED:
             return "- "
         self._counted[numbered] += 1
         for deeper in [key for key in self._counted if key[0] == identifier and key[1] > level]:

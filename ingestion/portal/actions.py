@@ -17,7 +17,7 @@ from chatsite.accounts.models import User
 from ingestion import documents
 from ingestion.access.lists import (
     audience_of,
-    people_count,
+    count_people,
     widens,
 )
 from ingestion.access.rights import change_rights
@@ -82,7 +82,7 @@ def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
     if widens(audience_of(document), audience) and request.POST.get("confirmed") != "yes":
         owner = frozenset() if document.owner_id is None else frozenset({document.owner_id})
         readers = replace(audience, user_ids=audience.user_ids | owner)
-        return render(request, "ingestion/widen.html", context | {"count": people_count(readers)})
+        return render(request, "ingestion/widen.html", context | {"count": count_people(readers)})
     change_rights(request.user, document, audience)
     messages.success(request, "Who may read it is changed. It counts from the next question on.")
     if not Document.objects.visible_to(session_principal(request)).filter(pk=document.pk).exists():

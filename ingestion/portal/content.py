@@ -45,8 +45,8 @@ from ingestion.search.labels import (
     public_id_of,
 )
 from ingestion.search.retrieval import (
-    Meaning,
-    meaning_of,
+    NameResolution,
+    resolve_name,
 )
 from ingestion.storage import files
 
@@ -142,19 +142,19 @@ class PageImage(Content):
         return _guarded(HttpResponse(image, content_type="image/png"), etag)
 
 
-def _cited(principal: Principal, address: str) -> Meaning:
+def _cited(principal: Principal, address: str) -> NameResolution:
     """The readable document of this public id, or else of this name.
 
     One published client cannot be told digits, and asks for names with look-alikes of them: see
     chat/protocols/web_component.py.
     """
     if public_id := public_id_of(address):
-        return Meaning(Document.objects.visible_to(principal).filter(public_id=public_id).first())
-    meaning = meaning_of(principal, address)
+        return NameResolution(Document.objects.visible_to(principal).filter(public_id=public_id).first())
+    meaning = resolve_name(principal, address)
     normal = unicodedata.normalize("NFKC", address)
     if meaning.document or meaning.choices or normal == address:
         return meaning
-    return meaning_of(principal, normal)
+    return resolve_name(principal, normal)
 
 
 def _choices(request: Request, documents: Sequence[Document]) -> HttpResponseBase:

@@ -11,8 +11,8 @@ from django.utils.formats import date_format
 
 from chatsite.accounts.principal import Principal
 from ingestion.fair_queue import (
-    COUNTED,
-    waiting_before,
+    MAX_COUNTED,
+    count_waiting_before,
 )
 from ingestion.models import (
     AccessEntry,
@@ -63,15 +63,20 @@ def rows(documents: Sequence[Document], principal: Principal) -> list[Row]:
     """A line for each document; their access lists should be prefetched (see listing.with_readers)."""
     before = places(documents)
     return [
-        Row(each, state(each, before.get(each.turn)), readers(each, principal), changed(each.changed_at))
+        Row(
+            each,
+            state(each, before.get(each.queue_position)),
+            readers(each, principal),
+            changed(each.changed_at),
+        )
         for each in documents
     ]
 
 
 def places(documents: Iterable[Document]) -> dict[int, int]:
     """How many documents are read before those that wait, by their turns."""
-    waiting = {each.turn for each in documents if each.status == Document.Status.WAITING}
-    return waiting_before(waiting) if waiting else {}
+    waiting = {each.queue_position for each in documents if each.status == Document.Status.WAITING}
+    return count_waiting_before(waiting) if waiting else {}
 
 
 def state(document: Document, before: int | None = None) -> State:
@@ -96,8 +101,8 @@ def state(document: Document, before: int | None = None) -> State:
 def _queued(before: int | None) -> str:
     if not before:
         return "It is read as soon as there is a free place."
-    if before >= COUNTED:
-        return f"At least {COUNTED} documents are read before it."
+    if before >= MAX_COUNTED:
+        return f"At least {MAX_COUNTED} documents are read before it."
     return "One document is read before it." if before == 1 else f"{before} documents are read before it."
 
 

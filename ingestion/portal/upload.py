@@ -22,13 +22,13 @@ from ingestion import (
 )
 from ingestion.access.lists import (
     Audience,
-    people_count,
+    count_people,
 )
 from ingestion.documents import (
     Put,
     put_document,
 )
-from ingestion.file_names import sent_name
+from ingestion.file_names import decode_sent_name
 from ingestion.models import Document
 from ingestion.parsing.formats import FORMATS
 
@@ -79,8 +79,8 @@ def add(request: HttpRequest) -> HttpResponseBase:
         "unfinished": not posted and any(line.unfinished for line in recent),
         "kinds": list(dict.fromkeys(kind.name for kind in FORMATS.values())),
         "most": f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB",
-        "use": quota.use_of(User.objects.get(pk=principal.user_id)),
-        "everyone": people_count(Audience(everyone=True)),
+        "use": quota.usage_of(User.objects.get(pk=principal.user_id)),
+        "everyone": count_people(Audience(everyone=True)),
         "folders": _known(principal, "folder"),
         "categories": _known(principal, "category"),
     }
@@ -97,7 +97,7 @@ def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Put], list[
         try:
             put = put_document(
                 file,
-                sent_name(file.name),
+                decode_sent_name(file.name),
                 owner=owner,
                 audience=audience,
                 folder=form.cleaned_data["folder"],
@@ -105,7 +105,9 @@ def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Put], list[
                 within_quota=True,
             )
         except documents.UploadRefused as refusal:
-            refused.append({"name": sent_name(file.name), "code": refusal.code, "message": refusal.message})
+            refused.append(
+                {"name": decode_sent_name(file.name), "code": refusal.code, "message": refusal.message}
+            )
         else:
             added.append(put)
     return added, refused
@@ -118,7 +120,8 @@ def _add_reply(
     before = places(put.document for put in added)
     reply = {
         "documents": [
-            as_json(put.document, before.get(put.document.turn)) | {"outcome": put.outcome} for put in added
+            as_json(put.document, before.get(put.document.queue_position)) | {"outcome": put.outcome}
+            for put in added
         ],
         "refused": refused,
         "problems": problems,

@@ -74,7 +74,7 @@ def documents(request: HttpRequest) -> HttpResponse:
         "rows": lines,
         "unfinished": any(line.unfinished for line in lines),
         "next": found.next,
-        "use": quota.use_of(request.user) if isinstance(request.user, User) else None,
+        "use": quota.usage_of(request.user) if isinstance(request.user, User) else None,
     }
     return render(request, "ingestion/documents.html", context)
 
@@ -124,7 +124,9 @@ def status(request: HttpRequest) -> JsonResponse:
     wanted = _identifiers(request.GET.getlist("id")[:STATUS_AT_MOST])
     readable = list(Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted))
     before = places(readable)
-    return JsonResponse({"documents": [as_json(found, before.get(found.turn)) for found in readable]})
+    return JsonResponse(
+        {"documents": [as_json(found, before.get(found.queue_position)) for found in readable]}
+    )
 
 
 def _identifiers(texts: Iterable[str]) -> list[UUID]:

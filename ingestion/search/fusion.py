@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .rerank import Closeness
+from .rerank import RerankScores
 
 Mode = Literal["hybrid", "text", "vectors"]
 FoundBy = Literal["words", "meaning", "both"]
@@ -31,8 +31,8 @@ class VectorTrust:
 
     weight: float
     languages: frozenset[str]
-    least_similarity: float
-    least_coverage: float = 0.22  # from which on its words alone make a passage one about the question
+    min_similarity: float
+    min_coverage: float = 0.22  # from which on its words alone make a passage one about the question
 
     def covers(self, language: str) -> bool:
         return self.weight > 0 and (not self.languages or language in self.languages)
@@ -53,12 +53,12 @@ class Ranked:
 
 # How much of a question its best passage must meet, so that there is an answer at all: the share of its
 # words, or that share and the similarity together. docs/benchmarks.md says what these bounds let through.
-LEAST_TOGETHER = 0.45
-LEAST_OF_OTHERS = 0.5  # the part of it that each further passage must meet
+MIN_COMBINED_FIT = 0.45
+MIN_FURTHER_FIT = 0.5  # the part of it that each further passage must meet
 
 # What the best are ordered by beside the score of the legs, which counts 1.
-CLOSE_WORDS = 0.25
-CLOSE_NEIGHBOURS = 0.25
+WORD_WEIGHT = 0.25
+NEIGHBOUR_WEIGHT = 0.25
 
 
 def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust) -> list[Ranked]:
@@ -74,7 +74,7 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust) -> lis
     low, high = min(similarities, default=0.0), max(similarities, default=0.0)
     ranked = []
     for row, fit in zip(candidates, fits, strict=True):
-        if fit < LEAST_OF_OTHERS:
+        if fit < MIN_FURTHER_FIT:
             continue
         text = (row.text_score or 0.0) / best_text if best_text else 0.0
         vector = 0.0 if row.vector_score is None else _between(row.vector_score, low, high)
@@ -86,12 +86,12 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust) -> lis
     return sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id))
 
 
-def closer_first(ranked: Sequence[Ranked], near: Closeness) -> list[Ranked]:
+def rerank(ranked: Sequence[Ranked], near: RerankScores) -> list[Ranked]:
     """`ranked`, of which `near` tells of the first ones, by all that is known of them; scores stay 0..1."""
-    most = 1 + CLOSE_WORDS + CLOSE_NEIGHBOURS
+    most = 1 + WORD_WEIGHT + NEIGHBOUR_WEIGHT
     words, neighbours = _spread(near.words.tolist()), _spread(near.neighbours.tolist())
     rescored = [
-        item.scored((item.score + CLOSE_WORDS * word + CLOSE_NEIGHBOURS * neighbour) / most)
+        item.scored((item.score + WORD_WEIGHT * word + NEIGHBOUR_WEIGHT * neighbour) / most)
         for item, word, neighbour in zip(ranked, words, neighbours, strict=False)
     ]
     others = [item.scored(item.score / most) for item in ranked[len(rescored) :]]
@@ -107,10 +107,10 @@ def _fit(row: Candidate, mode: Mode, trust: VectorTrust) -> float:
     """How much the passage has to do with the question; 1 is enough for an answer."""
     similarity = max(0.0, row.vector_score or 0.0)
     if mode == "vectors":
-        return similarity / trust.least_similarity
+        return similarity / trust.min_similarity
     if mode == "hybrid" and trust.covers(row.language):
-        return (row.coverage + similarity) / LEAST_TOGETHER
-    return row.coverage / trust.least_coverage
+        return (row.coverage + similarity) / MIN_COMBINED_FIT
+    return row.coverage / trust.min_coverage
 
 
 def _vector_weight(row: Candidate, mode: Mode, trust: VectorTrust, *, has_text: bool) -> float:
@@ -130,5 +130,5 @@ def _found_by(row: Candidate, mode: Mode, trust: VectorTrust) -> FoundBy:
         return "meaning" if mode == "vectors" else "words"
     if row.text_score is None:
         return "meaning"
-    alike = trust.covers(row.language) and (row.vector_score or 0.0) >= trust.least_similarity
+    alike = trust.covers(row.language) and (row.vector_score or 0.0) >= trust.min_similarity
     return "both" if alike else "words"

@@ -14,40 +14,40 @@ from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 
 from .fusion import Candidate
 from .query_expansion import (
-    MOST_REPLACED,
-    WORTH,
-    stand_ins,
+    EXPANSION_WEIGHT,
+    MAX_EXPANDED,
+    alternative_spellings,
 )
 from .term_selection import (
     Sample,
-    Sought,
-    each_alone,
-    rarest,
-    with_added,
+    TermGroups,
+    select_groups,
+    single_terms,
+    with_rare_terms,
 )
 
-Plan = Literal["few", "some", "many"]
+Plan = Literal["scan", "mixed", "indexed"]
 
 CANDIDATE = tuple(field.name for field in fields(Candidate))
 
 DEPTH = 100  # passages that each leg may put forward
 
-# Passages that the caller may search: up to FEW all are looked at, up to SOME all of their vectors.
-FEW = 4_000
-SOME = 20_000
+# Up to MAX_SCAN readable passages all are scored; up to MAX_MIXED all of their vectors are compared.
+MAX_SCAN = 4_000
+MAX_MIXED = 20_000
 
 # From this many passages on, of all together, not every passage with a word of the question is scored, but
 # about as many as these numbers say: of all that are fetched, and of those the readable that are scored; and
 # where rare words lead to hardly any, so many with common ones in each language.
-LARGE = 100_000
-MOST_FETCHED = 2_000
-MOST_SCORED = 700
-MOST_COMMON = 300
+LARGE_CORPUS = 100_000
+MAX_FETCHED = 2_000
+MAX_SCORED = 700
+MAX_COMMON = 300
 
-# How much there is is estimated from so many documents, if at least ENOUGH of them may be read, and how
+# How much there is is estimated from so many documents, if at least MIN_PROBED of them may be read, and how
 # frequent words are from so many passages.
 PROBES = 1_000
-ENOUGH = 20
+MIN_PROBED = 20
 SAMPLED = 1_500
 
 # The index of vectors: how many it looks at before it answers, of how many of the nearest pieces the readable
@@ -57,8 +57,8 @@ EF_SEARCH = 300
 NEAREST = 500
 PIECES = 100
 EXACT_PIECES = 400  # more than DEPTH passages have pieces
-MOST_SCANNED = 40_000
-PLANNER = {"ef_search": EF_SEARCH, "most_scanned": MOST_SCANNED}
+MAX_SCANNED = 40_000
+PLANNER = {"ef_search": EF_SEARCH, "max_scanned": MAX_SCANNED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +72,28 @@ class Survey:
 
     def plan(self, dimensions: int) -> Plan:
         """The fastest plan for vectors of so many dimensions; longer ones have no index."""
-        if self.visible <= FEW:
-            return "few"
-        return "some" if self.visible <= SOME or dimensions > INDEXED_DIMENSIONS else "many"
+        if self.visible <= MAX_SCAN:
+            return "scan"
+        return "mixed" if self.visible <= MAX_MIXED or dimensions > INDEXED_DIMENSIONS else "indexed"
 
     @property
     def is_sampled(self) -> bool:
         """Whether a sample of passages was looked at, by the words of the question."""
-        return self.every > LARGE and self.visible > FEW
+        return self.every > LARGE_CORPUS and self.visible > MAX_SCAN
 
     def pieces(self, plan: Plan) -> int:
         """How many pieces the vector leg takes: of the index, so many that it looks equally far for all."""
-        if plan != "many":
+        if plan != "indexed":
             return EXACT_PIECES
         return max(PIECES, round(NEAREST * self.visible / max(self.every, self.visible, 1)))
 
-    def sought(self, asked: int, words: int) -> Sought:
+    def sought(self, asked: int, words: int) -> TermGroups:
         """Which of so many words, of which the first were asked for, lead to the passages to be scored."""
         if not self.held:
-            return each_alone(range(1, words + 1))
-        wanted = min(MOST_FETCHED / max(self.every, 1), MOST_SCORED / max(self.visible, 1))
-        return with_added(
-            rarest(range(1, asked + 1), self.held, wanted), range(asked + 1, words + 1), self.held
+            return single_terms(range(1, words + 1))
+        wanted = min(MAX_FETCHED / max(self.every, 1), MAX_SCORED / max(self.visible, 1))
+        return with_rare_terms(
+            select_groups(range(1, asked + 1), self.held, wanted), range(asked + 1, words + 1), self.held
         )
 
 
@@ -105,16 +105,16 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidat
     """
     words = [*search["words"], *search["added"]]
     alike = [""] * len(words)
-    worths = [1.0] * len(search["words"]) + [WORTH] * len(search["added"])
+    worths = [1.0] * len(search["words"]) + [EXPANSION_WEIGHT] * len(search["added"])
     asked = {**search, "words": words, "asked": len(search["words"])}
     first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
     surveyed = survey({**asked, **first})
     found = _run({**asked, **first}, dimensions, surveyed)
     unknown = found[0]["unknown"] if found else range(1, asked["asked"] + 1)
-    for number in [number for number in unknown if number <= asked["asked"]][:MOST_REPLACED]:
-        alike[number - 1] = " | ".join(stand_ins(words[number - 1]))
+    for number in [number for number in unknown if number <= asked["asked"]][:MAX_EXPANDED]:
+        alike[number - 1] = " | ".join(alternative_spellings(words[number - 1]))
     if any(alike):
-        worths = [WORTH if query else worth for query, worth in zip(alike, worths, strict=True)]
+        worths = [EXPANSION_WEIGHT if query else worth for query, worth in zip(alike, worths, strict=True)]
         kept = [row["passage_id"] for row in found]  # the nearest are among them, and not sought again
         second = {"otherwise": alike, "worths": worths, "with_nearest": False, "kept": kept}
         if surveyed.is_sampled:  # which words are together in how many passages is different now
@@ -135,7 +135,13 @@ def _planned(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def survey(search: Mapping[str, Any]) -> Survey:
     """What there is for `search`, by rows that its caller may read."""
-    bounds = {"probes": PROBES, "enough": ENOUGH, "sampled": SAMPLED, "large": LARGE, "few": FEW}
+    bounds = {
+        "probes": PROBES,
+        "min_probed": MIN_PROBED,
+        "sampled": SAMPLED,
+        "large": LARGE_CORPUS,
+        "max_scan": MAX_SCAN,
+    }
     surveyed = _planned("survey", {**search, **bounds})
     held = {frozenset(row["numbers"] or ()): row["passages"] for row in surveyed if row["passages"]}
     return Survey(surveyed[0]["visible"], surveyed[0]["every"], held)
@@ -155,7 +161,7 @@ def _run(search: Mapping[str, Any], dimensions: int, surveyed: Survey) -> list[d
         "groups": [place for place, (group, _) in enumerate(groups) for _ in group],
         "members": [number for group, _ in groups for number in group],
         "common": [is_common for group, is_common in groups for _ in group],
-        "most_common": MOST_COMMON,
+        "max_common": MAX_COMMON,
         "estimated": list(sought.shares),
         "shares": list(sought.shares.values()),
     }

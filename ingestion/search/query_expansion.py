@@ -14,36 +14,36 @@ from .tokens import (
     plain_words,
 )
 
-BEGINNING = 0.6  # of a word, that others begin with as well
-LEAST_BEGINNING = 5  # characters
-LEAST_PART = 3  # characters, of a word written apart
-LONGEST_APART = 9  # of longer words the beginning says more than their parts do
-LONGEST = 40  # characters of a word looked at
-MOST_JOINED = 32
-MOST_REPLACED = 8  # words of a question that something stands in for
+PREFIX_SHARE = 0.6  # of a word, that others begin with as well
+MIN_PREFIX = 5  # characters
+MIN_PART = 3  # characters, of a word written apart
+MAX_SPLIT_WORD = 9  # of longer words the beginning says more than their parts do
+MAX_WORD = 40  # characters of a word looked at
+MAX_JOINED_WORDS = 32
+MAX_EXPANDED = 8  # words of a question that something stands in for
 
 # What stands in for a word counts less than the word, for the score and for the share of the question.
-WORTH = 0.7
+EXPANSION_WEIGHT = 0.7
 
 
-def stand_ins(word: str) -> list[str]:
+def alternative_spellings(word: str) -> list[str]:
     """For one of `plain_words`, the ways a passage may write it otherwise, each an operand of a tsquery."""
-    if not word.isalpha() or has_unspaced_script(word) or len(word) > LONGEST:
+    if not word.isalpha() or has_unspaced_script(word) or len(word) > MAX_WORD:
         return []
-    length = max(LEAST_BEGINNING, math.ceil(BEGINNING * len(word)))
+    length = max(MIN_PREFIX, math.ceil(PREFIX_SHARE * len(word)))
     found = [f"'{word[:length]}':*"] if length < len(word) else []
-    cuts = range(LEAST_PART, len(word) - LEAST_PART + 1) if len(word) <= LONGEST_APART else ()
+    cuts = range(MIN_PART, len(word) - MIN_PART + 1) if len(word) <= MAX_SPLIT_WORD else ()
     return found + [f"('{word[:cut]}' & '{word[cut:]}')" for cut in cuts]
 
 
-def written_together(query: str, known: Sequence[str]) -> list[str]:
+def joined_words(query: str, known: Sequence[str]) -> list[str]:
     """Neighbouring words of the question as one word, and its abbreviations without dots, unless `known`."""
     words = plain_words(query).split()
     pairs = [
         first + second
         for first, second in pairwise(words)
-        if min(len(first), len(second)) >= LEAST_PART and (first + second).isalpha()
+        if min(len(first), len(second)) >= MIN_PART and (first + second).isalpha()
     ]
     found = dict.fromkeys([*abbreviations(query), *pairs])
-    fit = [pair for pair in found if len(pair) <= LONGEST and not has_unspaced_script(pair)]
-    return [pair for pair in fit if pair not in known][:MOST_JOINED]
+    fit = [pair for pair in found if len(pair) <= MAX_WORD and not has_unspaced_script(pair)]
+    return [pair for pair in fit if pair not in known][:MAX_JOINED_WORDS]

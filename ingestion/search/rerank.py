@@ -18,9 +18,9 @@ from .tokens import (
     units,
 )
 
-NEAR = 8  # words within which neighbours in the question count as together
-MOST_UNITS = 1_000  # of one text that are looked at
-MOST_ASKED = 32  # words of a question
+WINDOW = 8  # words within which neighbours in the question count as together
+MAX_TEXT_UNITS = 1_000  # of one text that are looked at
+MAX_QUERY_UNITS = 32  # words of a question
 # Texts without the word that are imagined: of those compared most hold what the question is about.
 OTHERS = 500
 LENGTH = 0.1  # a text that is twice as long is likely to hold a like word by so much more
@@ -29,7 +29,7 @@ Numbers = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Closeness:
+class RerankScores:
     """Of each text, in order, each from 0 to about 1: how well its words match the question's, and how well
     neighbouring words do near each other."""
 
@@ -37,30 +37,30 @@ class Closeness:
     neighbours: Numbers
 
 
-def closeness(asked: Sequence[str], texts: Sequence[str]) -> Closeness:
+def rerank_scores(asked: Sequence[str], texts: Sequence[str]) -> RerankScores:
     """The texts against the words `asked` (units, in the order of the question)."""
-    asked = asked[:MOST_ASKED]
-    cut = [units(text)[:MOST_UNITS] for text in texts]
+    asked = asked[:MAX_QUERY_UNITS]
+    cut = [units(text)[:MAX_TEXT_UNITS] for text in texts]
     if not asked or not texts:
-        return Closeness(np.zeros(len(texts), np.float32), np.zeros(len(texts), np.float32))
+        return RerankScores(np.zeros(len(texts), np.float32), np.zeros(len(texts), np.float32))
     # Between two texts lie as many empty places as words can be apart, so that all are compared at once.
-    starts = np.cumsum([0, *(len(text) + NEAR for text in cut)])[:-1]
+    starts = np.cumsum([0, *(len(text) + WINDOW for text in cut)])[:-1]
     alike = _alike(asked, cut)
     best = np.maximum.reduceat(alike, starts, axis=1)
     weights = _weights(best)
     lengths = np.array([max(1, len(text)) for text in cut])
     words = weights @ best / weights.sum() * (lengths / lengths.mean()) ** -LENGTH
-    return Closeness(words, _neighbours(alike, starts, weights))
+    return RerankScores(words, _neighbours(alike, starts, weights))
 
 
 def _alike(asked: Sequence[str], texts: Sequence[Sequence[str]]) -> Numbers:
-    """Likeness, 0 to 1, of each word asked to each place of all texts, NEAR empty places after each text."""
+    """Similarity (0 to 1) of each query word to each word of all texts, padded by WINDOW columns."""
     known = list(dict.fromkeys(chain.from_iterable(texts)))
     places = dict(zip(known, range(len(known)), strict=True))
     numbers: list[int] = []
     for text in texts:
         numbers += map(places.__getitem__, text)
-        numbers += [-1] * NEAR
+        numbers += [-1] * WINDOW
     table = np.zeros((len(asked), len(known) + 1), np.float32)  # the last column is the empty place
     table[:, :-1] = np.clip(word_vectors(asked) @ word_vectors(known).T, 0, 1) if known else 0
     for row, unit in enumerate(asked):
@@ -83,7 +83,7 @@ def _neighbours(alike: Numbers, starts: NDArray[np.int64], weights: Numbers) -> 
     if len(alike) < 2:
         return np.zeros(len(starts), np.float32)
     near = alike.copy()
-    for step in range(1, NEAR):
+    for step in range(1, WINDOW):
         np.maximum(near[:, :-step], alike[:, step:], out=near[:, :-step])
     pairs = np.maximum.reduceat(near[1:] * near[:-1], starts, axis=1)
     worth = weights[1:] + weights[:-1]

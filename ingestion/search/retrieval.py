@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
-from ingestion.embedding import EmbeddingError, active_space, embed_soon, embedder_of, is_built_in
+from ingestion.embedding import EmbeddingError, active_space, embed_question, embedder_of, is_built_in
 from ingestion.indexing.passages import vector_text
 from ingestion.models import Document, EmbeddingSpace
 
@@ -23,8 +23,8 @@ from .fusion import (
     Mode,
     Ranked,
     VectorTrust,
-    closer_first,
     rank,
+    rerank,
 )
 from .labels import (
     Uniqueness,
@@ -33,8 +33,8 @@ from .labels import (
     source_name,
 )
 from .plans import find_candidates
-from .query_expansion import written_together
-from .rerank import closeness
+from .query_expansion import joined_words
+from .rerank import rerank_scores
 from .stopwords import without_question_words
 from .tokens import (
     has_unspaced_script,
@@ -47,17 +47,17 @@ logger = logging.getLogger(__name__)
 
 Loaded = dict[int, Mapping[str, Any]]  # passages, as sql/load_passages.sql gives them, by their ids
 
-MOST_WORDS = 64  # of a question, distinct; each costs a look-up in the index
-MOST_EMBEDDED = 4_000  # characters of a question
+MAX_WORDS = 64  # of a question, distinct; each costs a look-up in the index
+MAX_EMBEDDED_CHARACTERS = 4_000  # characters of a question
 MAX_CHOICES = 20  # documents that one name may mean, shown to whoever asks for it
-MOST_PASSAGES = 50  # of one answer to a search
+MAX_PASSAGES = 50  # of one answer to a search
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
 # The vectors that come with the product know English; elsewhere they say nothing.
-BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), least_similarity=0.3)
-CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset(), least_similarity=0.3)
+BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), min_similarity=0.3)
+CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset(), min_similarity=0.3)
 # Pairs of characters are met by chance less often than words, and a question has more of them.
-NO_TRUST = VectorTrust(weight=0, languages=frozenset(), least_similarity=0.3, least_coverage=0.12)
+NO_TRUST = VectorTrust(weight=0, languages=frozenset(), min_similarity=0.3, min_coverage=0.12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class FoundPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search found, best first. `candidates` counts the readable passages that were compared; `mode`
     is how they were: "text" also where the question could not be embedded."""
 
@@ -95,7 +95,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class NameResolution:
     """What a name means to a reader: one document, or several among which only they can choose."""
 
     document: Document | None = None
@@ -113,18 +113,18 @@ def search(
     minimum_score: float = 0.0,
     to_person: bool = False,
     to_groups: bool = False,
-) -> Found:
+) -> SearchResult:
     """The passages that fit `query`, best first, each text once; none when nothing fits.
 
-    `minimum_score` is compared with the score (0..1), of the hybrid mode after the ordering by closeness.
+    `minimum_score` is compared with the score (0..1), of the hybrid mode after the ordering by rerank_scores.
     `to_person` looks only at what the caller owns or was given by name, `to_groups` only at what a group of
     theirs was given, and both at either; they narrow what the caller may read and never widen it.
     """
     query = _storable(query)
-    top = min(top, MOST_PASSAGES)
+    top = min(top, MAX_PASSAGES)
     words = _distinct_words(query)
     if top < 1 or not words:
-        return Found((), query, 0, mode)
+        return SearchResult((), query, 0, mode)
     space = active_space()
     vectors = _vector_parameters(space, query, mode)
     if not vectors["with_vectors"]:
@@ -136,7 +136,7 @@ def search(
         "to_person": to_person,
         "to_groups": to_groups,
         "words": [] if mode == "vectors" else words,
-        "added": [] if mode == "vectors" else written_together(query, words),
+        "added": [] if mode == "vectors" else joined_words(query, words),
         **vectors,
     }
     candidates = find_candidates(parameters, space.dimensions)
@@ -144,10 +144,10 @@ def search(
     loaded: Loaded = {}
     if mode == "hybrid" and ranked:
         loaded = _load(principal, ranked[:COMPARED])
-        ranked = _closer_first(query, ranked, loaded)
+        ranked = _rerank(query, ranked, loaded)
     ranked = [item for item in ranked if item.score >= minimum_score]
     passages = _distinct(principal, ranked, loaded, top)
-    return Found(tuple(passages), query, len(candidates), mode)
+    return SearchResult(tuple(passages), query, len(candidates), mode)
 
 
 def count_readable(principal: Principal) -> int:
@@ -163,28 +163,28 @@ def readable_among(principal: Principal, documents: Collection[int]) -> set[int]
 
 def resolve(principal: Principal, sourcefile: str) -> Document | None:
     """The readable document that `sourcefile` (of a FoundPassage) names; None for all others."""
-    return meaning_of(principal, sourcefile).document
+    return resolve_name(principal, sourcefile).document
 
 
-def meaning_of(principal: Principal, sourcefile: str) -> Meaning:
+def resolve_name(principal: Principal, sourcefile: str) -> NameResolution:
     """What a name, a path or a name with digits means to this reader.
 
     What was once cited to them under it comes first: nobody changes that by sharing a document of the same
     name, or by deleting one.
     """
     if _storable(sourcefile) != sourcefile:
-        return Meaning()
+        return NameResolution()
     parameters: dict[str, Any] = {"user_id": principal.user_id, "most": MAX_CHOICES}
     cited = {row["document"] for row in rows("resolve_cited", parameters | {"sourcefile": sourcefile})}
     readable = Document.objects.visible_to(principal)
     if len(cited) == 1 and (document := readable.filter(public_id__in=cited).first()):
-        return Meaning(document)
+        return NameResolution(document)
     candidates = {row["id"] for row in _named_so(parameters, sourcefile)}
     choices = tuple(readable.filter(Q(pk__in=candidates) | Q(public_id__in=cited)).order_by("-pk"))
     # The only one left is not it, where another was cited under that name.
     if len(choices) == 1 and not cited:
-        return Meaning(choices[0])
-    return Meaning(choices=choices[:MAX_CHOICES])
+        return NameResolution(choices[0])
+    return NameResolution(choices=choices[:MAX_CHOICES])
 
 
 def _named_so(parameters: dict[str, Any], sourcefile: str) -> Sequence[Mapping[str, Any]]:
@@ -203,7 +203,7 @@ def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:
 
 def _distinct_words(query: str) -> list[str]:
     asked = search_text(without_question_words(query), stored=False)
-    return list(dict.fromkeys(asked.split()))[:MOST_WORDS]
+    return list(dict.fromkeys(asked.split()))[:MAX_WORDS]
 
 
 def _vector_parameters(space: EmbeddingSpace, query: str, mode: Mode) -> dict[str, Any]:
@@ -212,21 +212,21 @@ def _vector_parameters(space: EmbeddingSpace, query: str, mode: Mode) -> dict[st
     if mode == "text":
         return without
     try:
-        vector = embed_soon(embedder_of(space), [query[:MOST_EMBEDDED]])[0]
+        vector = embed_question(embedder_of(space), [query[:MAX_EMBEDDED_CHARACTERS]])[0]
     except EmbeddingError as error:
         logger.warning("A question is searched by its words alone: %s", error)
         return without
     return {"with_vectors": True, "vector": vector_text(vector), "space_id": space.pk}
 
 
-def _closer_first(query: str, ranked: Sequence[Ranked], loaded: Loaded) -> list[Ranked]:
+def _rerank(query: str, ranked: Sequence[Ranked], loaded: Loaded) -> list[Ranked]:
     """The best by the words of their texts too, each one's title and heading among them."""
-    asked = list(dict.fromkeys(units(without_question_words(query))))[:MOST_WORDS]
+    asked = list(dict.fromkeys(units(without_question_words(query))))[:MAX_WORDS]
     kept = rows("content_words", {"words": asked, "language": ranked[0].candidate.language})
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
     texts = [loaded.get(item.candidate.passage_id, gone) for item in ranked[:COMPARED]]
     joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
-    return closer_first(ranked, closeness([row["word"] for row in kept] or asked, joined))
+    return rerank(ranked, rerank_scores([row["word"] for row in kept] or asked, joined))
 
 
 def _load(principal: Principal, ranked: Sequence[Ranked]) -> Loaded:

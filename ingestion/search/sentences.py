@@ -21,14 +21,14 @@ from .sentence_splitting import (
 )
 from .tokens import search_text
 
-LEAST_SHARE = 0.25  # of the question's words that must stand in a sentence or around it
+MIN_SHARE = 0.25  # of the question's words that must stand in a sentence or around it
 AROUND = 0.35  # what a word counts that stands in the sentence before, the heading or the title
 IN_PASSAGE = 0.15  # what a word counts that stands elsewhere in the passage
 PASSAGE = 0.25  # weights of the passage's own score, of likeness, and of the kind of thing asked for
 LIKENESS = 0.3
 KIND = 0.15
 EARLIER = 0.5  # what a word counts that only the questions before this one hold
-LONGEST_STEM = 6
+MAX_STEM = 6
 NEARLY = 0.7  # of the score of a passage's best sentence
 
 _STOP_WORDS = frozenset(
@@ -107,7 +107,9 @@ def best_sentences(
     return list(best.values())
 
 
-def sentences_of_each(question: str, passages: Sequence[Quotable], count: int = 2) -> list[list[Sentence]]:
+def best_sentences_per_passage(
+    question: str, passages: Sequence[Quotable], count: int = 2
+) -> list[list[Sentence]]:
     """Of every passage its best sentences, at most `count`, in the order of its text.
 
     Further ones must be nearly as good as its best. None where a passage has no sentence.
@@ -120,7 +122,7 @@ def sentences_of_each(question: str, passages: Sequence[Quotable], count: int = 
     return [sorted(chosen, key=lambda sentence: sentence.start) for chosen in found]
 
 
-def words_asked_for(question: str, text: str) -> list[tuple[int, int]]:
+def matching_words(question: str, text: str) -> list[tuple[int, int]]:
     """Where in `text` the words of the question stand, in whatever form, as (start, end)."""
     wanted = _stems(question)
     return [match.span() for match in _WORD.finditer(text) if _stems(match[0]) & wanted]
@@ -144,7 +146,7 @@ def _judged(
     likeness = _likeness(question, choices) if alike_counts else [0.0] * len(choices)
     judged = []
     for choice, alike in zip(choices, likeness, strict=True):
-        if not everything and len(wanted & (choice.words | choice.around)) < LEAST_SHARE * len(wanted):
+        if not everything and len(wanted & (choice.words | choice.around)) < MIN_SHARE * len(wanted):
             continue
         score = (
             _share(choice, weights)
@@ -186,7 +188,7 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
             break
-    return word[:LONGEST_STEM]
+    return word[:MAX_STEM]
 
 
 def _weights(wanted: frozenset[str], choices: Sequence[_Choice]) -> dict[str, float]:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-MOST_JUDGED = 8  # words, the rarest; the others only add to the scores of what these find
+MAX_SAMPLED_TERMS = 8  # words, the select_groups; the others only add to the scores of what these find
 ROUNDING = 1e-5  # of what words are worth
-ALONE = 0.5  # the part of what is wanted that the rarest words may fill alone
+ALONE = 0.5  # the part of what is wanted that the select_groups words may fill alone
 
 Sample = Mapping[frozenset[int], int]  # how many passages hold exactly these words
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class TermGroups:
     """Groups of words (by number) of which a passage must hold one whole; those `common` groups that lead to
     more passages than wanted, for where the others lead to hardly any; and for the words that are not sought
     alone, the share of the passages that hold them as the sample has it."""
@@ -28,18 +28,18 @@ class Sought:
     shares: Mapping[int, float]
 
 
-def each_alone(numbers: Iterable[int]) -> Sought:
+def single_terms(numbers: Iterable[int]) -> TermGroups:
     """Every passage that holds any of the words."""
-    return Sought(tuple((number,) for number in numbers), (), {})
+    return TermGroups(tuple((number,) for number in numbers), (), {})
 
 
-def rarest(numbers: Iterable[int], sample: Sample, wanted: float) -> Sought:
+def select_groups(numbers: Iterable[int], sample: Sample, wanted: float) -> TermGroups:
     """The groups that lead to about the share `wanted` of the passages."""
     size = sum(sample.values())
     counts = {
         number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
     }
-    by_rarity = sorted(counts, key=lambda number: (counts[number], number))[:MOST_JUDGED]
+    by_rarity = sorted(counts, key=lambda number: (counts[number], number))[:MAX_SAMPLED_TERMS]
     alone, room = [], wanted * size
     for number in by_rarity:
         if counts[number] > ALONE * room:
@@ -52,14 +52,14 @@ def rarest(numbers: Iterable[int], sample: Sample, wanted: float) -> Sought:
     together = _smallest_groups(worth, lambda total: total > most + ROUNDING)
     common = _smallest_groups(worth, lambda total: total > most - ROUNDING)
     shares = {number: (count + 0.5) / (size + 1) for number, count in counts.items() if number not in alone}
-    return Sought(
+    return TermGroups(
         (*((number,) for number in alone), *together),
         tuple(group for group in common if group not in together),
         shares,
     )
 
 
-def with_added(sought: Sought, numbers: Iterable[int], sample: Sample) -> Sought:
+def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) -> TermGroups:
     """`sought`, and those of the further words that are too rare to be in the sample."""
     size = sum(sample.values())
     counts = {
@@ -67,7 +67,7 @@ def with_added(sought: Sought, numbers: Iterable[int], sample: Sample) -> Sought
     }
     alone = tuple((number,) for number, count in counts.items() if not count)
     shares = {number: (count + 0.5) / (size + 1) for number, count in counts.items() if count}
-    return Sought(sought.groups + alone, sought.common, {**sought.shares, **shares})
+    return TermGroups(sought.groups + alone, sought.common, {**sought.shares, **shares})
 
 
 def _worth_beyond(worth: Mapping[int, float], sample: Sample, room: float) -> float:

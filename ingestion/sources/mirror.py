@@ -13,12 +13,7 @@ from django.core.files import File
 from django.db import transaction
 
 from chatsite.accounts.models import User
-from ingestion import (
-    documents as pipeline,
-)
-from ingestion import (
-    file_names,
-)
+from ingestion import documents, file_names
 from ingestion.access.lists import (
     Audience,
     audience_of,
@@ -34,9 +29,9 @@ from .folder_rights import (
     RightsError,
 )
 from .tree import (
-    Found,
-    look,
+    TreeFile,
     open_below,
+    scan_tree,
 )
 
 UNSURE_NS = 2_000_000_000  # a file that changed so recently may change again without its time saying so
@@ -53,7 +48,7 @@ class Source:
     owner: User | None
     rights: FolderRights
 
-    def folder_of(self, found: Found) -> str:
+    def folder_of(self, found: TreeFile) -> str:
         """Of the document. Raises UploadRefused where it is too long."""
         return file_names.folder_name(f"{self.prefix}/{found.folder}")
 
@@ -62,7 +57,7 @@ class Source:
 class Difference:
     """A file that is there, the rights it should have, and its document where there is one."""
 
-    found: Found
+    found: TreeFile
     rights: Rights
     known: SourceFile | None = None
 
@@ -91,8 +86,8 @@ class Differences:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A document to be read, and what `pipeline.read_document` takes for a replacement."""
+class Synced:
+    """A document to be read, and what `documents.read_document` takes for a replacement."""
 
     document: Document
     replacement: dict[str, str | int] | None = None
@@ -100,7 +95,7 @@ class Taken:
 
 def compare(source: Source) -> Differences:
     """What differs now. Nothing is written."""
-    tree = look(source.root)
+    tree = scan_tree(source.root)
     rows = SourceFile.objects.filter(source=source.name).select_related("document__access_list")
     known = {row.path: row for row in rows.prefetch_related("document__access_list__entries")}
     result = Differences(
@@ -112,7 +107,7 @@ def compare(source: Source) -> Differences:
     for found in tree.files:
         row = known.pop(found.path, None)
         try:
-            _sort(result, source, Difference(found, source.rights.of(found.folder), row))
+            _classify(result, source, Difference(found, source.rights.of(found.folder), row))
         except RightsError as error:
             if found.folder not in refused:
                 refused.add(found.folder)
@@ -126,9 +121,9 @@ def compare(source: Source) -> Differences:
     return result
 
 
-def follow(source: Source, differences: Differences) -> Iterator[Taken | None]:
+def follow(source: Source, differences: Differences) -> Iterator[Synced | None]:
     """Make the documents follow, one difference at a time. What cannot be taken becomes a problem."""
-    pipeline.delete_documents(row.document for row in differences.gone)
+    documents.delete_documents(row.document for row in differences.gone)
     yield from (None for _ in differences.gone)
     for each in differences.moved:
         with transaction.atomic():
@@ -139,7 +134,7 @@ def follow(source: Source, differences: Differences) -> Iterator[Taken | None]:
         _stamp(each.known, each.found, each.known.sha256)
         yield None
     for difference in [*differences.changed, *differences.new]:
-        each = _made_way(source, difference)
+        each = _prepare_change(source, difference)
         try:
             with open_below(source.root, each.found.path) as file:
                 yield _take(source, each, File(file, each.found.name))
@@ -151,7 +146,7 @@ def follow(source: Source, differences: Differences) -> Iterator[Taken | None]:
             yield None
 
 
-def _sort(result: Differences, source: Source, each: Difference) -> None:
+def _classify(result: Differences, source: Source, each: Difference) -> None:
     """Put the file where it belongs."""
     row = each.known
     folder = source.folder_of(each.found)
@@ -201,7 +196,7 @@ def _widened(source: Source, each: Difference) -> bool:
     return widens(_current_readers(each.known.document), _readers(source, each.rights))
 
 
-def _made_way(source: Source, each: Difference) -> Difference:
+def _prepare_change(source: Source, each: Difference) -> Difference:
     """What is done of a change before the new contents are taken, and also where they then are refused.
 
     Fewer readers count at once. More must not get the former contents until the new are read: they go.
@@ -209,7 +204,7 @@ def _made_way(source: Source, each: Difference) -> Difference:
     if each.known is None:
         return each
     if _widened(source, each):
-        pipeline.delete_document(each.known.document)
+        documents.delete_document(each.known.document)
         return replace(each, known=None)
     with transaction.atomic():
         _move(source, each)
@@ -226,24 +221,24 @@ def _move(source: Source, each: Difference) -> None:
     )
 
 
-def _take(source: Source, each: Difference, file: "File[bytes]") -> Taken:
+def _take(source: Source, each: Difference, file: "File[bytes]") -> Synced:
     """Add the file, or have it take the place of its earlier version."""
     row = each.known
     with transaction.atomic():
         if row:
-            replacement = pipeline.replace_file(row.document, file)
+            replacement = documents.replace_file(row.document, file)
             _stamp(row, each.found, str(replacement["sha256"]))
-            return Taken(row.document, replacement)
-        document = pipeline.add_document(
+            return Synced(row.document, replacement)
+        document = documents.add_document(
             file, each.found.name, owner=source.owner, audience=each.rights.audience,
             folder=source.folder_of(each.found), category=each.rights.category,
         )  # fmt: skip
         new = SourceFile(document=document, source=source.name, path=each.found.path)
         _stamp(new, each.found, document.sha256)
-        return Taken(document)
+        return Synced(document)
 
 
-def _stamp(row: SourceFile, found: Found, sha256: str) -> None:
+def _stamp(row: SourceFile, found: TreeFile, sha256: str) -> None:
     unsure = time.time_ns() - found.modified_ns < UNSURE_NS
     row.size, row.modified_ns, row.sha256 = found.size, 0 if unsure else found.modified_ns, sha256
     row.save()

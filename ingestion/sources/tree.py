@@ -12,7 +12,7 @@ RIGHTS_FILE = ".chatsite.toml"  # says who may read what lies in the folder and 
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TreeFile:
     """A file below the root, by its path from there; when it changed, in nanoseconds."""
 
     path: str
@@ -31,9 +31,9 @@ class Found:
 
 @dataclass(slots=True)
 class Tree:
-    """Files to mirror; paths with the reason why one could not look; how much was passed over."""
+    """Files to mirror; paths with the reason why one could not scan_tree; how much was passed over."""
 
-    files: list[Found] = field(default_factory=list)
+    files: list[TreeFile] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
     hidden: int = 0
     links: int = 0
@@ -45,7 +45,7 @@ def folder_above(path: str) -> str:
     return "" if above == "." else above
 
 
-def look(root: Path) -> Tree:
+def scan_tree(root: Path) -> Tree:
     """Everything below the root, in the order of paths."""
     tree = Tree()
     for folder, entries in _walk(root, tree):
@@ -108,7 +108,7 @@ def _note(tree: Tree, root: Path, path: Path) -> None:
         if stat.S_ISLNK(status.st_mode):
             tree.links += 1
         elif not _too_long(tree, relative) and stat.S_ISREG(status.st_mode):
-            tree.files.append(Found(relative, status.st_size, status.st_mtime_ns))
+            tree.files.append(TreeFile(relative, status.st_size, status.st_mtime_ns))
 
 
 def _below(root: Path, path: Path) -> str:

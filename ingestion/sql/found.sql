@@ -44,6 +44,6 @@ found AS MATERIALIZED (
                     AND
 -- include: allowed
             )
-        LIMIT %(most_common)s
+        LIMIT %(max_common)s
     ) AS passage
 )

@@ -13,4 +13,4 @@ SELECT
     set_config('work_mem', '32MB', true),
     set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('hnsw.ef_search', %(ef_search)s::text, true),
-    set_config('hnsw.max_scan_tuples', %(most_scanned)s::text, true)
+    set_config('hnsw.max_scan_tuples', %(max_scanned)s::text, true)

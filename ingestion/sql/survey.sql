@@ -22,7 +22,7 @@ probed AS MATERIALIZED (
 size AS MATERIALIZED (
     SELECT
         CASE
-            WHEN estimated.met >= %(enough)s THEN estimated.passages
+            WHEN estimated.met >= %(min_probed)s THEN estimated.passages
             ELSE (
                 SELECT coalesce(sum(document.passage_count), 0)::bigint
                 FROM ingestion_document AS document
@@ -62,7 +62,7 @@ sample AS MATERIALIZED (
         WHERE words.document_id = probed.id
         LIMIT 1 + %(sampled)s / (SELECT count(*) FROM probed)
     ) AS passage
-    WHERE %(asked)s > 0 AND (SELECT size.every > %(large)s AND size.visible > %(few)s FROM size)
+    WHERE %(asked)s > 0 AND (SELECT size.every > %(large)s AND size.visible > %(max_scan)s FROM size)
     LIMIT %(sampled)s
 )
 

@@ -10,7 +10,7 @@ from ingestion import documents
 from ingestion.access.lists import Audience
 from ingestion.models import CitedName, Document
 from ingestion.search.retrieval import (
-    meaning_of,
+    resolve_name,
     search,
 )
 from ingestion.tests.factories import make_user
@@ -98,7 +98,7 @@ class CitedNames(MediaMixin, TestCase):
         other = self.namesake()
         [name] = self.cite().values()
         self.assertEqual(name, f"plan~{other.public_id.hex[:8]}.md")
-        self.assertEqual(meaning_of(self.principal, name).document, other)
+        self.assertEqual(resolve_name(self.principal, name).document, other)
 
     def test_a_path_that_was_cited_is_given_to_no_other_document(self):
         first = self.add("trip.md", f"{PLAN} Weekly.", owner=self.reader, folder="a", audience=Audience())

@@ -282,7 +282,7 @@ class DocumentTests(TestCase):
             (5, "One document is"),
             (9, "3 documents are"),
         ):
-            Document.objects.update(status=Document.Status.WAITING, turn=turn)
+            Document.objects.update(status=Document.Status.WAITING, queue_position=turn)
             self.assertContains(self.client.get(self.path), words)
             reply = self.client.get(f"/documents/status/?id={self.document.public_id}").json()["documents"][0]
             self.assertIn(words, reply["detail"])

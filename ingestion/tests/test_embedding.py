@@ -49,10 +49,10 @@ class EndpointTests(SimpleTestCase):
         ):
             return embedder().embed(texts)
 
-    def failure(self, reply, passing):
+    def failure(self, reply, temporary):
         with self.assertRaises(EmbeddingError) as caught:
             self.embed(reply, ["a", "b"])
-        self.assertEqual(caught.exception.passing, passing)
+        self.assertEqual(caught.exception.temporary, temporary)
         self.assertNotIn("127.0.0.1", str(caught.exception))
         self.assertEqual(len(self.server.asked), 1, "it is not asked again in silence")
         return str(caught.exception)

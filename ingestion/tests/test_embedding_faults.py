@@ -15,7 +15,7 @@ from ingestion import (
     documents,
     tasks,
 )
-from ingestion.embedding import EmbeddingError, embed_soon, embedder, questions
+from ingestion.embedding import EmbeddingError, breaker, embed_question, embedder
 from ingestion.models import Document, PreparedVector
 from ingestion.search.retrieval import search
 from ingestion.tests.documents import make_document, principal_of
@@ -80,12 +80,12 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
         return caught.exception
 
     def test_each_fault_has_its_words_and_says_whether_later_may_be_better(self):
-        for name, (answer, passing, words) in FAULTS.items():
+        for name, (answer, temporary, words) in FAULTS.items():
             server = self.serve(lambda texts, answer=answer: answer)
             with self.subTest(name), server.settings():
                 error = self.failure()
                 self.assertIn(words, str(error))
-                self.assertEqual(error.passing, passing)
+                self.assertEqual(error.temporary, temporary)
                 self.assertLessEqual(len(server.asked), 2)
 
     def test_vectors_out_of_order_are_put_in_order(self):
@@ -113,14 +113,14 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
             address = closed.getsockname()
         with override_settings(EMBEDDING_MODEL="model", OPENAI_BASE_URL=f"http://127.0.0.1:{address[1]}/v1"):
             error = self.failure()
-        self.assertEqual((str(error), error.passing), ("The embedding service does not answer.", True))
+        self.assertEqual((str(error), error.temporary), ("The embedding service does not answer.", True))
 
     @override_settings(EMBEDDING_MODEL="model", OPENAI_BASE_URL="", OPENAI_API_KEY="")
     def test_a_former_model_whose_server_the_settings_have_lost_is_not_sought_at_openai(self):
         with mock.patch("ingestion.embedding.endpoint.httpx2.AsyncClient.stream") as stream:
             error = self.failure()
         self.assertEqual(
-            (str(error), error.passing), ("The settings name no embedding service any more.", True)
+            (str(error), error.temporary), ("The settings name no embedding service any more.", True)
         )
         stream.assert_not_called()
 
@@ -133,7 +133,7 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
                 error = self.failure(0.5)
                 self.assertLess(time.monotonic() - before, 1.5 * patience())
                 self.assertEqual(
-                    (str(error), error.passing), ("The embedding service took too long to answer.", True)
+                    (str(error), error.temporary), ("The embedding service took too long to answer.", True)
                 )
 
 
@@ -181,37 +181,37 @@ class QuestionTests(FaultCase, TestCase):
                 self.assertEqual((len(found.passages), found.mode), (1, "text"))
                 self.assertNotIn(SECRET, "".join(logs.output))
             self.assertLess(time.monotonic() - before, 3 * patience(), "three wait, the others do not")
-            self.assertEqual(len(server.asked) - asked, questions.FAILURES)
+            self.assertEqual(len(server.asked) - asked, breaker.FAILURES)
 
     def test_after_a_pause_one_question_finds_out_whether_the_model_is_back(self):
         model = embedder()
-        fault = EmbeddingError("away", passing=True)
-        breaker = questions._Breaker()
+        fault = EmbeddingError("away", temporary=True)
+        state = breaker._Breaker()
         with (
-            mock.patch.dict(questions._breakers, {model: breaker}),
-            mock.patch.object(questions.time, "monotonic", side_effect=lambda: self.now),
+            mock.patch.dict(breaker._breakers, {model: state}),
+            mock.patch.object(breaker.time, "monotonic", side_effect=lambda: self.now),
         ):
             self.now = 1_000.0
             with mock.patch.object(model, "embed", side_effect=fault) as embed:
                 for _ in range(5):
                     with self.assertRaises(EmbeddingError):
-                        embed_soon(model, ["a"])
+                        embed_question(model, ["a"])
                 self.assertEqual(embed.call_count, 3)
                 self.now += 31
                 for _ in range(5):
                     with self.assertRaises(EmbeddingError):
-                        embed_soon(model, ["a"])
+                        embed_question(model, ["a"])
                 self.assertEqual(embed.call_count, 4)
             self.now += 31
             for _ in range(5):
-                self.assertEqual(embed_soon(model, ["a"]).shape, (1, 256))
+                self.assertEqual(embed_question(model, ["a"]).shape, (1, 256))
 
     def test_a_server_that_asks_for_patience_is_left_alone_for_as_long(self):
         server = self.serve(lambda texts: (429, "{}", {"Retry-After": "60"}))
         with server.settings():
             for _ in range(3):
                 with self.assertRaises(EmbeddingError):
-                    embed_soon(embedder(), ["a"])
+                    embed_question(embedder(), ["a"])
         self.assertEqual(len(server.asked), 1)
 
 
@@ -226,7 +226,7 @@ class DocumentTests(FaultCase, TestCase):
         busy = (429, SECRET, {"Retry-After": "70"})
         with server.settings(dimensions=8):
             document = self.add(data="\n\n".join(f"# {n}\n\nText {n}." for n in range(400)), read=False)
-            with self.assertRaises(documents.TryAgain) as caught:
+            with self.assertRaises(documents.TemporaryFailure) as caught:
                 documents.read_document(document.pk)
             self.assertEqual(self.state(document), ("waiting", 0))
             self.assertEqual(document.reason, "The embedding service does not answer (429).")
@@ -259,7 +259,7 @@ class DocumentTests(FaultCase, TestCase):
     def test_the_worker_waits_for_as_long_as_the_server_asks(self):
         job = mock.Mock(attempts=0)
         for asked, least, most in ((None, 14, 16), (1.0, 14, 16), (70.0, 69, 71), (1e9, 3_599, 3_601)):
-            fault = documents.TryAgain("away", asked)
-            decision = tasks.RETRYING.get_retry_decision(exception=fault, job=job)
+            fault = documents.TemporaryFailure("away", asked)
+            decision = tasks.READ_RETRIES.get_retry_decision(exception=fault, job=job)
             seconds = (decision.retry_at - datetime.now(UTC)).total_seconds()
             self.assertTrue(least <= seconds <= most, (asked, seconds))

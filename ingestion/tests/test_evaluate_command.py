@@ -12,7 +12,7 @@ from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import AuditEntry
 from ingestion.evaluation.judging import Settings, UnknownSetting
-from ingestion.evaluation.questions import Malformed, read_questions
+from ingestion.evaluation.question_files import Malformed, read_questions
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 LEAVE = ("page=3", 3, "", "Employees may carry over five days of leave until 31 March.")

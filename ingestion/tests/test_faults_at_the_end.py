@@ -46,7 +46,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
             swap(*arguments)
             raise OperationalError("the connection is lost")
 
-        with mock.patch.object(reading, "_swap", swapped), self.assertRaises(documents.TryAgain):
+        with mock.patch.object(reading, "_swap", swapped), self.assertRaises(documents.TemporaryFailure):
             documents.read_document(self.document.pk, replacement)
 
     def test_a_commit_whose_reply_is_lost_counts_also_at_the_last_try(self):

@@ -95,7 +95,7 @@ class WritePassagesTests(TestCase):
         self.assertEqual((Vector.objects.count(), PreparedVector.objects.count()), (vectors, 0))
 
     def test_passages_keep_their_order_words_and_vectors(self):
-        with mock.patch.object(replacing, "WRITTEN_AT_ONCE", 7):
+        with mock.patch.object(replacing, "WRITE_BATCH", 7):
             document = make_document("a.txt", [f"Number {number}." for number in range(30)])
         passages = list(Passage.objects.filter(document=document))
         self.assertEqual([passage.content for passage in passages], [f"Number {n}." for n in range(30)])
@@ -115,4 +115,4 @@ class WritePassagesTests(TestCase):
         PreparedVector.objects.all().delete()  # as when PostgreSQL has died meanwhile
         with self.assertRaises(EmbeddingError) as caught:
             write_passages(document, [passage], prepared)
-        self.assertTrue(caught.exception.passing)
+        self.assertTrue(caught.exception.temporary)

@@ -21,11 +21,11 @@ from .documents import make_document, principal_of
 
 # The bounds that force each plan; MANY with words chosen by a sample, as in a large corpus.
 FORCED = {
-    "few": {"FEW": 10**9},
-    "some": {"FEW": -1, "SOME": 10**9},
-    "many": {"FEW": -1, "SOME": -1},
-    "some, sampled": {"FEW": -1, "SOME": 10**9, "LARGE": -1},
-    "many, sampled": {"FEW": -1, "SOME": -1, "LARGE": -1},
+    "scan": {"MAX_SCAN": 10**9},
+    "mixed": {"MAX_SCAN": -1, "MAX_MIXED": 10**9},
+    "indexed": {"MAX_SCAN": -1, "MAX_MIXED": -1},
+    "mixed, sampled": {"MAX_SCAN": -1, "MAX_MIXED": 10**9, "LARGE_CORPUS": -1},
+    "indexed, sampled": {"MAX_SCAN": -1, "MAX_MIXED": -1, "LARGE_CORPUS": -1},
 }
 WORDS = ["ferry", "dog", "leave", "roster", "ticket", "muzzle", "deck", "night", "crew", "cabin", "rope"]
 MODES = ("hybrid", "text", "vectors")
@@ -45,27 +45,27 @@ class ForcedTests(TestCase):
 
 
 class SomeTests(ForcedTests, test_search.SearchTests):
-    plan = "some"
+    plan = "mixed"
 
 
 class ManySampledTests(ForcedTests, test_search.SearchTests):
-    plan = "many, sampled"
+    plan = "indexed, sampled"
 
 
 class SomeNarrowingTests(ForcedTests, test_search_narrowing.NarrowingTests):
-    plan = "some, sampled"
+    plan = "mixed, sampled"
 
 
 class ManyNarrowingTests(ForcedTests, test_search_narrowing.NarrowingTests):
-    plan = "many"
+    plan = "indexed"
 
 
 class SomeRightsTests(ForcedTests, test_search_rights.SearchRightsTests):
-    plan = "some"
+    plan = "mixed"
 
 
 class ManyRightsTests(ForcedTests, test_search_rights.SearchRightsTests):
-    plan = "many, sampled"
+    plan = "indexed, sampled"
 
 
 class EqualPlansTests(TestCase):
@@ -94,7 +94,7 @@ class EqualPlansTests(TestCase):
         for user in self.users:
             readable = set(Document.objects.visible_to(principal_of(user)).values_list("pk", flat=True))
             for mode in MODES:
-                exact = self.found("few", user, mode)
+                exact = self.found("scan", user, mode)
                 self.assertTrue(exact)
                 for plan in FORCED:
                     with self.subTest(user=user.username, mode=mode, plan=plan):
@@ -103,12 +103,12 @@ class EqualPlansTests(TestCase):
                         self.assertEqual(found, exact)
 
     def found(self, plan, user, mode):
-        with forced(plan), mock.patch.multiple(plans, MOST_FETCHED=10**9, MOST_SCORED=10**9):
+        with forced(plan), mock.patch.multiple(plans, MAX_FETCHED=10**9, MAX_SCORED=10**9):
             found = search(principal_of(user), "Ferry dogs, tickets and a muzzle", mode=mode, top=50)
         return sorted((row.document_id, row.content, round(row.score, 3)) for row in found.passages)
 
     def test_a_sample_that_leaves_words_out_still_finds_only_what_is_readable(self):
-        with forced("many, sampled"), mock.patch.multiple(plans, MOST_FETCHED=3, MOST_SCORED=3):
+        with forced("indexed, sampled"), mock.patch.multiple(plans, MAX_FETCHED=3, MAX_SCORED=3):
             for user in self.users:
                 readable = set(Document.objects.visible_to(principal_of(user)).values_list("pk", flat=True))
                 found = search(principal_of(user), " ".join(WORDS), mode="text", top=50).passages
@@ -116,8 +116,8 @@ class EqualPlansTests(TestCase):
                 self.assertLessEqual({row.document_id for row in found}, readable)
 
     def test_where_every_word_is_common_some_readable_passages_with_them_are_found(self):
-        limits = {"MOST_FETCHED": 1, "MOST_SCORED": 1, "MOST_COMMON": 5}
-        for plan in ("some, sampled", "many, sampled"):
+        limits = {"MAX_FETCHED": 1, "MAX_SCORED": 1, "MAX_COMMON": 5}
+        for plan in ("mixed, sampled", "indexed, sampled"):
             with forced(plan), mock.patch.multiple(plans, **limits):
                 for user in self.users:
                     readable = set(
@@ -143,27 +143,27 @@ class ChoiceTests(TestCase):
 
     def plan(self, **options):
         with (
-            mock.patch.multiple(plans, FEW=10, SOME=30),
+            mock.patch.multiple(plans, MAX_SCAN=10, MAX_MIXED=30),
             mock.patch.object(plans, "rows", side_effect=plans.rows) as run,
         ):
             search(principal_of(self.reader), "ferry", **options)
         return run.call_args.args[0]
 
     def test_the_number_of_visible_passages_chooses_the_plan(self):
-        self.assertEqual(self.plan(), "search_many")
+        self.assertEqual(self.plan(), "search_indexed")
         Document.objects.filter(name="0.txt").delete()
-        self.assertEqual(self.plan(), "search_some")
+        self.assertEqual(self.plan(), "search_mixed")
 
     def test_a_narrowed_search_goes_by_what_is_left_of_them(self):
-        self.assertEqual(self.plan(include_category="b"), "search_few")
-        self.assertEqual(self.plan(exclude_category="a"), "search_few")
+        self.assertEqual(self.plan(include_category="b"), "search_scan")
+        self.assertEqual(self.plan(exclude_category="a"), "search_scan")
         self.assertEqual(self.plan(to_groups=True), "survey")  # there is nothing
 
     def test_vectors_too_long_for_an_index_are_all_compared(self):
-        self.assertEqual(plans.Survey(10**9, 10**9, {}).plan(4_001), "some")
+        self.assertEqual(plans.Survey(10**9, 10**9, {}).plan(4_001), "mixed")
 
     def test_a_search_takes_few_statements(self):
-        with forced("many, sampled"):
+        with forced("indexed, sampled"):
             search(principal_of(self.reader), "ferry")
             # The space, how much there is, the search, the passages, and stop words.
             with self.assertNumQueries(5):

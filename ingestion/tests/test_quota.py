@@ -14,15 +14,15 @@ from ingestion import documents
 from ingestion.access.lists import Audience
 from ingestion.file_names import UploadRefused
 from ingestion.models import Document
-from ingestion.quota import claim, use_of
+from ingestion.quota import claim, usage_of
 from ingestion.tests.media import MediaMixin
 from ingestion.tests.test_worker import forget_all_jobs
 
 
 class DefaultQuota(TestCase):
     def test_without_a_setting_one_person_cannot_fill_the_disk(self):
-        use = use_of(User.objects.create_user("ann"))
-        self.assertEqual((use.most_size, use.most_documents), (5_000_000_000, 5_000))
+        use = usage_of(User.objects.create_user("ann"))
+        self.assertEqual((use.max_size, use.max_documents), (5_000_000_000, 5_000))
         with self.assertRaises(UploadRefused) as refused:
             claim(User.objects.get(), 5_000_000_001)
         self.assertIn("Your documents may take 5000 MB.", refused.exception.message)

@@ -192,7 +192,7 @@ class ReembedTests(ReembedCase):
 
     def test_an_index_that_somebody_killed_has_left_unfinished_is_built_anew(self):
         with self.serve().settings(dimensions=8):
-            space = reembedding.wanted_space()
+            space = reembedding.configured_space()
             make_document("more.md", ["More."])
             with connection.cursor() as cursor:
                 # A concurrent build that fails leaves an invalid index: vectors of no length have no index.
@@ -225,7 +225,7 @@ class ReembedTests(ReembedCase):
             with mock.patch.object(documents.reading, "prepare", side_effect=[prepared, prepared, prepared]):
                 with self.assertRaises(EmbeddingError) as caught:
                     self.swap(passages)
-                self.assertTrue(caught.exception.passing)
+                self.assertTrue(caught.exception.temporary)
             self.swap(passages)
             self.assert_complete("model")
             self.assertEqual(Passage.objects.get().content, "New words.")

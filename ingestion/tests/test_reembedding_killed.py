@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 from psycopg.conninfo import make_conninfo
 
-from ingestion.indexing.reembedding import PASSAGES_AT_ONCE
+from ingestion.indexing.reembedding import PASSAGE_BATCH
 from ingestion.models import EmbeddingSpace, Vector
 from ingestion.tests.documents import make_document
 from ingestion.tests.embedding_server import by_words
@@ -41,7 +41,7 @@ class KilledTests(ReembedCase):
 
     def kill_somewhere(self, server, chance):
         """After a random number of answers, or at a random moment of what follows the last."""
-        target = len(server.asked) + chance.randrange(1, 2 + PASSAGES // PASSAGES_AT_ONCE)
+        target = len(server.asked) + chance.randrange(1, 2 + PASSAGES // PASSAGE_BATCH)
         process = self.start(server)
         while process.poll() is None and len(server.asked) < target:
             if len(server.texts) >= PASSAGES:
@@ -67,7 +67,7 @@ class KilledTests(ReembedCase):
                 self.kill_somewhere(server, chance)
                 self.assertTrue(self.found(), "it is found between two tries")
             embedded = [text for text in server.texts if text != "ferry island"]
-            self.assertLessEqual(len(embedded), PASSAGES + 1 + ROUNDS * PASSAGES_AT_ONCE)
+            self.assertLessEqual(len(embedded), PASSAGES + 1 + ROUNDS * PASSAGE_BATCH)
             server.reply = answer
             process = self.start(server)
             output = process.communicate()[0].decode()

@@ -154,11 +154,11 @@ class EmbeddingFailureTests(TestCase):
         principal = principal_of(User.objects.create_user("reader"))
         make_document("handbook.txt", [DOGS, LEAVE])
 
-        fault = EmbeddingError("The embedding service does not answer.", passing=True)
+        fault = EmbeddingError("The embedding service does not answer.", temporary=True)
         for mode in ("hybrid", "vectors"):
             with (
                 self.subTest(mode=mode),
-                mock.patch("ingestion.search.retrieval.embed_soon", side_effect=fault),
+                mock.patch("ingestion.search.retrieval.embed_question", side_effect=fault),
                 self.assertLogs("ingestion.search.retrieval", "WARNING"),
             ):
                 found = search(principal, "How many days of annual leave?", mode=mode)

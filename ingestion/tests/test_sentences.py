@@ -8,8 +8,8 @@ from ingestion.search.retrieval import FoundPassage
 from ingestion.search.sentence_splitting import split_sentences
 from ingestion.search.sentences import (
     best_sentences,
-    sentences_of_each,
-    words_asked_for,
+    best_sentences_per_passage,
+    matching_words,
 )
 
 
@@ -135,20 +135,20 @@ class SentencesOfEachTests(SimpleTestCase):
             found("Soup is served at noon. Leave may be carried over. Ask early. Five days of leave count."),
             found("The office opens at eight."),
         ]
-        first, second = sentences_of_each("How many days of leave may be carried over?", passages)
+        first, second = best_sentences_per_passage("How many days of leave may be carried over?", passages)
         self.assertEqual([item.text for item in first], sorted((item.text for item in first), reverse=True))
         self.assertIn("Leave may be carried over.", [item.text for item in first])
         self.assertLessEqual(len(first), 2)
         self.assertEqual([item.text for item in second], ["The office opens at eight."])
 
     def test_a_passage_without_sentences_gives_none(self):
-        self.assertEqual(sentences_of_each("Leave?", [found(""), found("# Leave")]), [[], []])
+        self.assertEqual(best_sentences_per_passage("Leave?", [found(""), found("# Leave")]), [[], []])
 
     def test_a_question_of_stop_words_makes_no_trouble(self):
-        ((only,),) = sentences_of_each("what is it?", [found("Soup is served at noon.")])
+        ((only,),) = best_sentences_per_passage("what is it?", [found("Soup is served at noon.")])
         self.assertEqual(only.text, "Soup is served at noon.")
 
     def test_the_words_asked_for_are_found_in_other_forms(self):
         text = "Carrying over: five day’s leave"
-        words = [text[start:end] for start, end in words_asked_for("How many days may I carry over?", text)]
+        words = [text[start:end] for start, end in matching_words("How many days may I carry over?", text)]
         self.assertEqual(words, ["Carrying", "over", "day"])

@@ -156,7 +156,7 @@ class ElsewhereTests(MediaMixin, TestCase):
     @stored_in(Away)
     def test_a_storage_that_is_away_is_tried_again(self):
         document = self.add(read=False)
-        with self.assertRaises(documents.TryAgain):
+        with self.assertRaises(documents.TemporaryFailure):
             documents.read_document(document.pk)
         self.assertEqual(Document.objects.get(pk=document.pk).status, "waiting")
 

@@ -83,15 +83,15 @@ class Leftovers(TestCase):
             session.execute(f"DROP DATABASE IF EXISTS {self.name}")
 
     def test_the_database_of_a_run_that_was_killed_is_dropped_by_the_next(self):
-        self.assertIn(self.name, throwaway.drop_left(self.session))
-        self.assertNotIn(self.name, throwaway.drop_left(self.session))
+        self.assertIn(self.name, throwaway.drop_abandoned(self.session))
+        self.assertNotIn(self.name, throwaway.drop_abandoned(self.session))
 
     def test_that_of_a_run_that_lives_is_left_alone(self):
         with psycopg.connect(**parameters(), autocommit=True) as run:
             run.execute(throwaway.CLAIM, [throwaway.LOCKS, self.name])
-            self.assertNotIn(self.name, throwaway.drop_left(self.session))
-        self.assertIn(self.name, throwaway.drop_left(self.session))
+            self.assertNotIn(self.name, throwaway.drop_abandoned(self.session))
+        self.assertIn(self.name, throwaway.drop_abandoned(self.session))
 
     def test_one_that_somebody_uses_is_left_alone(self):
         with psycopg.connect(**parameters() | {"dbname": self.name}, autocommit=True):
-            self.assertNotIn(self.name, throwaway.drop_left(self.session))
+            self.assertNotIn(self.name, throwaway.drop_abandoned(self.session))

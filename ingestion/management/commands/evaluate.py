@@ -26,7 +26,7 @@ from ingestion.evaluation.judging import (
     resolve_truths,
     resolver_for,
 )
-from ingestion.evaluation.questions import Malformed, Questions, read_questions
+from ingestion.evaluation.question_files import Malformed, Questions, read_questions
 from ingestion.evaluation.reporting import Report, as_lines, as_values
 from ingestion.evaluation.throwaway import empty_database, fill
 from ingestion.search.retrieval import count_readable

@@ -15,7 +15,7 @@ from chatsite.db.migration_state import demand_migrations
 from ingestion import documents
 from ingestion.access import lists
 from ingestion.documents import put_document
-from ingestion.management import readers
+from ingestion.management import document_options
 from ingestion.management.progress import Bar, counted, read_now, shown
 from ingestion.models import Document, Passage
 from ingestion.sources.tree import folder_above
@@ -38,11 +38,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="A file or a folder.")
-        readers.add_arguments(parser)
+        document_options.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()
-        wanted = readers.given(options)
+        wanted = document_options.parse(options)
         if not (wanted.audience or wanted.owner):
             raise CommandError(
                 "Say who may read the documents: --everyone, or --user and --group, or --owner."
@@ -107,7 +107,7 @@ def _below(folder: Path) -> Iterator[Path]:
             yield Path(root, name)
 
 
-def _take(item: Item, wanted: readers.Given) -> None:
+def _take(item: Item, wanted: document_options.DocumentOptions) -> None:
     """Make or find the file's document. A file that cannot be taken gets a reason."""
     try:
         with item.path.open("rb") as file:
@@ -120,7 +120,7 @@ def _take(item: Item, wanted: readers.Given) -> None:
         item.reason = refusal.message
 
 
-def _take_file(item: Item, file: "File[bytes]", wanted: readers.Given) -> None:
+def _take_file(item: Item, file: "File[bytes]", wanted: document_options.DocumentOptions) -> None:
     put = put_document(
         file,
         item.path.name,

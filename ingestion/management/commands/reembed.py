@@ -13,9 +13,9 @@ from ingestion.embedding import EmbeddingError
 from ingestion.indexing.reembedding import (
     AlreadyRunning,
     Progress,
+    configured_space,
     missing,
     reembed,
-    wanted_space,
 )
 from ingestion.models import EmbeddingSpace, Passage
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()
         former = EmbeddingSpace.objects.filter(active=True).first()
-        space = wanted_space()
+        space = configured_space()
         if former in (None, space) and not missing(space) and EmbeddingSpace.objects.count() == 1:
             self.stdout.write(f"The documents are embedded with {space}. There is nothing to do.")
             return

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from chatsite.db.migration_state import demand_migrations
-from ingestion.management import readers
+from ingestion.management import document_options
 from ingestion.management.progress import Bar, counted, read_now, shown
 from ingestion.models import Document
 from ingestion.sources import mirror
@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path, metavar="FOLDER")
-        readers.add_arguments(parser)
+        document_options.add_arguments(parser)
         parser.add_argument("--prefix", default="", metavar="FOLDER", help="Where they are listed.")
         parser.add_argument(
             "--source", default="", metavar="NAME", help="What the source is called; its path otherwise."
@@ -86,7 +86,7 @@ class Command(BaseCommand):
         numbers = [
             (len(differences.new), "new"),
             (len(differences.changed), "changed"),
-            (len(differences.moved), "with other readers or another place"),
+            (len(differences.moved), "with other document_options or another place"),
             (len(differences.gone), "gone"),
             (differences.unchanged, "unchanged"),
             (differences.failed, "of these failed"),
@@ -108,7 +108,7 @@ def _source(options: dict[str, Any]) -> mirror.Source:
         raise CommandError(f"{shown(options['folder'])} cannot be opened: {error.strerror}.") from error
     if not root.is_dir():
         raise CommandError(f"{shown(options['folder'])} is not a folder.")
-    given = readers.given(options)
+    given = document_options.parse(options)
     default = Rights(given.audience, given.category) if given.audience else None
     name = options["source"] or str(root)
     if len(name) > SOURCE_CHARACTERS:

@@ -13,7 +13,7 @@ from ingestion.file_names import category_name
 
 
 @dataclass(frozen=True)
-class Given:
+class DocumentOptions:
     """What the documents get besides their files; no audience where no flag says one."""
 
     owner: User | None
@@ -22,7 +22,7 @@ class Given:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The flags that `given` understands."""
+    """The flags that `parse` understands."""
     parser.add_argument("--everyone", action="store_true", help="Everyone who signs in may read them.")
     parser.add_argument("--guests", action="store_true", help="Everyone may, and guests too.")
     parser.add_argument(
@@ -37,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--category", default="", help="A category for all of them.")
 
 
-def given(options: dict[str, Any]) -> Given:
+def parse(options: dict[str, Any]) -> DocumentOptions:
     """The rights and owner that were asked for, which must exist. Raises CommandError."""
     users = _named(User.objects.all(), "username", options["user"], "user")
     groups = _named(Group.objects.all(), "name", options["group"], "group")
@@ -52,7 +52,7 @@ def given(options: dict[str, Any]) -> Given:
         group_ids=frozenset(group.pk for group in groups),
     )
     named = everyone or users or groups
-    return Given(
+    return DocumentOptions(
         owners[0] if owners else None, audience if named else None, category_name(options["category"])
     )
 

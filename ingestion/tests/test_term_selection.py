@@ -3,9 +3,9 @@
 from django.test import SimpleTestCase
 
 from ingestion.search.term_selection import (
-    MOST_JUDGED,
-    each_alone,
-    rarest,
+    MAX_SAMPLED_TERMS,
+    select_groups,
+    single_terms,
 )
 
 
@@ -16,42 +16,42 @@ def sample(**counts):
 
 class RarityTests(SimpleTestCase):
     def test_in_a_small_corpus_each_word_is_sought_alone(self):
-        self.assertEqual(each_alone([1, 2]).groups, ((1,), (2,)))
+        self.assertEqual(single_terms([1, 2]).groups, ((1,), (2,)))
 
     def test_words_that_the_sample_does_not_know_are_sought_alone(self):
-        sought = rarest([1, 2], sample(a=100), wanted=0.02)
+        sought = select_groups([1, 2], sample(a=100), wanted=0.02)
         self.assertEqual((sought.groups, sought.shares), (((1,), (2,)), {}))
 
     def test_rare_words_are_sought_alone_and_common_ones_together(self):
-        sought = rarest([1, 2, 3], sample(a=500, a1=3, a2=240, a3=240, a23=17), wanted=0.03)
+        sought = select_groups([1, 2, 3], sample(a=500, a1=3, a2=240, a3=240, a23=17), wanted=0.03)
         self.assertEqual(sought.groups, ((1,), (2, 3)))
         self.assertEqual(set(sought.shares), {2, 3})
         self.assertAlmostEqual(sought.shares[2], 0.257, 3)
 
     def test_where_there_is_room_common_words_are_sought_alone_too(self):
-        sought = rarest([1, 2], sample(a=900, a1=60, a2=40), wanted=0.5)
+        sought = select_groups([1, 2], sample(a=900, a1=60, a2=40), wanted=0.5)
         self.assertEqual(sought.groups, ((2,), (1,)))
 
     def test_a_common_word_is_kept_for_where_nothing_else_is_found(self):
-        sought = rarest([1], sample(a=10, a1=90), wanted=0.01)
+        sought = select_groups([1], sample(a=10, a1=90), wanted=0.01)
         self.assertEqual((sought.groups, sought.common), ((), ((1,),)))
 
     def test_what_leads_to_too_many_beside_rare_words_is_kept_too(self):
-        sought = rarest([1, 2], sample(a=600, a1=1, a2=399), wanted=0.01)
+        sought = select_groups([1, 2], sample(a=600, a1=1, a2=399), wanted=0.01)
         self.assertEqual((sought.groups, sought.common), (((1,),), ((2,),)))
 
     def test_common_words_are_sought_together_also_where_the_sample_never_met_them_so(self):
-        sought = rarest([1, 2], sample(a=300, a1=400, a2=300), wanted=0.01)
+        sought = select_groups([1, 2], sample(a=300, a1=400, a2=300), wanted=0.01)
         self.assertEqual((sought.groups, sought.common), (((1, 2),), ((2,),)))
 
     def test_words_of_one_stem_are_no_rare_pair(self):
-        sought = rarest([1, 2, 3], sample(a=550, a12=449, a3=1), wanted=0.01)
+        sought = select_groups([1, 2, 3], sample(a=550, a12=449, a3=1), wanted=0.01)
         self.assertEqual((sought.groups, sought.common), (((3,),), ((1, 2),)))
 
     def test_no_group_holds_a_smaller_one(self):
         held = sample(a=400, a1=100, a2=100, a12=100, a13=100, a123=100, a1234=100)
         for wanted in (0.01, 0.1, 0.2, 0.3, 0.5):
-            sought = rarest([1, 2, 3, 4], held, wanted)
+            sought = select_groups([1, 2, 3, 4], held, wanted)
             self.assertTrue(sought.groups or sought.common)
             for found in (sought.groups, sought.common):
                 groups = [set(group) for group in found]
@@ -60,7 +60,7 @@ class RarityTests(SimpleTestCase):
     def test_a_long_question_is_judged_by_its_rarest_words(self):
         numbers = range(1, 65)
         held = {frozenset(numbers[:count]): 10 for count in range(65)}
-        sought = rarest(numbers, held, wanted=0.02)
+        sought = select_groups(numbers, held, wanted=0.02)
         self.assertLessEqual(
-            {number for group in sought.groups for number in group}, {*numbers[-MOST_JUDGED:]}
+            {number for group in sought.groups for number in group}, {*numbers[-MAX_SAMPLED_TERMS:]}
         )

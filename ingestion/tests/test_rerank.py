@@ -4,7 +4,7 @@ from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
 from ingestion.embedding.word_vectors import word_vectors
-from ingestion.search.rerank import closeness
+from ingestion.search.rerank import rerank_scores
 from ingestion.search.retrieval import search
 from ingestion.search.tokens import units
 
@@ -14,7 +14,7 @@ from .documents import make_document, principal_of
 class ClosenessTests(SimpleTestCase):
     def better(self, question, first, second):
         """Of the two texts, by words and by neighbours, whether the first is closer."""
-        near = closeness(units(question), [first, second])
+        near = rerank_scores(units(question), [first, second])
         return near.words[0] > near.words[1], near.neighbours[0] > near.neighbours[1]
 
     def test_the_word_itself_is_closer_than_another(self):
@@ -37,7 +37,7 @@ class ClosenessTests(SimpleTestCase):
     def test_nothing_asked_and_nothing_there_are_no_errors(self):
         for asked, texts in (([], ["Dogs."]), (["dogs"], []), (["dogs"], ["", "?!"])):
             with self.subTest(asked=asked, texts=texts):
-                near = closeness(asked, texts)
+                near = rerank_scores(asked, texts)
                 self.assertEqual((len(near.words), float(near.words.sum())), (len(texts), 0.0))
 
     def test_the_vector_of_a_word_is_the_same_each_time(self):

@@ -11,7 +11,7 @@ from ingestion.access.lists import (
     Audience,
     access_list_for,
     audience_of,
-    people_count,
+    count_people,
     set_audience,
 )
 from ingestion.models import AccessEntry, AccessList, Document, Passage
@@ -67,10 +67,10 @@ class AccessListTests(MediaMixin, TestCase):
         audience = Audience(
             user_ids=frozenset({self.ann.pk, self.bob.pk}), group_ids=frozenset({self.staff.pk})
         )
-        self.assertEqual(people_count(audience), 2)
+        self.assertEqual(count_people(audience), 2)
         User.objects.filter(pk=self.ann.pk).update(is_active=False)
-        self.assertEqual(people_count(audience), 1)
-        self.assertEqual(people_count(Audience(everyone=True)), 2)
+        self.assertEqual(count_people(audience), 1)
+        self.assertEqual(count_people(Audience(everyone=True)), 2)
 
     def test_a_list_that_lost_a_group_is_not_filled_again(self):
         audience = Audience(user_ids=frozenset({self.ann.pk}), group_ids=frozenset({self.staff.pk}))

@@ -7,11 +7,11 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
-from .protocol import Embedder, EmbeddingError, Vectors
+from .base import Embedder, EmbeddingError, Vectors
 
 FAILURES = 3  # one after the other, after which the model is left alone
 PAUSE_SECONDS = 30.0
-LONGEST_PAUSE = 300.0  # however long a server asks for
+MAX_PAUSE_SECONDS = 300.0  # however long a server asks for
 
 
 class _Breaker:
@@ -39,7 +39,7 @@ class _Breaker:
     def failed(self, retry_after: float | None) -> None:
         with self._lock:
             self._failures += 1
-            pause = min(retry_after or 0.0, LONGEST_PAUSE)
+            pause = min(retry_after or 0.0, MAX_PAUSE_SECONDS)
             if self._failures >= FAILURES:
                 pause = max(pause, PAUSE_SECONDS)
             self._closed_until = max(self._closed_until, time.monotonic() + pause)
@@ -49,12 +49,14 @@ _breakers: WeakKeyDictionary[Embedder, _Breaker] = WeakKeyDictionary()
 _making = threading.Lock()
 
 
-def embed_soon(model: Embedder, texts: Sequence[str]) -> Vectors:
+def embed_question(model: Embedder, texts: Sequence[str]) -> Vectors:
     """As `model.embed`, within seconds (EMBEDDING_QUESTION_SECONDS), or at once an EmbeddingError."""
     with _making:
         breaker = _breakers.setdefault(model, _Breaker())
     if not breaker.may_try():
-        raise EmbeddingError("The embedding service has failed and is left alone for a while.", passing=True)
+        raise EmbeddingError(
+            "The embedding service has failed and is left alone for a while.", temporary=True
+        )
     try:
         vectors = model.embed(texts, settings.EMBEDDING_QUESTION_SECONDS)
     except EmbeddingError as error:

@@ -8,8 +8,8 @@ from chatsite.accounts.models import User
 from ingestion.access.lists import Audience
 from ingestion.search import plans
 from ingestion.search.query_expansion import (
-    stand_ins,
-    written_together,
+    alternative_spellings,
+    joined_words,
 )
 from ingestion.search.retrieval import search
 from ingestion.search.stopwords import without_question_words
@@ -22,20 +22,20 @@ OTHERS = ("The ferry sails at noon.", "Dogs travel on the car deck.", "A day in 
 
 class WrittenTests(SimpleTestCase):
     def test_a_word_is_sought_by_its_beginning_and_a_short_one_in_two_parts(self):
-        self.assertEqual(stand_ins("verwaltungsrat"), ["'verwaltun':*"])
-        self.assertEqual(stand_ins("payday"), ["'payda':*", "('pay' & 'day')"])
-        self.assertEqual(stand_ins("rats"), [])
+        self.assertEqual(alternative_spellings("verwaltungsrat"), ["'verwaltun':*"])
+        self.assertEqual(alternative_spellings("payday"), ["'payda':*", "('pay' & 'day')"])
+        self.assertEqual(alternative_spellings("rats"), [])
 
     def test_numbers_unspaced_scripts_and_endless_words_are_sought_as_they_are(self):
         for word in ("20260104", "b747400", "年假", "a" * 41):
-            self.assertEqual(stand_ins(word), [], word)
+            self.assertEqual(alternative_spellings(word), [], word)
 
     def test_neighbours_are_joined_but_not_numbers_short_words_and_what_is_asked_anyway(self):
-        self.assertEqual(written_together("When is pay day?", []), ["payday"])
-        self.assertEqual(written_together("PAY-DAY 2026", []), ["payday"])
-        self.assertEqual(written_together("pay day payday", ["pay", "day", "payday"]), ["daypayday"])
-        self.assertEqual(written_together("年假 多少天", []), [])
-        self.assertEqual(written_together("the U.N. in 1.5.2", ["the"]), ["un"])
+        self.assertEqual(joined_words("When is pay day?", []), ["payday"])
+        self.assertEqual(joined_words("PAY-DAY 2026", []), ["payday"])
+        self.assertEqual(joined_words("pay day payday", ["pay", "day", "payday"]), ["daypayday"])
+        self.assertEqual(joined_words("年假 多少天", []), [])
+        self.assertEqual(joined_words("the U.N. in 1.5.2", ["the"]), ["un"])
 
 
 class QuestionWordsTests(SimpleTestCase):

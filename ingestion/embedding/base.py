@@ -12,13 +12,13 @@ Vectors = NDArray[np.float32]
 class EmbeddingError(Exception):
     """The embedding model gives no usable vectors; the text is for people and names no address or key.
 
-    `passing` says whether trying again later may help, `retry_after` after how many seconds, where the
+    `temporary` says whether trying again later may help, `retry_after` after how many seconds, where the
     server has said so.
     """
 
-    def __init__(self, message: str, *, passing: bool, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, *, temporary: bool, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.passing = passing
+        self.temporary = temporary
         self.retry_after = retry_after
 
 

@@ -132,9 +132,12 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertEqual(Passage.objects.count(), 0)
 
     def test_a_fault_around_the_document_is_tried_again(self):
-        for error in (OperationalError("gone"), EmbeddingError("The service is away.", passing=True)):
+        for error in (OperationalError("gone"), EmbeddingError("The service is away.", temporary=True)):
             document = self.add(read=False)
-            with mock.patch.object(reading, "read", side_effect=error), self.assertRaises(documents.TryAgain):
+            with (
+                mock.patch.object(reading, "read", side_effect=error),
+                self.assertRaises(documents.TemporaryFailure),
+            ):
                 documents.read_document(document.pk)
             document.refresh_from_db()
             self.assertEqual(document.status, "waiting")

@@ -32,7 +32,7 @@ class TurnTests(TestCase):
 
     def add(self, owner, name=""):
         document = Document(owner=owner, access_list=self.readers, name=name, media_type="", size=1)
-        document.turn = fair_queue.next_turn(document)
+        document.queue_position = fair_queue.next_position(document)
         document.save()
         pipeline._defer(document)
         return document
@@ -40,7 +40,7 @@ class TurnTests(TestCase):
     def add_many(self, owner, number):
         """As many calls of `add` would."""
         documents = Document.objects.bulk_create(
-            Document(owner=owner, access_list=self.readers, media_type="", size=1, turn=turn)
+            Document(owner=owner, access_list=self.readers, media_type="", size=1, queue_position=turn)
             for turn in range(1, number + 1)
         )
         with connection.cursor() as cursor:
@@ -48,7 +48,13 @@ class TurnTests(TestCase):
                 "INSERT INTO procrastinate_jobs (queue_name, task_name, priority, lock, args)"
                 " VALUES (%s, %s, %s, %s, jsonb_build_object('document_id', %s::bigint))",
                 [
-                    [pipeline.QUEUE, pipeline.TASK, -each.turn, pipeline.lock_name(each.pk), each.pk]
+                    [
+                        pipeline.QUEUE,
+                        pipeline.TASK,
+                        -each.queue_position,
+                        pipeline.lock_name(each.pk),
+                        each.pk,
+                    ]
                     for each in documents
                 ],
             )
@@ -103,19 +109,21 @@ class TurnTests(TestCase):
         list(self.take(3))
         Document.objects.update(status="ready")
         self.finish_all()
-        self.assertEqual(self.add(self.ann).turn, 1)
+        self.assertEqual(self.add(self.ann).queue_position, 1)
 
     def test_a_document_that_is_read_again_keeps_the_order_of_its_own_jobs(self):
         document = self.add(self.ann)
-        before = document.turn
+        before = document.queue_position
         with self.captureOnCommitCallbacks():
             pipeline.retry(document)
-        self.assertGreater(document.turn, before)
+        self.assertGreater(document.queue_position, before)
         jobs = ProcrastinateJob.objects.order_by("-priority").values_list("pk", flat=True)
         self.assertEqual(list(jobs), sorted(jobs))
 
     def test_how_many_wait_in_front_is_counted_up_to_a_bound(self):
-        documents = [self.add(self.ann) for _ in range(fair_queue.COUNTED + 3)]
-        wanted = [documents[0].turn, documents[4].turn, documents[-1].turn]
-        self.assertEqual(list(fair_queue.waiting_before(wanted).values()), [0, 4, fair_queue.COUNTED])
-        self.assertEqual(fair_queue.waiting_before([]), {})
+        documents = [self.add(self.ann) for _ in range(fair_queue.MAX_COUNTED + 3)]
+        wanted = [documents[0].queue_position, documents[4].queue_position, documents[-1].queue_position]
+        self.assertEqual(
+            list(fair_queue.count_waiting_before(wanted).values()), [0, 4, fair_queue.MAX_COUNTED]
+        )
+        self.assertEqual(fair_queue.count_waiting_before([]), {})

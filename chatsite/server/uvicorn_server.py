@@ -28,6 +28,7 @@ FRAMING_RATIO = 8  # chunks of one byte have six bytes around them
 # In which a refused caller is still read: resetting the connection at once would lose the answer.
 LINGER_SECONDS = 1.0
 SPARE_FILES = 128  # descriptors that are not for callers: database, files, listeners
+HALF_CLOSED_PROBE_SECONDS = 15
 LAST_REQUEST_SECONDS = 0.5  # for connections on which nothing is asked, when the process is asked to end
 READERS_SECONDS = 2.0  # to hear of the end of an answer that the end of the process cuts short
 
@@ -86,6 +87,22 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
         super().connection_lost(exc)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep a half-closed connection open until the requests that arrived whole are answered.
+
+        A caller that has closed both directions looks the same. It is noticed when something is written to
+        it, or by TCP keep-alive once its kernel has forgotten the connection.
+        """
+        if self._refused or self._in_body or self.cycle is None or self.cycle.response_complete:
+            return False
+        self.cycle.keep_alive = False  # of the newest request: those before it are answered first
+        caller = self.transport.get_extra_info("socket")
+        if caller is not None and caller.family in (socket.AF_INET, socket.AF_INET6):
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if hasattr(socket, "TCP_KEEPIDLE"):  # Linux
+                caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, HALF_CLOSED_PROBE_SECONDS)
+        return True
 
     def handle_websocket_upgrade(self) -> None:
         if self._refused:

@@ -12,9 +12,9 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 
 OVERRIDDEN = [
-    "connection_made", "connection_lost", "data_received", "handle_websocket_upgrade", "pause_writing",
-    "resume_writing", "on_message_begin", "on_url", "on_header", "on_headers_complete", "on_body",
-    "on_message_complete", "on_response_complete", "shutdown",
+    "connection_made", "connection_lost", "data_received", "eof_received", "handle_websocket_upgrade",
+    "pause_writing", "resume_writing", "on_message_begin", "on_url", "on_header", "on_headers_complete",
+    "on_body", "on_message_complete", "on_response_complete", "shutdown",
 ]  # fmt: skip
 READ = ["connections", "cycle", "flow", "loop", "pipeline", "timeout_keep_alive", "transport"]
 
@@ -70,7 +70,7 @@ def test_the_parser_calls_back_in_the_order_that_the_limits_count_on():
 
 def test_a_request_says_what_became_of_its_answer():
     names = RequestResponseCycle.__init__.__code__.co_names
-    assert {"response_started", "response_complete"} <= set(names)
+    assert {"keep_alive", "response_started", "response_complete"} <= set(names)
     assert "on_response" in RequestResponseCycle.__init__.__annotations__
     assert "read_paused" in FlowControl.__init__.__code__.co_names
 

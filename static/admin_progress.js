@@ -19,15 +19,21 @@ async function refresh() {
   if (![...now.values()].some(cell => cell && unfinished(cell))) return;
   try {
     const reply = document.hidden ? null : await fetch(location.href);
-    if (reply?.redirected) { location.reload(); return; }  // signed out meanwhile
+    if (reply?.redirected) {
+      location.reload();
+      return;
+    } // signed out meanwhile
     if (reply?.ok) {
       const fresh = cells(new DOMParser().parseFromString(await reply.text(), 'text/html'));
       for (const [name, cell] of now) {
         const other = fresh.get(name);
-        if (cell && other && cell.textContent !== other.textContent) cell.replaceChildren(...other.childNodes);
+        if (cell && other && cell.textContent !== other.textContent)
+          cell.replaceChildren(...other.childNodes);
       }
     }
-  } catch { /* offline: the next round asks again */ }
+  } catch {
+    /* offline: the next round asks again */
+  }
   setTimeout(refresh, EVERY);
 }
 setTimeout(refresh, EVERY);

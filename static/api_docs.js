@@ -1,5 +1,5 @@
 // Shows the API's description, with the CSRF token on requests that are tried from the page.
-const place = document.querySelector("#api");
+const place = document.querySelector('#api');
 const token = () => document.cookie.match(/(?:^|; )(?:__Host-)?csrftoken=([^;]+)/)?.[1];
 
 SwaggerUIBundle({
@@ -7,9 +7,10 @@ SwaggerUIBundle({
   domNode: place,
   deepLinking: true,
   validatorUrl: null,
-  requestInterceptor: (request) => {
+  requestInterceptor: request => {
     const value = token();
-    if (value && new URL(request.url, location.href).origin === location.origin) request.headers["X-CSRFToken"] = value;
+    if (value && new URL(request.url, location.href).origin === location.origin)
+      request.headers['X-CSRFToken'] = value;
     return request;
   },
 });

@@ -1,20 +1,29 @@
 // The source panel: fetched when opened, kept for a short while, and part of the history, so that Back closes it.
-const FRESH = 30000, COVERS = matchMedia('(max-width: 40rem)');
+const FRESH = 30000,
+  COVERS = matchMedia('(max-width: 40rem)');
 
 export function begin({ $, $$, parsed, rove, enliven }) {
-  const aside = $('#source'), main = $('main'), base = location.pathname, known = new Map();
-  let opener = null, opened = 0;
+  const aside = $('#source'),
+    main = $('main'),
+    base = location.pathname,
+    known = new Map();
+  let opener = null,
+    opened = 0;
 
   const placeOf = url => new URL(url, location.href).searchParams;
   function text(query) {
-    const key = query.toString(), kept = known.get(key);
+    const key = query.toString(),
+      kept = known.get(key);
     if (kept && kept.until > Date.now()) return kept.promise;
-    const rest = new URLSearchParams(query), place = rest.get('source');
+    const rest = new URLSearchParams(query),
+      place = rest.get('source');
     rest.delete('source');
-    const promise = fetch(`${base}source/${encodeURIComponent(place)}/?${rest}`, { redirect: 'error' }).then(answer => {
-      if (!answer.ok) throw new Error(answer.status);
-      return answer.text();
-    });
+    const promise = fetch(`${base}source/${encodeURIComponent(place)}/?${rest}`, { redirect: 'error' }).then(
+      answer => {
+        if (!answer.ok) throw new Error(answer.status);
+        return answer.text();
+      },
+    );
     promise.catch(() => known.delete(key));
     known.set(key, { promise, until: Date.now() + FRESH });
     return promise;
@@ -22,7 +31,8 @@ export function begin({ $, $$, parsed, rove, enliven }) {
 
   // Links of the server become tabs: one Tab stop, arrow keys inside.
   function tabs() {
-    const bar = $('.tabs', aside), view = $('#view', aside);
+    const bar = $('.tabs', aside),
+      view = $('#view', aside);
     if (!bar) return;
     bar.setAttribute('role', 'tablist');
     const nav = bar.closest('nav');
@@ -43,31 +53,47 @@ export function begin({ $, $$, parsed, rove, enliven }) {
   }
   function marks(place) {
     for (const link of $$('[data-source][aria-current]', main)) link.removeAttribute('aria-current');
-    if (place) for (const link of $$(`[data-source="${CSS.escape(place)}"]:not([data-view])`, main)) link.setAttribute('aria-current', 'true');
+    if (place)
+      for (const link of $$(`[data-source="${CSS.escape(place)}"]:not([data-view])`, main))
+        link.setAttribute('aria-current', 'true');
   }
   function dress(place) {
-    tabs(); enliven(aside); marks(place);
+    tabs();
+    enliven(aside);
+    marks(place);
     aside.hidden = false;
     main.inert = COVERS.matches;
     // Cited words far down a long section; under a page's image the image comes first.
-    const word = $('mark', aside), view = word && !$('img', aside) && word.getBoundingClientRect();
+    const word = $('mark', aside),
+      view = word && !$('img', aside) && word.getBoundingClientRect();
     if (view && view.bottom > innerHeight) aside.scrollTop += view.top - innerHeight / 3;
   }
   function waiting() {
-    const lines = parsed('<section class="view" id="view"><div class="skeleton"></div><div class="skeleton"></div><div class="skeleton short"></div></section>');
+    const lines = parsed(
+      '<section class="view" id="view"><div class="skeleton"></div><div class="skeleton"></div><div class="skeleton short"></div></section>',
+    );
     const view = $('#view', aside);
     if (view) view.replaceWith(lines);
-    else aside.replaceChildren(parsed('<div class="source-head"><div class="source-nav"><p class="meta"></p></div><h2 id="source-title" tabindex="-1">Source</h2></div>'), lines);
+    else
+      aside.replaceChildren(
+        parsed(
+          '<div class="source-head"><div class="source-nav"><p class="meta"></p></div><h2 id="source-title" tabindex="-1">Source</h2></div>',
+        ),
+        lines,
+      );
     aside.hidden = false;
   }
   function failed(query) {
-    const note = parsed('<section class="view" id="view"><div class="note danger" role="alert"><div><p>The source could not be loaded.</p><div class="actions"><button class="button" type="button">Try again</button></div></div></div></section>');
+    const note = parsed(
+      '<section class="view" id="view"><div class="note danger" role="alert"><div><p>The source could not be loaded.</p><div class="actions"><button class="button" type="button">Try again</button></div></div></div></section>',
+    );
     $('button', note).addEventListener('click', () => fill(query, true));
     waiting();
     $('#view', aside).replaceWith(note);
   }
   async function fill(query, focus) {
-    const turn = ++opened, slow = setTimeout(waiting, 200);
+    const turn = ++opened,
+      slow = setTimeout(waiting, 200);
     try {
       const html = await text(query);
       if (turn !== opened) return;
@@ -77,7 +103,9 @@ export function begin({ $, $$, parsed, rove, enliven }) {
       else if (focus) $('#source-title').focus();
     } catch {
       if (turn === opened) failed(query);
-    } finally { clearTimeout(slow); }
+    } finally {
+      clearTimeout(slow);
+    }
   }
   function close(back) {
     opened++;
@@ -85,15 +113,27 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     aside.replaceChildren();
     main.inert = false;
     marks();
-    if (back) { if (history.state?.panel) history.back(); else history.replaceState(null, '', base); }
+    if (back) {
+      if (history.state?.panel) history.back();
+      else history.replaceState(null, '', base);
+    }
     (opener?.isConnected ? opener : $('.cite[data-source], .source-row', main))?.focus();
   }
 
   aside.addEventListener('click', event => {
-    if (event.target.closest('[data-close-source]')) { event.preventDefault(); close(true); }
+    if (event.target.closest('[data-close-source]')) {
+      event.preventDefault();
+      close(true);
+    }
   });
   document.addEventListener('keydown', event => {
-    if (event.key !== 'Escape' || aside.hidden || event.defaultPrevented || $('dialog[open], .side:popover-open')) return;
+    if (
+      event.key !== 'Escape' ||
+      aside.hidden ||
+      event.defaultPrevented ||
+      $('dialog[open], .side:popover-open')
+    )
+      return;
     event.preventDefault();
     close(true);
   });
@@ -103,9 +143,12 @@ export function begin({ $, $$, parsed, rove, enliven }) {
   });
   addEventListener('popstate', () => {
     const query = placeOf(location.href);
-    if (query.has('source')) fill(query, true); else if (!aside.hidden) close(false);
+    if (query.has('source')) fill(query, true);
+    else if (!aside.hidden) close(false);
   });
-  COVERS.addEventListener('change', () => { main.inert = !aside.hidden && COVERS.matches; });
+  COVERS.addEventListener('change', () => {
+    main.inert = !aside.hidden && COVERS.matches;
+  });
   if (!aside.hidden) {
     dress(placeOf(location.href).get('source'));
     // A link from elsewhere: the answer whose source is open comes into view.
@@ -114,12 +157,17 @@ export function begin({ $, $$, parsed, rove, enliven }) {
 
   return {
     show(link) {
-      const query = placeOf(link.href), inside = aside.contains(link);
+      const query = placeOf(link.href),
+        inside = aside.contains(link);
       if (!inside) opener = link;
       const url = `${base}?${query}`;
-      if (history.state?.panel) history.replaceState({ panel: true }, '', url); else if (aside.hidden) history.pushState({ panel: true }, '', url); else history.replaceState(null, '', url);
+      if (history.state?.panel) history.replaceState({ panel: true }, '', url);
+      else if (aside.hidden) history.pushState({ panel: true }, '', url);
+      else history.replaceState(null, '', url);
       fill(query, inside && link.closest('.tabs') ? 'tab' : true);
     },
-    prefetch(link) { text(placeOf(link.href)).catch(() => {}); },
+    prefetch(link) {
+      text(placeOf(link.href)).catch(() => {});
+    },
   };
 }

@@ -6,11 +6,27 @@ const { dataset: likes } = document.documentElement;
 const { conversation, run, panel: panelModule, stream: streamModule } = document.body.dataset;
 const narrow = matchMedia('(max-width: 60rem)');
 const touch = matchMedia('(pointer: coarse)');
-const form = $('#composer'), box = $('#question'), log = $('#announcer'), banner = $('#banner');
+const form = $('#composer'),
+  box = $('#question'),
+  log = $('#announcer'),
+  banner = $('#banner');
 
 const store = {
-  get(key) { try { return sessionStorage.getItem(key); } catch { return null; } },
-  set(key, value) { try { if (value) sessionStorage.setItem(key, value); else sessionStorage.removeItem(key); } catch { /* storage is off */ } },
+  get(key) {
+    try {
+      return sessionStorage.getItem(key);
+    } catch {
+      return null;
+    }
+  },
+  set(key, value) {
+    try {
+      if (value) sessionStorage.setItem(key, value);
+      else sessionStorage.removeItem(key);
+    } catch {
+      /* storage is off */
+    }
+  },
 };
 
 // ---- HTML of our own templates, parsed once. --------------------------------------------------------------------
@@ -27,7 +43,8 @@ function parsed(html) {
 
 // ---- What a screen reader hears: whole blocks, never fragments, at most one every 1.5 s. -------------------------
 const spoken = [];
-let lastSpoken = 0, speaking;
+let lastSpoken = 0,
+  speaking;
 function say(text) {
   if (!log || likes.speak === 'off') return;
   spoken.push(text);
@@ -36,7 +53,10 @@ function say(text) {
 function speak() {
   clearTimeout(speaking);
   const wait = lastSpoken + 1500 - Date.now();
-  if (wait > 0) { speaking = setTimeout(speak, wait); return; }
+  if (wait > 0) {
+    speaking = setTimeout(speak, wait);
+    return;
+  }
   if (!spoken.length) return;
   const line = document.createElement('p');
   line.textContent = spoken.splice(0).join(' ');
@@ -56,17 +76,30 @@ function tell(text, signIn = false) {
 }
 function keepFor(toast, milliseconds) {
   let timer;
-  const start = () => { timer = setTimeout(() => toast.remove(), milliseconds); };
+  const start = () => {
+    timer = setTimeout(() => toast.remove(), milliseconds);
+  };
   const pause = () => clearTimeout(timer);
-  for (const [name, act] of [['pointerenter', pause], ['focusin', pause], ['pointerleave', start], ['focusout', start]]) toast.addEventListener(name, act);
+  for (const [name, act] of [
+    ['pointerenter', pause],
+    ['focusin', pause],
+    ['pointerleave', start],
+    ['focusout', start],
+  ])
+    toast.addEventListener(name, act);
   const close = $('[data-close-toast]', toast);
-  if (close) { close.hidden = false; close.addEventListener('click', () => toast.remove()); }
+  if (close) {
+    close.hidden = false;
+    close.addEventListener('click', () => toast.remove());
+  }
   start();
 }
 function toast(text) {
   $('#toast')?.remove();
   const note = document.createElement('div');
-  note.className = 'toast'; note.id = 'toast'; note.setAttribute('role', 'status');
+  note.className = 'toast';
+  note.id = 'toast';
+  note.setAttribute('role', 'status');
   document.body.append(note);
   const words = document.createElement('span');
   words.textContent = text;
@@ -75,8 +108,13 @@ function toast(text) {
 }
 if ($('#toast')) keepFor($('#toast'), $('#toast form') ? 30000 : 8000);
 document.addEventListener('click', event => {
-  const opener = event.target.closest('[data-dialog]'), dialog = opener && $('#' + opener.dataset.dialog);
-  if (dialog) { event.preventDefault(); $('#menu')?.removeAttribute('open'); dialog.showModal(); }
+  const opener = event.target.closest('[data-dialog]'),
+    dialog = opener && $('#' + opener.dataset.dialog);
+  if (dialog) {
+    event.preventDefault();
+    $('#menu')?.removeAttribute('open');
+    dialog.showModal();
+  }
   if (event.target.closest('[data-close-dialog]')) event.target.closest('dialog').close();
   if (!event.target.closest('#menu')) $('#menu')?.removeAttribute('open');
 });
@@ -84,11 +122,17 @@ document.addEventListener('click', event => {
 // ---- Toolbars: one Tab stop each, arrows inside. ----------------------------------------------------------------
 function rove(bar) {
   const items = () => $$('button, a', bar).filter(item => !item.hidden);
-  items().forEach((item, index) => { item.tabIndex = index ? -1 : 0; });
+  items().forEach((item, index) => {
+    item.tabIndex = index ? -1 : 0;
+  });
   bar.addEventListener('keydown', event => {
-    const all = items(), at = all.indexOf(document.activeElement), step = getComputedStyle(bar).direction === 'rtl' ? -1 : 1;
+    const all = items(),
+      at = all.indexOf(document.activeElement),
+      step = getComputedStyle(bar).direction === 'rtl' ? -1 : 1;
     const down = bar.getAttribute('role') === 'toolbar' ? { ArrowDown: at + 1, ArrowUp: at - 1 } : {};
-    const to = { ArrowRight: at + step, ArrowLeft: at - step, Home: 0, End: all.length - 1, ...down }[event.key];
+    const to = { ArrowRight: at + step, ArrowLeft: at - step, Home: 0, End: all.length - 1, ...down }[
+      event.key
+    ];
     if (at < 0 || to === undefined) return;
     event.preventDefault();
     all[at].tabIndex = -1;
@@ -98,7 +142,8 @@ function rove(bar) {
   });
 }
 function enliven(root) {
-  if (navigator.clipboard) for (const button of $$('[data-copy], [data-copy-passage]', root)) button.hidden = false;
+  if (navigator.clipboard)
+    for (const button of $$('[data-copy], [data-copy-passage]', root)) button.hidden = false;
   $$('[role=toolbar]', root).forEach(rove);
 }
 enliven(document);
@@ -108,16 +153,30 @@ function answerText(answer) {
   const prose = $('.prose', answer).cloneNode(true);
   for (const chip of $$('.cite', prose)) chip.replaceWith(` [${chip.textContent}]`);
   for (const block of $$('p, li, tr, pre, h3, h4', prose)) block.append('\n');
-  const sources = $$('.source-row', answer).map(row => [...row.children].map(part => part.textContent.trim()).filter(Boolean));
+  const sources = $$('.source-row', answer).map(row =>
+    [...row.children].map(part => part.textContent.trim()).filter(Boolean),
+  );
   const list = sources.map(([number, ...name]) => `[${number}] ${name.join(', ')}`);
-  return [prose.textContent.replace(/(?<! ) +\[/g, ' [').replace(/\n{3,}/g, '\n\n').trim(), list.join('\n')].filter(Boolean).join('\n\n');
+  return [
+    prose.textContent
+      .replace(/(?<! ) +\[/g, ' [')
+      .replace(/\n{3,}/g, '\n\n')
+      .trim(),
+    list.join('\n'),
+  ]
+    .filter(Boolean)
+    .join('\n\n');
 }
 document.addEventListener('click', async event => {
   const button = event.target.closest('[data-copy], [data-copy-passage]');
   if (!button) return;
   const answer = button.closest('.answer');
   const text = answer ? answerText(answer) : $('.passage .words').textContent;
-  try { await navigator.clipboard.writeText(text); } catch { return; }
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    return;
+  }
   const count = answer ? $$('.source-row', answer).length : 0;
   toast(count ? `Copied with ${count} source${count === 1 ? '' : 's'}.` : 'Copied.');
 });
@@ -146,10 +205,18 @@ if (aside) {
 // ---- Keyboard. --------------------------------------------------------------------------------------------------
 document.addEventListener('keydown', event => {
   if (event.defaultPrevented || event.isComposing) return;
-  const typing = event.target.matches('input, textarea, select, [contenteditable]'), bare = !event.ctrlKey && !event.metaKey && !event.altKey;
-  if (event.key === 'Escape' && $('#menu[open]')) { event.preventDefault(); $('#menu').open = false; $('#menu summary').focus(); }
+  const typing = event.target.matches('input, textarea, select, [contenteditable]'),
+    bare = !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (event.key === 'Escape' && $('#menu[open]')) {
+    event.preventDefault();
+    $('#menu').open = false;
+    $('#menu summary').focus();
+  }
   if (!typing && bare && likes.keys !== 'off') {
-    if (event.key === '/' && box) { event.preventDefault(); box.focus(); }
+    if (event.key === '/' && box) {
+      event.preventDefault();
+      box.focus();
+    }
     if (event.key === '?') location.assign('/help/#keys');
   }
   if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && $('#find')) {
@@ -161,12 +228,21 @@ document.addEventListener('keydown', event => {
 
 // ---- Composer: the text stays in the box until the server has it; a draft outlives a reload. --------------------
 function random() {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map(byte => byte.toString(16).padStart(2, '0'))
+    .join('');
 }
 function composer() {
-  const drafts = 'draft:' + location.pathname, keys = 'key:' + location.pathname;
-  const hint = $('#hint'), send = $('#send'), stop = $('#stop'), problem = $('#problem'), words = form.dataset, most = Number(words.most);
-  let running = Boolean(run), stream;
+  const drafts = 'draft:' + location.pathname,
+    keys = 'key:' + location.pathname;
+  const hint = $('#hint'),
+    send = $('#send'),
+    stop = $('#stop'),
+    problem = $('#problem'),
+    words = form.dataset,
+    most = Number(words.most);
+  let running = Boolean(run),
+    stream;
 
   const show = text => {
     problem.replaceChildren();
@@ -177,9 +253,13 @@ function composer() {
   };
   const hinted = () => {
     const length = box.value.length;
-    hint.textContent = !navigator.onLine ? words.offline
-      : length > most * 0.9 ? words.long.replace('{n}', length.toLocaleString()).replace('{most}', most.toLocaleString())
-      : running ? words.answering : words.hint;
+    hint.textContent = !navigator.onLine
+      ? words.offline
+      : length > most * 0.9
+        ? words.long.replace('{n}', length.toLocaleString()).replace('{most}', most.toLocaleString())
+        : running
+          ? words.answering
+          : words.hint;
     send.setAttribute('aria-disabled', String(!navigator.onLine));
   };
   const state = {
@@ -193,33 +273,59 @@ function composer() {
     },
     accepted(text) {
       store.set(keys, null);
-      if (box.value === text) { box.value = ''; store.set(drafts, null); }
-      show(); hinted();
+      if (box.value === text) {
+        box.value = '';
+        store.set(drafts, null);
+      }
+      show();
+      hinted();
     },
-    refused(text, unsure) { if (!unsure) store.set(keys, null); show(`${text} ${words.kept}`); },
+    refused(text, unsure) {
+      if (!unsure) store.set(keys, null);
+      show(`${text} ${words.kept}`);
+    },
     // Another question came first: the page is loaded anew to show it, and says there what became of this one.
     overtaken(question, text) {
-      store.set(keys, null); store.set(drafts, box.value || question); store.set('overtaken', `${text} ${words.kept}`);
+      store.set(keys, null);
+      store.set(drafts, box.value || question);
+      store.set('overtaken', `${text} ${words.kept}`);
       location.reload();
     },
     running(value) {
-      const goes = value ? send : stop, comes = value ? stop : send, held = goes === document.activeElement;
-      running = value; goes.hidden = true; comes.hidden = false;
+      const goes = value ? send : stop,
+        comes = value ? stop : send,
+        held = goes === document.activeElement;
+      running = value;
+      goes.hidden = true;
+      comes.hidden = false;
       // The focus of a button that goes; on touch the box would raise the keyboard.
       if (held) (touch.matches ? comes : box).focus({ preventScroll: true });
       if (!value) show();
       hinted();
     },
-    busy(value) { send.toggleAttribute('aria-busy', value); },
-    lost() { show(words.lost); },
-    left(text) { $('#left').textContent = text; },
+    busy(value) {
+      send.toggleAttribute('aria-busy', value);
+    },
+    lost() {
+      show(words.lost);
+    },
+    left(text) {
+      $('#left').textContent = text;
+    },
     // Without a socket; where nothing gets through, the next socket says it.
-    stop() { fetch(stop.formAction, { method: 'POST', body: new FormData(form), redirect: 'manual' }).catch(() => {}); },
+    stop() {
+      fetch(stop.formAction, { method: 'POST', body: new FormData(form), redirect: 'manual' }).catch(
+        () => {},
+      );
+    },
   };
   if (conversation && streamModule) {
     let loading;
-    stream = () => (loading ??= import(streamModule).then(module => module.begin({ ...shared, conversation, run, state, speak: likes.speak })));
-    stream();  // also hears what is asked here on another device
+    stream = () =>
+      (loading ??= import(streamModule).then(module =>
+        module.begin({ ...shared, conversation, run, state, speak: likes.speak }),
+      ));
+    stream(); // also hears what is asked here on another device
     document.addEventListener('click', event => {
       const next = event.target.closest('.next button[data-ask]');
       if (!next) return;
@@ -236,34 +342,78 @@ function composer() {
     try {
       const body = new FormData(form);
       body.set('key', state.keyOf(text));
-      const answer = await fetch(form.action, { method: 'POST', body, headers: { Accept: 'application/json' }, redirect: 'manual' });
-      const told = answer.headers.get('Content-Type')?.startsWith('application/json') ? await answer.json() : {};
-      if (told.url) { state.accepted(text); store.set('asked', 'yes'); location.assign(told.url); return; }
-      if (answer.type === 'opaqueredirect') { tell('You were signed out. Sign in to go on; what you typed is kept.', true); return; }
-      if (told.message) state.refused(told.message); else state.lost();
-    } catch { state.lost(); } finally { state.busy(false); }
+      const answer = await fetch(form.action, {
+        method: 'POST',
+        body,
+        headers: { Accept: 'application/json' },
+        redirect: 'manual',
+      });
+      const told = answer.headers.get('Content-Type')?.startsWith('application/json')
+        ? await answer.json()
+        : {};
+      if (told.url) {
+        state.accepted(text);
+        store.set('asked', 'yes');
+        location.assign(told.url);
+        return;
+      }
+      if (answer.type === 'opaqueredirect') {
+        tell('You were signed out. Sign in to go on; what you typed is kept.', true);
+        return;
+      }
+      if (told.message) state.refused(told.message);
+      else state.lost();
+    } catch {
+      state.lost();
+    } finally {
+      state.busy(false);
+    }
   }
   form.addEventListener('submit', event => {
     event.preventDefault();
     const text = box.value;
-    if (!text.trim()) { box.focus(); return; }
-    if (text.length > most) { show(words.tooLong.replace('{most}', most.toLocaleString())); return; }
-    if (!navigator.onLine || running || send.hasAttribute('aria-busy')) { hinted(); return; }
-    if (stream) stream().then(open => open.ask(text)); else askAnew(text);
+    if (!text.trim()) {
+      box.focus();
+      return;
+    }
+    if (text.length > most) {
+      show(words.tooLong.replace('{most}', most.toLocaleString()));
+      return;
+    }
+    if (!navigator.onLine || running || send.hasAttribute('aria-busy')) {
+      hinted();
+      return;
+    }
+    if (stream) stream().then(open => open.ask(text));
+    else askAnew(text);
   });
   box.addEventListener('keydown', event => {
     if (event.key !== 'Enter' || event.isComposing) return;
     const plain = !event.shiftKey && likes.enter !== 'line' && !touch.matches;
-    if (event.ctrlKey || event.metaKey || plain) { event.preventDefault(); form.requestSubmit(); }
+    if (event.ctrlKey || event.metaKey || plain) {
+      event.preventDefault();
+      form.requestSubmit();
+    }
   });
   box.value ||= store.get(drafts) ?? '';
-  box.addEventListener('input', () => { store.set(drafts, box.value); show(); hinted(); });
-  addEventListener('online', () => { tell(); hinted(); });
-  addEventListener('offline', () => { tell('You are offline. What you type is kept, and the answer goes on without you.'); hinted(); });
+  box.addEventListener('input', () => {
+    store.set(drafts, box.value);
+    show();
+    hinted();
+  });
+  addEventListener('online', () => {
+    tell();
+    hinted();
+  });
+  addEventListener('offline', () => {
+    tell('You are offline. What you type is kept, and the answer goes on without you.');
+    hinted();
+  });
   hinted();
   // A first question has led to a page of its own: the focus stays in the box there, too. On touch it would raise the keyboard.
   if ((store.get('asked') || store.get('overtaken')) && !touch.matches) box.focus({ preventScroll: true });
   if (store.get('overtaken')) show(store.get('overtaken'));
-  store.set('asked', null); store.set('overtaken', null);
+  store.set('asked', null);
+  store.set('overtaken', null);
 }
 if (form) composer();

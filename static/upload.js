@@ -13,7 +13,8 @@ function element(name, properties = {}, ...children) {
 
 function icon(name) {
   const space = 'http://www.w3.org/2000/svg';
-  const svg = document.createElementNS(space, 'svg'), use = document.createElementNS(space, 'use');
+  const svg = document.createElementNS(space, 'svg'),
+    use = document.createElementNS(space, 'use');
   svg.setAttribute('class', 'icon');
   svg.setAttribute('aria-hidden', 'true');
   use.setAttribute('href', `${page.dataset.icons}#${name}`);
@@ -24,13 +25,22 @@ function icon(name) {
 // ---- States of documents that are being read ----------------------------------------------------------------------
 
 function show(place, found) {
-  const badge = $('[data-badge]', place), detail = $('[data-detail]', place), bar = $('progress', place), pages = $('[data-pages]', place);
+  const badge = $('[data-badge]', place),
+    detail = $('[data-detail]', place),
+    bar = $('progress', place),
+    pages = $('[data-pages]', place);
   badge.className = `badge ${found.tone}`;
-  badge.replaceChildren(...(found.icon ? [icon(found.icon)] : []), element('span', { textContent: found.words }));
+  badge.replaceChildren(
+    ...(found.icon ? [icon(found.icon)] : []),
+    element('span', { textContent: found.words }),
+  );
   if (detail) detail.textContent = found.detail;
   if (pages && found.pages) pages.textContent = found.pages;
   if (bar && !found.unfinished) bar.remove();
-  else if (bar && found.total) { bar.max = found.total; bar.value = found.done; }
+  else if (bar && found.total) {
+    bar.max = found.total;
+    bar.value = found.done;
+  }
   if (found.unfinished) return;
   announce(`${found.name ?? ''}: ${found.words}`);
   place.removeAttribute('data-document');
@@ -51,17 +61,24 @@ async function poll() {
   try {
     if (places.length && !document.hidden) {
       const query = new URLSearchParams(places.map(place => ['id', place.dataset.document]));
-      const reply = await fetch(`${page.dataset.status}?${query}`, { headers: { Accept: 'application/json' } });
-      if (reply.redirected) { location.reload(); return; }  // signed out meanwhile
+      const reply = await fetch(`${page.dataset.status}?${query}`, {
+        headers: { Accept: 'application/json' },
+      });
+      if (reply.redirected) {
+        location.reload();
+        return;
+      } // signed out meanwhile
       if (reply.ok) {
         const found = new Map((await reply.json()).documents.map(each => [each.id, each]));
         for (const place of places) {
           if (found.has(place.dataset.document)) show(place, found.get(place.dataset.document));
-          else place.removeAttribute('data-document');  // deleted, or closed to the reader
+          else place.removeAttribute('data-document'); // deleted, or closed to the reader
         }
       }
     }
-  } catch { /* offline: the next round asks again */ }
+  } catch {
+    /* offline: the next round asks again */
+  }
   setTimeout(poll, EVERY);
 }
 if (page) setTimeout(poll, EVERY);
@@ -69,7 +86,11 @@ if (page) setTimeout(poll, EVERY);
 // ---- Uploading, one file after the other --------------------------------------------------------------------------
 
 function line(file) {
-  const cancel = element('button', { type: 'button', className: 'icon-button', title: `Cancel upload of ${file.name}` }, icon('close'));
+  const cancel = element(
+    'button',
+    { type: 'button', className: 'icon-button', title: `Cancel upload of ${file.name}` },
+    icon('close'),
+  );
   cancel.setAttribute('aria-label', cancel.title);
   const bar = element('progress', { max: 100, value: 0 });
   bar.setAttribute('aria-label', `Uploading ${file.name}`);
@@ -77,19 +98,34 @@ function line(file) {
   badge.dataset.badge = '';
   const detail = element('span', { className: 'meta' });
   detail.dataset.detail = '';
-  const place = element('div', { className: 'file' }, icon('doc'), element('span', {}, element('bdi', { textContent: file.name })), bar, detail, element('span', { className: 'end' }, badge, cancel));
+  const place = element(
+    'div',
+    { className: 'file' },
+    icon('doc'),
+    element('span', {}, element('bdi', { textContent: file.name })),
+    bar,
+    detail,
+    element('span', { className: 'end' }, badge, cancel),
+  );
   place.setAttribute('role', 'listitem');
   return place;
 }
 
 function fail(place, words, detail) {
-  show(place, { tone: words === 'Cancelled' ? '' : 'danger', icon: words === 'Cancelled' ? '' : 'error', words, detail, unfinished: false });
+  show(place, {
+    tone: words === 'Cancelled' ? '' : 'danger',
+    icon: words === 'Cancelled' ? '' : 'error',
+    words,
+    detail,
+    unfinished: false,
+  });
   $('.icon-button', place)?.remove();
 }
 
 function send(file, place) {
   return new Promise(resolve => {
-    const request = new XMLHttpRequest(), body = new FormData(form);
+    const request = new XMLHttpRequest(),
+      body = new FormData(form);
     body.delete('file');
     body.append('file', file, file.name);
     request.open('POST', form.action);
@@ -97,29 +133,43 @@ function send(file, place) {
     request.responseType = 'json';
     request.upload.addEventListener('progress', event => {
       if (!event.lengthComputable) return;
-      const share = Math.floor(event.loaded * 100 / event.total);
+      const share = Math.floor((event.loaded * 100) / event.total);
       $('progress', place).value = share;
       $('[data-badge] span', place).textContent = share < 100 ? `Uploading, ${share} %` : 'Waiting';
     });
     $('.icon-button', place).addEventListener('click', () => request.abort());
-    request.addEventListener('abort', () => { fail(place, 'Cancelled', 'Nothing of this file is kept.'); resolve(); });
-    request.addEventListener('error', () => { fail(place, 'Failed', 'The connection broke. Choose the file again to retry.'); resolve(); });
-    request.addEventListener('load', () => { resolve(request.response ?? {}); settled(request, place); });
+    request.addEventListener('abort', () => {
+      fail(place, 'Cancelled', 'Nothing of this file is kept.');
+      resolve();
+    });
+    request.addEventListener('error', () => {
+      fail(place, 'Failed', 'The connection broke. Choose the file again to retry.');
+      resolve();
+    });
+    request.addEventListener('load', () => {
+      resolve(request.response ?? {});
+      settled(request, place);
+    });
     request.send(body);
   });
 }
 
 function settled(request, place) {
-  const reply = request.response ?? {}, made = reply.documents?.[0];
+  const reply = request.response ?? {},
+    made = reply.documents?.[0];
   if (!made) {
     const problem = reply.refused?.[0]?.message ?? reply.problems?.join(' ');
-    const words = request.status === 413 ? 'The file is too large to be sent.' : 'The file was not accepted. Load the page again, then retry.';
+    const words =
+      request.status === 413
+        ? 'The file is too large to be sent.'
+        : 'The file was not accepted. Load the page again, then retry.';
     fail(place, 'Failed', problem ?? words);
     return;
   }
   $('.icon-button', place).remove();
   // A document that was added before has one line, this one.
-  for (const other of document.querySelectorAll('.file a')) if (other.getAttribute('href') === made.url) other.closest('.file').remove();
+  for (const other of document.querySelectorAll('.file a'))
+    if (other.getAttribute('href') === made.url) other.closest('.file').remove();
   if (made.outcome === 'unchanged') made.detail = 'This very file is here already. Nothing had to be done.';
   const link = element('a', { href: made.url }, element('bdi', { textContent: made.name }));
   place.children[1].replaceWith(link);
@@ -137,10 +187,14 @@ function tell(problems) {
 }
 
 if (form) {
-  const input = $('input[type=file]', form), drop = $('[data-drop]', form);
+  const input = $('input[type=file]', form),
+    drop = $('[data-drop]', form);
   form.addEventListener('submit', async event => {
     event.preventDefault();
-    const files = [...input.files], places = files.map(line), section = $('[data-progress]'), button = $('.primary', form);
+    const files = [...input.files],
+      places = files.map(line),
+      section = $('[data-progress]'),
+      button = $('.primary', form);
     tell([]);
     section.hidden = false;
     $('.files', section).prepend(...places);
@@ -157,7 +211,11 @@ if (form) {
     button.disabled = false;
     form.querySelector('input[type=file]').value = '';
   });
-  for (const name of ['dragenter', 'dragover']) drop.addEventListener(name, event => { event.preventDefault(); drop.classList.add('over'); });
+  for (const name of ['dragenter', 'dragover'])
+    drop.addEventListener(name, event => {
+      event.preventDefault();
+      drop.classList.add('over');
+    });
   for (const name of ['dragleave', 'drop']) drop.addEventListener(name, () => drop.classList.remove('over'));
   drop.addEventListener('drop', event => {
     event.preventDefault();

@@ -4,7 +4,7 @@ PYTHON := $(shell command -v $(PYTHON) || command -v python3)
 BIN := .venv/bin
 DEV := .venv-dev/bin
 
-.PHONY: run help dev test quick check format bench lock clean
+.PHONY: run help dev test quick check format licences bench lock clean
 
 # Bytecode is kept, whatever the shell says: it halves the time of the next start.
 run: .venv/.installed ## Start the site on http://127.0.0.1:8000
@@ -22,11 +22,14 @@ test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
 quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser
 	@$(DEV)/python -m pytest -n 2 --dist loadfile -m "not server and not browser" $(ARGS)
 
-check: .venv-dev/.installed ## Check format, lint, types, imports, migrations, deployment settings
+check: .venv-dev/.installed ## Check format, lint, types, imports, dependencies, migrations, deployment settings
 	$(DEV)/ruff format --check .
 	$(DEV)/ruff check .
 	$(DEV)/lint-imports
 	$(DEV)/mypy .
+	$(DEV)/deptry .
+	$(DEV)/djlint templates --check --quiet
+	$(DEV)/biome ci static
 	$(DEV)/python manage.py makemigrations --check --dry-run
 	CHATSITE_HTTPS=1 CHATSITE_SECRET_KEY=$$($(DEV)/python -c 'import secrets; print(secrets.token_urlsafe(64))') \
 		$(DEV)/python manage.py check --deploy --fail-level WARNING
@@ -34,6 +37,12 @@ check: .venv-dev/.installed ## Check format, lint, types, imports, migrations, d
 format: .venv-dev/.installed ## Format the code and fix what can be fixed
 	$(DEV)/ruff check --fix .
 	$(DEV)/ruff format .
+	$(DEV)/djlint templates --reformat --quiet || true
+	$(DEV)/biome check --write static
+
+licences: .venv/.installed .venv-dev/.installed ## List the licences of the packages in docs/third-party-licences.md
+	@printf '# Licences of the packages in `requirements.txt`\n\nWritten by `make licences`.\n\n' > docs/third-party-licences.md
+	$(DEV)/pip-licenses --python $(BIN)/python --format markdown >> docs/third-party-licences.md
 
 bench: .venv-dev/.installed ## Run the benchmarks
 	@for script in benchmarks/bench_*.py; do $(DEV)/python $$script || exit 1; done

@@ -1,22 +1,22 @@
 // The source panel: fetched when opened, kept for a short while, and part of the history, so that Back closes it.
-const FRESH = 30000,
-  COVERS = matchMedia('(max-width: 40rem)');
+const FRESH = 30000;
+const COVERS = matchMedia('(max-width: 40rem)');
 
 export function begin({ $, $$, parsed, rove, enliven }) {
-  const aside = $('#source'),
-    main = $('main'),
-    base = location.pathname,
-    known = new Map();
-  let opener = null,
-    opened = 0;
+  const aside = $('#source');
+  const main = $('main');
+  const base = location.pathname;
+  const known = new Map();
+  let opener = null;
+  let opened = 0;
 
   const placeOf = url => new URL(url, location.href).searchParams;
   function text(query) {
-    const key = query.toString(),
-      kept = known.get(key);
+    const key = query.toString();
+    const kept = known.get(key);
     if (kept && kept.until > Date.now()) return kept.promise;
-    const rest = new URLSearchParams(query),
-      place = rest.get('source');
+    const rest = new URLSearchParams(query);
+    const place = rest.get('source');
     rest.delete('source');
     const promise = fetch(`${base}source/${encodeURIComponent(place)}/?${rest}`, { redirect: 'error' }).then(
       answer => {
@@ -31,8 +31,8 @@ export function begin({ $, $$, parsed, rove, enliven }) {
 
   // Links of the server become tabs: one Tab stop, arrow keys inside.
   function tabs() {
-    const bar = $('.tabs', aside),
-      view = $('#view', aside);
+    const bar = $('.tabs', aside);
+    const view = $('#view', aside);
     if (!bar) return;
     bar.setAttribute('role', 'tablist');
     const nav = bar.closest('nav');
@@ -64,8 +64,8 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     aside.hidden = false;
     main.inert = COVERS.matches;
     // Cited words far down a long section; under a page's image the image comes first.
-    const word = $('mark', aside),
-      view = word && !$('img', aside) && word.getBoundingClientRect();
+    const word = $('mark', aside);
+    const view = word && !$('img', aside) && word.getBoundingClientRect();
     if (view && view.bottom > innerHeight) aside.scrollTop += view.top - innerHeight / 3;
   }
   function waiting() {
@@ -92,8 +92,8 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     $('#view', aside).replaceWith(note);
   }
   async function fill(query, focus) {
-    const turn = ++opened,
-      slow = setTimeout(waiting, 200);
+    const turn = ++opened;
+    const slow = setTimeout(waiting, 200);
     try {
       const html = await text(query);
       if (turn !== opened) return;
@@ -157,8 +157,8 @@ export function begin({ $, $$, parsed, rove, enliven }) {
 
   return {
     show(link) {
-      const query = placeOf(link.href),
-        inside = aside.contains(link);
+      const query = placeOf(link.href);
+      const inside = aside.contains(link);
       if (!inside) opener = link;
       const url = `${base}?${query}`;
       if (history.state?.panel) history.replaceState({ panel: true }, '', url);

@@ -6,10 +6,10 @@ const { dataset: likes } = document.documentElement;
 const { conversation, run, panel: panelModule, stream: streamModule } = document.body.dataset;
 const narrow = matchMedia('(max-width: 60rem)');
 const touch = matchMedia('(pointer: coarse)');
-const form = $('#composer'),
-  box = $('#question'),
-  log = $('#announcer'),
-  banner = $('#banner');
+const form = $('#composer');
+const box = $('#question');
+const log = $('#announcer');
+const banner = $('#banner');
 
 const store = {
   get(key) {
@@ -43,8 +43,8 @@ function parsed(html) {
 
 // ---- What a screen reader hears: whole blocks, never fragments, at most one every 1.5 s. -------------------------
 const spoken = [];
-let lastSpoken = 0,
-  speaking;
+let lastSpoken = 0;
+let speaking;
 function say(text) {
   if (!log || likes.speak === 'off') return;
   spoken.push(text);
@@ -72,7 +72,7 @@ function tell(text, signIn = false) {
   banner.hidden = !text;
   $('span', banner).textContent = text ?? '';
   link.hidden = !signIn;
-  link.href = '/accounts/sign-in/?next=' + encodeURIComponent(location.pathname);
+  link.href = `/accounts/sign-in/?next=${encodeURIComponent(location.pathname)}`;
 }
 function keepFor(toast, milliseconds) {
   let timer;
@@ -108,8 +108,8 @@ function toast(text) {
 }
 if ($('#toast')) keepFor($('#toast'), $('#toast form') ? 30000 : 8000);
 document.addEventListener('click', event => {
-  const opener = event.target.closest('[data-dialog]'),
-    dialog = opener && $('#' + opener.dataset.dialog);
+  const opener = event.target.closest('[data-dialog]');
+  const dialog = opener && $(`#${opener.dataset.dialog}`);
   if (dialog) {
     event.preventDefault();
     $('#menu')?.removeAttribute('open');
@@ -126,9 +126,9 @@ function rove(bar) {
     item.tabIndex = index ? -1 : 0;
   });
   bar.addEventListener('keydown', event => {
-    const all = items(),
-      at = all.indexOf(document.activeElement),
-      step = getComputedStyle(bar).direction === 'rtl' ? -1 : 1;
+    const all = items();
+    const at = all.indexOf(document.activeElement);
+    const step = getComputedStyle(bar).direction === 'rtl' ? -1 : 1;
     const down = bar.getAttribute('role') === 'toolbar' ? { ArrowDown: at + 1, ArrowUp: at - 1 } : {};
     const to = { ArrowRight: at + step, ArrowLeft: at - step, Home: 0, End: all.length - 1, ...down }[
       event.key
@@ -184,7 +184,10 @@ document.addEventListener('click', async event => {
 // ---- Source panel: chips are links; the module opens them in place. ---------------------------------------------
 const shared = { $, $$, parsed, say, tell, toast, rove, enliven, narrow };
 let opening;
-const panel = () => (opening ??= import(panelModule).then(module => module.begin(shared)));
+function panel() {
+  opening ??= import(panelModule).then(module => module.begin(shared));
+  return opening;
+}
 const aside = $('#source');
 if (aside) {
   if (!aside.hidden) panel();
@@ -205,8 +208,8 @@ if (aside) {
 // ---- Keyboard. --------------------------------------------------------------------------------------------------
 document.addEventListener('keydown', event => {
   if (event.defaultPrevented || event.isComposing) return;
-  const typing = event.target.matches('input, textarea, select, [contenteditable]'),
-    bare = !event.ctrlKey && !event.metaKey && !event.altKey;
+  const typing = event.target.matches('input, textarea, select, [contenteditable]');
+  const bare = !event.ctrlKey && !event.metaKey && !event.altKey;
   if (event.key === 'Escape' && $('#menu[open]')) {
     event.preventDefault();
     $('#menu').open = false;
@@ -233,16 +236,16 @@ function random() {
     .join('');
 }
 function composer() {
-  const drafts = 'draft:' + location.pathname,
-    keys = 'key:' + location.pathname;
-  const hint = $('#hint'),
-    send = $('#send'),
-    stop = $('#stop'),
-    problem = $('#problem'),
-    words = form.dataset,
-    most = Number(words.most);
-  let running = Boolean(run),
-    stream;
+  const drafts = `draft:${location.pathname}`;
+  const keys = `key:${location.pathname}`;
+  const hint = $('#hint');
+  const send = $('#send');
+  const stop = $('#stop');
+  const problem = $('#problem');
+  const words = form.dataset;
+  const most = Number(words.most);
+  let running = Boolean(run);
+  let stream;
 
   const show = text => {
     problem.replaceChildren();
@@ -292,9 +295,9 @@ function composer() {
       location.reload();
     },
     running(value) {
-      const goes = value ? send : stop,
-        comes = value ? stop : send,
-        held = goes === document.activeElement;
+      const goes = value ? send : stop;
+      const comes = value ? stop : send;
+      const held = goes === document.activeElement;
       running = value;
       goes.hidden = true;
       comes.hidden = false;
@@ -321,10 +324,12 @@ function composer() {
   };
   if (conversation && streamModule) {
     let loading;
-    stream = () =>
-      (loading ??= import(streamModule).then(module =>
+    stream = () => {
+      loading ??= import(streamModule).then(module =>
         module.begin({ ...shared, conversation, run, state, speak: likes.speak }),
-      ));
+      );
+      return loading;
+    };
     stream(); // also hears what is asked here on another device
     document.addEventListener('click', event => {
       const next = event.target.closest('.next button[data-ask]');

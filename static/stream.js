@@ -1,31 +1,34 @@
 // An answer as it arrives: finished blocks as safe HTML of the server, the unfinished tail as plain text.
-const NEAR = 80,
-  TRIES_BEFORE_POLLING = 3,
-  LONG = 1200,
-  POLL = 2000,
-  LATER = 30_000,
-  UNKNOWN = 4404,
-  FULL = 4429;
+const NEAR = 80;
+const TRIES_BEFORE_POLLING = 3;
+const LONG = 1200;
+const POLL = 2000;
+const LATER = 30_000;
+const UNKNOWN = 4404;
+const FULL = 4429;
 const SILENCE = 7000; // the site says something every 3 s while an answer runs: a socket that is silent for longer is dead
 
 export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, state, speak }) {
-  const thread = $('#thread'),
-    jump = $('#jump'),
-    title = document.title.replace(/^Answering… – /, '');
-  let socket,
-    tries = 0,
-    waiting,
-    late,
-    seq = 0,
-    name = title,
-    ended = false,
-    polling,
-    asking = null,
-    stopping = null,
-    chars = 0,
-    heard = Date.now(),
-    full = false;
-  let answer, prose, tail, text;
+  const thread = $('#thread');
+  const jump = $('#jump');
+  const title = document.title.replace(/^Answering… – /, '');
+  let socket;
+  let tries = 0;
+  let waiting;
+  let late;
+  let seq = 0;
+  let name = title;
+  let ended = false;
+  let polling;
+  let asking = null;
+  let stopping = null;
+  let chars = 0;
+  let heard = Date.now();
+  let full = false;
+  let answer;
+  let prose;
+  let tail;
+  let text;
   const frames = [];
   let drawing = false;
 
@@ -58,8 +61,8 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   };
   function insert(html) {
     bare();
-    const block = parsed(html),
-      nodes = [...block.children];
+    const block = parsed(html);
+    const nodes = [...block.children];
     const space = tail ? tail.previousElementSibling : prose.lastElementChild;
     if (space) block.prepend('\n');
     if (tail) tail.before(block);
@@ -70,8 +73,8 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   function read(nodes) {
     if (speak === 'end') return;
     for (const node of nodes) {
-      const table = $('table', node),
-        copy = node.cloneNode(true);
+      const table = $('table', node);
+      const copy = node.cloneNode(true);
       for (const chip of $$('.cite', copy)) chip.replaceWith(` source ${chip.textContent}`);
       const words = table
         ? `${node.getAttribute('aria-label')}, ${$$('tbody tr', table).length} rows`
@@ -101,7 +104,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       const line = $('.state', answer);
       if (line && line.textContent !== words) {
         line.textContent = words;
-        if (now === 'queued') say(words + '.');
+        if (now === 'queued') say(`${words}.`);
       }
     },
     block({ html, tail: rest }) {
@@ -119,7 +122,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     },
     title({ title: words }) {
       name = words + title.slice(title.lastIndexOf(' – '));
-      document.title = 'Answering… – ' + name;
+      document.title = `Answering… – ${name}`;
       const row = $(`.row[data-conversation="${conversation}"]`);
       for (const bdi of [$('.bar h1 bdi'), row && $('bdi', row)]) if (bdi) bdi.textContent = words;
       if (row) row.title = words;
@@ -127,8 +130,8 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     },
     // Of a team: the next agent's answer, below the one that has just ended.
     next({ html }) {
-      const fresh = parsed(html),
-        node = $('.answer', fresh);
+      const fresh = parsed(html);
+      const node = $('.answer', fresh);
       if (document.getElementById(node.id)) return;
       $('#latest')?.removeAttribute('id');
       $$('.exchange', thread).at(-1).append(fresh);
@@ -185,7 +188,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     for (const { seq: number, place, messages } of frames.splice(0)) {
       if (!run) continue;
       if (!answer || +answer.dataset.place !== place) {
-        const node = document.getElementById('m-' + place);
+        const node = document.getElementById(`m-${place}`);
         if (node) take(node);
         else if (messages[0]?.type !== 'next') continue;
       }
@@ -216,9 +219,9 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     state.left(left);
     for (const old of $$('.next', thread)) old.remove();
     $('#latest')?.removeAttribute('id');
-    const exchange = parsed(html),
-      article = $('article', exchange);
-    $('#' + article.id)?.remove();
+    const exchange = parsed(html);
+    const article = $('article', exchange);
+    $(`#${article.id}`)?.remove();
     thread.append(exchange);
     run = id;
     take($('.answer', article));
@@ -230,8 +233,8 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   // On another device, or in another tab. What is typed here stays.
   function asked({ run: id, html }) {
     draw();
-    const follows = atEnd(),
-      fresh = parsed(html);
+    const follows = atEnd();
+    const fresh = parsed(html);
     for (const old of $$('.next', thread)) old.remove();
     $('#latest')?.removeAttribute('id');
     for (const article of $$('article', fresh)) document.getElementById(article.id)?.remove();
@@ -256,7 +259,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   function running() {
     state.running(true);
     state.busy(false);
-    document.title = 'Answering… – ' + name;
+    document.title = `Answering… – ${name}`;
     dot(true);
   }
 
@@ -387,8 +390,8 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       }
       if (!page.ok) throw new Error(page.status);
       if (!run || open()) return;
-      const fresh = new DOMParser().parseFromString(await page.text(), 'text/html'),
-        now = answer && fresh.getElementById(answer.id);
+      const fresh = new DOMParser().parseFromString(await page.text(), 'text/html');
+      const now = answer && fresh.getElementById(answer.id);
       if (!full) tell();
       if (!now) return;
       answer.replaceWith(document.adoptNode(now));

@@ -13,8 +13,8 @@ function element(name, properties = {}, ...children) {
 
 function icon(name) {
   const space = 'http://www.w3.org/2000/svg';
-  const svg = document.createElementNS(space, 'svg'),
-    use = document.createElementNS(space, 'use');
+  const svg = document.createElementNS(space, 'svg');
+  const use = document.createElementNS(space, 'use');
   svg.setAttribute('class', 'icon');
   svg.setAttribute('aria-hidden', 'true');
   use.setAttribute('href', `${page.dataset.icons}#${name}`);
@@ -25,10 +25,10 @@ function icon(name) {
 // ---- States of documents that are being read ----------------------------------------------------------------------
 
 function show(place, found) {
-  const badge = $('[data-badge]', place),
-    detail = $('[data-detail]', place),
-    bar = $('progress', place),
-    pages = $('[data-pages]', place);
+  const badge = $('[data-badge]', place);
+  const detail = $('[data-detail]', place);
+  const bar = $('progress', place);
+  const pages = $('[data-pages]', place);
   badge.className = `badge ${found.tone}`;
   badge.replaceChildren(
     ...(found.icon ? [icon(found.icon)] : []),
@@ -124,8 +124,8 @@ function fail(place, words, detail) {
 
 function send(file, place) {
   return new Promise(resolve => {
-    const request = new XMLHttpRequest(),
-      body = new FormData(form);
+    const request = new XMLHttpRequest();
+    const body = new FormData(form);
     body.delete('file');
     body.append('file', file, file.name);
     request.open('POST', form.action);
@@ -155,8 +155,8 @@ function send(file, place) {
 }
 
 function settled(request, place) {
-  const reply = request.response ?? {},
-    made = reply.documents?.[0];
+  const reply = request.response ?? {};
+  const made = reply.documents?.[0];
   if (!made) {
     const problem = reply.refused?.[0]?.message ?? reply.problems?.join(' ');
     const words =
@@ -187,14 +187,14 @@ function tell(problems) {
 }
 
 if (form) {
-  const input = $('input[type=file]', form),
-    drop = $('[data-drop]', form);
+  const input = $('input[type=file]', form);
+  const drop = $('[data-drop]', form);
   form.addEventListener('submit', async event => {
     event.preventDefault();
-    const files = [...input.files],
-      places = files.map(line),
-      section = $('[data-progress]'),
-      button = $('.primary', form);
+    const files = [...input.files];
+    const places = files.map(line);
+    const section = $('[data-progress]');
+    const button = $('.primary', form);
     tell([]);
     section.hidden = false;
     $('.files', section).prepend(...places);
@@ -203,7 +203,7 @@ if (form) {
       const reply = await send(file, places[index]);
       if (reply?.problems?.length) {
         tell(reply.problems);
-        places.slice(index).forEach(place => place.remove());
+        for (const place of places.slice(index)) place.remove();
         button.disabled = false;
         return;
       }

@@ -55,7 +55,9 @@ class SidebarTests(TestCase):
         conversation = recording.open_conversation(Principal(self.user.pk, "command"))
         recording.append(conversation, Message.Role.ASSISTANT, state="queued")
         page = self.client.get("/").content.decode()
-        self.assertRegex(page, r'<span class="dot live"></span>\s*<span class="hidden">, being answered</span>')
+        self.assertRegex(
+            page, r'<span class="dot live"></span>\s*<span class="hidden">, being answered</span>'
+        )
 
     def test_a_page_that_does_not_show_it_pays_nothing(self):
         request = RequestFactory().get("/")

@@ -16,7 +16,7 @@ import pytest
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.test_attachments import PNG
 from chat.tests.upstream_faults import KEY, answer
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import BASE, Site, reading_parameters, temporary_folder
 
 pytestmark = pytest.mark.server
@@ -37,9 +37,9 @@ def model():
         yield fake
 
 
-def wait_for_handbook(site, seconds=90):
+def wait_for_handbook(site, seconds=HANG_SECONDS):
     """Until the document that answers QUESTION was read."""
-    deadline = time.monotonic() + seconds * patience()
+    deadline = time.monotonic() + seconds
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while not connection.execute(READ).fetchone():
             assert time.monotonic() < deadline, "The handbook was not read."

@@ -21,7 +21,6 @@ from websockets.sync.client import connect
 
 from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.page import BrowserError, Page
-from chatsite.tests.patience import patience
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -58,7 +57,7 @@ class Browser:
 
     def _address(self):
         port_file = self.profile / "DevToolsActivePort"
-        deadline = time.monotonic() + 30 * patience()
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             if port_file.exists() and len(lines := port_file.read_text().splitlines()) == 2:
                 return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
@@ -93,7 +92,7 @@ class Browser:
             message["sessionId"] = session
         self.connection.send(json.dumps(message))
         while True:
-            answer = json.loads(self.connection.recv(timeout=30 * patience()))
+            answer = json.loads(self.connection.recv(timeout=120))
             if answer.get("id") == message["id"]:
                 if "error" in answer:
                     raise BrowserError(f"{method}: {answer['error'].get('message')}")

@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit
 
 from websockets.sync.client import connect
 
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 
 
 class Response:
@@ -42,7 +42,7 @@ class Session:
             headers["X-CSRFToken"] = self.cookies["csrftoken"]
         return headers | (more or {})
 
-    def request(self, method, path, body=None, headers=None, timeout=20):
+    def request(self, method, path, body=None, headers=None, timeout=HANG_SECONDS):
         """A whole answer."""
         connection, response = self.stream(method, path, body, headers, timeout)
         try:
@@ -50,9 +50,9 @@ class Session:
         finally:
             connection.close()
 
-    def stream(self, method, path, body=None, headers=None, timeout=20):
+    def stream(self, method, path, body=None, headers=None, timeout=HANG_SECONDS):
         """An answer of which only the head was read; the caller closes the connection."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout * patience())
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
         connection.request(method, path, body=body, headers=self.headers(headers))
         response = connection.getresponse()
         for line in response.headers.get_all("Set-Cookie") or []:
@@ -80,4 +80,4 @@ class Session:
         )
 
     def socket(self):
-        return socket.create_connection((self.host, self.port), timeout=20)
+        return socket.create_connection((self.host, self.port), timeout=HANG_SECONDS)

@@ -10,8 +10,8 @@ import pytest
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests import leftovers
 from chatsite.tests.faults import FaultSite, Upstream, cluster
+from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.long_answer import add_long_answer
-from chatsite.tests.patience import patience
 from chatsite.tests.server import Site, reading_parameters, temporary_folder
 
 UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
@@ -23,9 +23,9 @@ def cleared():
     leftovers.clear()
 
 
-def wait_for_documents(site, seconds=90):
+def wait_for_documents(site, seconds=HANG_SECONDS):
     """Until every document of the site was read."""
-    deadline = time.monotonic() + seconds * patience()
+    deadline = time.monotonic() + seconds
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while connection.execute(UNREAD).fetchone() != (0,):
             assert time.monotonic() < deadline, "The sample documents were not read."

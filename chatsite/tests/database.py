@@ -27,6 +27,9 @@ for name in (
 ):
     os.environ.pop(name, None)
 
+# WhiteNoise warns where it is missing.
+Path(os.environ["CHATSITE_DATA_DIR"], "static").mkdir(parents=True, exist_ok=True)
+
 from chatsite.db.threads import read_everything_by_default  # noqa: E402
 from chatsite.server.embedded_postgres import Cluster  # noqa: E402
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import psycopg
 
 from chat.tests.upstream_faults import HTML, KEY, status
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import TOKEN, reading_parameters
 
 DIMENSIONS = 8
@@ -83,9 +83,9 @@ def _part(disposition, text):
     return f"--{BOUNDARY}\r\nContent-Disposition: form-data; {disposition}\r\n\r\n{text}\r\n"
 
 
-def told(site, seconds=60):
+def told(site, seconds=HANG_SECONDS):
     """(state, reason) of each of the documents by its name, as soon as the worker has tried them all."""
-    deadline = time.monotonic() + seconds * patience()
+    deadline = time.monotonic() + seconds
     names = [fault.document for fault in FAILS]
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         while True:

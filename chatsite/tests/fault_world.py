@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import psycopg
 
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import reading_parameters
 
 QUESTION = "When must carried days of leave be used?"
@@ -93,7 +93,7 @@ def by_socket(session, mark):
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
         websocket.send(json.dumps({"type": "ask", "text": question(mark), "key": uuid4().hex}))
         while not told.state:
-            frame = websocket.recv(timeout=20 * patience())
+            frame = websocket.recv(timeout=HANG_SECONDS)
             told.reply += frame
             message = json.loads(frame)
             told.run = message.get("run", told.run)

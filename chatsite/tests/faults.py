@@ -28,7 +28,7 @@ from chatsite.server.embedded_postgres import (
     Cluster,
     connection_parameters,
 )
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, temporary_folder
 
 ORDER = re.compile(r"tell (\w+) words (\d+) pause (\d+)")
@@ -125,7 +125,7 @@ class Caller:
     def __init__(self, site, username, secret):
         self.site, self.username, self.secret = site, username, secret
 
-    def ask(self, question, key=None, conversation=None, path="/chat/stream", timeout=20):
+    def ask(self, question, key=None, conversation=None, path="/chat/stream", timeout=HANG_SECONDS):
         """(connection, response): a stream of which only the head was read."""
         headers = self.headers(**({"Idempotency-Key": key} if key else {}))
         return self.site.session().stream("POST", path, body_of(question, conversation), headers, timeout)
@@ -148,10 +148,10 @@ class Caller:
     def headers(self, **more):
         return {"Content-Type": "application/json", "Authorization": f"Bearer {self.secret}"} | more
 
-    def request(self, method, path, timeout=20):
+    def request(self, method, path, timeout=HANG_SECONDS):
         return self.site.session().request(method, path, headers=self.headers(), timeout=timeout)
 
-    def events(self, run, after=0, timeout=20):
+    def events(self, run, after=0, timeout=HANG_SECONDS):
         """(connection, response) of what a run tells from there on."""
         path = f"/chat/runs/{run}/events?after={after}"
         return self.site.session().stream("GET", path, None, self.headers(), timeout)
@@ -204,12 +204,12 @@ class FaultSite(Site):
         """[(question, state, error code, text, run)] of all questions with a token."""
         return self.query(STORED, f"tell {token} %")
 
-    def ended(self, token, seconds=20):
+    def ended(self, token, seconds=HANG_SECONDS):
         """(state, code, text) of the one answer to the one question with a token, once it has ended.
 
         The text is an exact prefix of what the model's server sent.
         """
-        deadline = time.monotonic() + seconds * patience()
+        deadline = time.monotonic() + seconds + MARGIN_SECONDS
         while True:
             rows = self.stored(token)
             assert len(rows) <= 1, "asked twice"
@@ -254,16 +254,16 @@ def cluster():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def close_code(websocket, seconds=5):
+def close_code(websocket, seconds=HANG_SECONDS):
     """With which the site closes a WebSocket; what comes before it is not looked at."""
     try:
         while True:
-            websocket.recv(timeout=seconds * patience())
+            websocket.recv(timeout=seconds + MARGIN_SECONDS)
     except ConnectionClosed as closed:
         return closed.rcvd.code if closed.rcvd else None
 
 
-def at_once(*calls, seconds=30):
+def at_once(*calls, seconds=HANG_SECONDS):
     """What each of them gives, or the exception it raised; all begin at the same moment."""
     found, gate = [None] * len(calls), threading.Barrier(len(calls))
 
@@ -279,7 +279,7 @@ def at_once(*calls, seconds=30):
     ]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + seconds * patience()
+    deadline = time.monotonic() + seconds + MARGIN_SECONDS
     for thread in threads:
         thread.join(max(0, deadline - time.monotonic()))
         assert not thread.is_alive(), f"not done within {seconds} s"

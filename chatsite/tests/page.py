@@ -7,9 +7,7 @@ import re
 import time
 from pathlib import Path
 
-from chatsite.tests.patience import patience
-
-WAIT_SECONDS = 10
+WAIT_SECONDS = 60
 KEYS = {  # name: (code, Windows key code, text)
     "Enter": ("Enter", 13, "\r"),
     "Tab": ("Tab", 9, ""),
@@ -107,8 +105,8 @@ class Page:
         return result["result"].get("value")
 
     def wait_until(self, script, seconds=WAIT_SECONDS):
-        """Wait until a JavaScript expression is true, and return its value. Seconds are an idle machine's."""
-        deadline = time.monotonic() + seconds * patience()
+        """Wait until a JavaScript expression is true, and return its value."""
+        deadline = time.monotonic() + seconds
         while True:
             try:
                 if value := self.run(script):

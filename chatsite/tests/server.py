@@ -25,14 +25,13 @@ import pytest
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.client import Session
 from chatsite.tests.leftovers import temporary_folder
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 
 BASE = Path(__file__).resolve().parent.parent.parent
 ADDRESS = re.compile(r"answers at (http://\S+)")
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 ACCOUNT = re.compile(r"^  (\S+)\s+(\S+-\S+-\d+)\s", re.MULTILINE)
 BLOCKED = "The event loop was blocked"
-START_SECONDS = 60
 IN_BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']  # as shells start background jobs
 FORGOTTEN = {  # of the environment of the tests
     "DATABASE_URL",
@@ -79,7 +78,7 @@ class Site:
         return self.wait_for_address()
 
     def wait_for_address(self):
-        deadline = time.monotonic() + START_SECONDS * patience()
+        deadline = time.monotonic() + HANG_SECONDS
         while not (found := ADDRESS.search(self.output)):
             assert self._read(deadline - time.monotonic()), f"The site did not start:\n{self.output[-3000:]}"
         self.url = found.group(1).rstrip("/")
@@ -142,7 +141,7 @@ class Site:
         found = psutil.Process(self.process.pid).children(recursive=True)
         return [child for child in found if module in " ".join(_command(child))]
 
-    def wait_for(self, module, seconds=20):
+    def wait_for(self, module, seconds=HANG_SECONDS):
         """Until a process of the site runs."""
         deadline = time.monotonic() + seconds
         while not self.children(module):
@@ -151,7 +150,7 @@ class Site:
 
     def wait_for_worker(self):
         """The worker starts after the site answers."""
-        deadline = time.monotonic() + START_SECONDS * patience()
+        deadline = time.monotonic() + HANG_SECONDS
         while not self.children("chatsite.server.worker") and time.monotonic() < deadline:
             time.sleep(0.02)
 
@@ -174,8 +173,8 @@ class Site:
             return None
         return process if alive(process) else None
 
-    def wait_until_ready(self, seconds=20):
-        deadline = time.monotonic() + seconds * patience()
+    def wait_until_ready(self, seconds=HANG_SECONDS):
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             try:
                 if self.session().get("/readyz").status == 200:
@@ -185,13 +184,13 @@ class Site:
             time.sleep(0.05)
         raise AssertionError(f"The site is not ready after {seconds} s:\n{self.output[-3000:]}")
 
-    def stop(self, number=signal.SIGINT, seconds=30):
+    def stop(self, number=signal.SIGINT, seconds=HANG_SECONDS):
         """Exit status of `up` after a signal; None where it does not run."""
         if self.process is None:
             return None
         if self.process.poll() is None:
             self.process.send_signal(number)
-        status = self.process.wait(seconds * patience())
+        status = self.process.wait(seconds)
         while self._read(0.05):
             pass
         self.process = None
@@ -203,10 +202,10 @@ class Site:
         self.process.wait()
         self.process = None
 
-    def outcome(self, seconds=30):
+    def outcome(self, seconds=HANG_SECONDS):
         """(exit status, output) of a start that is expected to fail."""
         self.spawn()
-        status = self.process.wait(seconds * patience())
+        status = self.process.wait(seconds)
         while self._read(0.1):
             pass
         self.process = None

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.test import Client, SimpleTestCase, TransactionTestCase, override_settings
 
 from chatsite.asgi import application
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.routes import address, admin_addresses, routes, socket_address, socket_routes
 from chatsite.tests.world import NOWHERE, ROLES, World
 
@@ -355,7 +355,7 @@ class Sockets(TransactionTestCase):
         }
         socket = ApplicationCommunicator(application, scope)
         await socket.send_input({"type": "websocket.connect"})
-        answer = await socket.receive_output(timeout=5 * patience())
+        answer = await socket.receive_output(timeout=HANG_SECONDS)
         await socket.send_input({"type": "websocket.disconnect", "code": 1000})
-        await socket.wait(timeout=5 * patience())
+        await socket.wait(timeout=HANG_SECONDS)
         return answer

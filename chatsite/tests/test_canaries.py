@@ -21,7 +21,7 @@ from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import answer
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.canary_world import CANARIES, LATER, PEOPLE, TOPICS
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import BASE, TOKEN, Site, temporary_folder
 
 pytestmark = pytest.mark.server
@@ -104,7 +104,7 @@ class Person:
 
     def finished(self, path):
         """The page once nothing is being written on it."""
-        deadline = time.monotonic() + 20 * patience()
+        deadline = time.monotonic() + HANG_SECONDS
         while 'data-state="streaming"' in (text := self.browser.get(path).text) or "queued" in text:
             assert time.monotonic() < deadline, "An answer did not end."
             time.sleep(0.05)
@@ -118,7 +118,7 @@ class Person:
             with self.browser.websocket(f"/ws{self.conversation}") as socket:
                 socket.send(json.dumps({"type": "ask", "text": text, "key": str(time.time())}))
                 while not got or '"done"' not in got[-1]:
-                    got.append(socket.recv(timeout=20 * patience()))
+                    got.append(socket.recv(timeout=HANG_SECONDS))
         except OSError:
             pass
         return "".join(got)

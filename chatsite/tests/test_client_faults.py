@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from chatsite.tests.faults import PASSWORD, at_once, body_of, fresh, order, told
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 
 pytestmark = pytest.mark.server
 
@@ -59,7 +59,7 @@ def leave_later(caller, token, until):
 
 def stored(caller):
     def wait(raw, token):
-        deadline = time.monotonic() + 10 * patience()
+        deadline = time.monotonic() + HANG_SECONDS
         while not caller.site.stored(token):
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -145,7 +145,7 @@ def test_readers_that_take_nothing_cost_little_memory_and_are_dropped(faulty):
         assert (state, len(text)) == ("complete", len(told(order(token, words))))
         assert memory(faulty) - before < 60_000_000
         ports = {raw.getsockname()[1] for raw in raws}
-        deadline = time.monotonic() + 15 * patience()
+        deadline = time.monotonic() + HANG_SECONDS
         while connected(faulty, ports):
             assert time.monotonic() < deadline, "readers that take nothing are still connected"
             time.sleep(0.1)

@@ -5,7 +5,7 @@ from django.test import SimpleTestCase, TransactionTestCase, override_settings
 
 from chatsite.asgi import application
 from chatsite.checks import check_identity_settings
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 
 ORIGIN = "https://app.example.org"
 
@@ -18,9 +18,9 @@ async def exchange(method, path, body=b"", **headers):
     scope |= {"server": ("localhost", 80), "client": ("127.0.0.1", 1)}
     caller = ApplicationCommunicator(application, scope)
     await caller.send_input({"type": "http.request", "body": body, "more_body": False})
-    start = await caller.receive_output(timeout=10 * patience())
+    start = await caller.receive_output(timeout=HANG_SECONDS)
     await caller.send_input({"type": "http.disconnect"})
-    await caller.wait(timeout=10 * patience())
+    await caller.wait(timeout=HANG_SECONDS)
     return start["status"], {name.decode().lower(): value.decode() for name, value in start["headers"]}
 
 

@@ -12,7 +12,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from chatsite.tests.faults import PASSWORD, at_once, fresh, order, told
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.test_store_faults import Asking, check, taken_again
 
 pytestmark = pytest.mark.server
@@ -66,7 +66,7 @@ def test_while_postgresql_stands_still_requests_are_refused_in_time_and_afterwar
     assert {response.status for _, response in answers[len(late) :]} == {503}
     assert {response.headers["Retry-After"] for _, response in answers[len(late) :]} == {"2"}
     assert {response.status for _, response in ready} == {503}
-    assert max(seconds for seconds, _ in ready) < 1 * patience()
+    assert max(seconds for seconds, _ in ready) < 1 + MARGIN_SECONDS
     time.sleep(BACK_SECONDS)
     again = at_once(*[partial(caller.whole, order(token, 5, 0), key=token) for token in late])
     assert [status for status, _ in again] == [200] * len(late)
@@ -167,7 +167,7 @@ def test_a_question_that_holds_a_connection_already_is_given_up_in_time(faulty):
         thread.start()
         time.sleep(0.5)
         with frozen(faulty):
-            thread.join(20 * patience())
+            thread.join(HANG_SECONDS)
     seconds, (status, _) = result["answer"]
     assert status == 503
     assert seconds < REFUSED_SECONDS

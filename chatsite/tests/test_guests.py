@@ -16,7 +16,7 @@ from chatsite.accounts.principal import (
     still_valid,
 )
 from chatsite.asgi import application
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.routes import routes
 from history.models import Conversation
 from ingestion.access.explain import why_readable
@@ -275,9 +275,9 @@ async def knock(conversation, client):
     scope = {"type": "websocket", "path": f"/ws/c/{conversation.pk}/", "query_string": b""}
     socket = ApplicationCommunicator(application, scope | {"subprotocols": [], "headers": headers})
     await socket.send_input({"type": "websocket.connect"})
-    answer = await socket.receive_output(timeout=5 * patience())
+    answer = await socket.receive_output(timeout=HANG_SECONDS)
     await socket.send_input({"type": "websocket.disconnect", "code": 1000})
-    await socket.wait(timeout=5 * patience())
+    await socket.wait(timeout=HANG_SECONDS)
     return answer
 
 

@@ -12,7 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, fresh, order
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import temporary_folder
 from chatsite.tests.test_frozen_database import frozen
 from chatsite.tests.test_process_faults import GRACE, ended_within, has, wait_for_processes
@@ -121,7 +121,7 @@ class Ending:
             pages = [stack.enter_context(session.websocket(f"/ws/c/{conversation}/")) for _ in range(5)]
             for page in pages[1:]:
                 page.send(json.dumps({"type": "follow", "run": runs[0], "after": 0}))
-                page.recv(timeout=5 * patience())
+                page.recv(timeout=HANG_SECONDS)
             writers = [one for one in site.web_processes() if has(one, self.first.connection.sock)]
             self.theirs = [has(writers[0], page.socket) for page in pages]
             self.moment, self.whole, *self.pages = at_once(
@@ -155,7 +155,7 @@ def messages_of(page):
     messages = []
     try:
         while True:
-            messages += json.loads(page.recv(timeout=(GRACE + 5) * patience())).get("messages", [])
+            messages += json.loads(page.recv(timeout=HANG_SECONDS)).get("messages", [])
     except ConnectionClosed as closed:
         return messages, closed.rcvd.code, time.monotonic()
 
@@ -196,14 +196,14 @@ def test_who_resumes_an_answer_that_is_cut_short_is_told_its_end_or_asks_again(e
 def test_a_page_is_told_the_end_before_its_socket_is_closed_and_an_idle_one_is_closed_at_once(ending):
     assert {code for _, code, _ in ending.pages} == {1012}
     idle, *following = zip(ending.theirs, ending.pages, strict=True)
-    assert idle[1][2] - ending.moment < patience(), "an idle page waits"
+    assert idle[1][2] - ending.moment < 1 + MARGIN_SECONDS, "an idle page waits"
     for mine, (messages, _, closed) in following:
         last = messages[-1] if messages else {}
         assert (last.get("type") == "done") == mine
         if mine:
             assert (last["state"], closed - ending.moment > GRACE - 1) == ("interrupted", True)
         else:
-            assert closed - ending.moment < patience(), "another process tells the rest"
+            assert closed - ending.moment < 1 + MARGIN_SECONDS, "another process tells the rest"
 
 
 def test_a_process_ends_in_time_though_its_database_stands_still_and_a_body_never_comes(alone):

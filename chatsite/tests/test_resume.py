@@ -18,7 +18,7 @@ import pytest
 
 from chat.tests.test_transcript import Reader
 from chatsite.tests.conftest import wait_for_documents
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, temporary_folder
 
 pytestmark = pytest.mark.server
@@ -123,7 +123,7 @@ def follow(session, conversation, run, reader, seq, frames):
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
         websocket.send(json.dumps({"type": "follow", "run": run, "after": seq}))
         for _ in range(frames):
-            frame = json.loads(websocket.recv(timeout=20 * patience()))
+            frame = json.loads(websocket.recv(timeout=HANG_SECONDS))
             seq = frame.get("seq", seq)  # a frame without messages has none
             reader.take(frame["messages"])
             for message in frame["messages"]:
@@ -220,7 +220,7 @@ def test_an_answer_of_one_worker_is_followed_and_stopped_on_the_other(two_worker
         while json.loads(events.readline())["type"] != "text":
             pass
         websocket.send(json.dumps({"type": "follow", "run": run, "after": 0}))
-        assert json.loads(websocket.recv(timeout=20 * patience()))["messages"]
+        assert json.loads(websocket.recv(timeout=HANG_SECONDS))["messages"]
         asked = time.monotonic()
         stopper.request("POST", f"/chat/runs/{run}/stop", headers=session.headers())
         assert stopper.getresponse().status == 204
@@ -228,12 +228,12 @@ def test_an_answer_of_one_worker_is_followed_and_stopped_on_the_other(two_worker
         took = time.monotonic() - asked
         assert json.loads(events.read().splitlines()[-1])["state"] == "stopped"
         while "done" not in {
-            part["type"] for part in json.loads(websocket.recv(timeout=20 * patience()))["messages"]
+            part["type"] for part in json.loads(websocket.recv(timeout=HANG_SECONDS))["messages"]
         }:
             pass
     for connection in (streamed, follower, stopper):
         connection.close()
-    assert took < 1.5 * patience()  # 0.3 s are the limit: above it is measured over several
+    assert took < 1.5 + MARGIN_SECONDS  # 0.3 s are the limit: above it is measured over several
 
 
 def test_both_workers_are_ready_and_one_that_dies_is_replaced_while_the_other_answers(two_workers):
@@ -247,11 +247,11 @@ def test_both_workers_are_ready_and_one_that_dies_is_replaced_while_the_other_an
         connection.close()
     first.kill()
     first.wait(5)
-    deadline = time.monotonic() + 30 * patience()
+    deadline = time.monotonic() + HANG_SECONDS
     while time.monotonic() < deadline:
         began = time.monotonic()
         assert session.get("/readyz").status == 200
-        assert time.monotonic() - began < 5 * patience()
+        assert time.monotonic() - began < 5 + MARGIN_SECONDS
         running = two_workers.children("chatsite.server.web")
         if len(running) == 2 and owner_of_new(two_workers, session, second):
             return
@@ -287,7 +287,7 @@ def test_a_reader_that_takes_nothing_is_dropped_and_the_answer_completes(two_wor
     raw.connect((session.host, session.port))
     port = raw.getsockname()[1]
     raw.sendall(f"POST /api/chat/stream HTTP/1.1\r\n{lines}\r\n".encode() + body)
-    deadline = time.monotonic() + 20 * patience()
+    deadline = time.monotonic() + HANG_SECONDS
     while not connections_of(two_workers, port):
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -11,7 +11,7 @@ from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect
 
 from chatsite.tests.faults import PASSWORD, at_once, close_code, fresh, order, told
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 
 pytestmark = pytest.mark.server
 
@@ -77,7 +77,7 @@ def test_a_page_that_goes_as_it_asks_has_asked_once_or_not_at_all(faulty):
         # The page comes back, and says again what it knows nothing of.
         with session.websocket(f"/ws/c/{first['session_state']}/") as websocket:
             websocket.send(asked)
-            assert json.loads(websocket.recv(timeout=10 * patience()))["type"] == "accepted"
+            assert json.loads(websocket.recv(timeout=HANG_SECONDS))["type"] == "accepted"
         assert faulty.ended(token) == ("complete", "", told(order(token, 10)))
         assert faulty.upstream.calls(token) == 1
 
@@ -92,18 +92,18 @@ def test_a_right_that_ends_is_felt_within_two_seconds_on_every_open_connection(f
     [(conversation,)] = faulty.query("SELECT conversation_id FROM chat_run WHERE id = %s", run)
     with session.websocket(f"/ws/c/{conversation}/") as websocket:
         websocket.send(json.dumps({"type": "follow", "run": run, "after": 0}))
-        websocket.recv(timeout=5 * patience())
+        websocket.recv(timeout=HANG_SECONDS)
         faulty.query("UPDATE accounts_apikey SET revoked_at = now() WHERE prefix = %s", caller.secret[:12])
         revoked = time.monotonic()
         assert [len(end) > 0 for end in at_once(asked.read, events.read)] == [True, True]
-        assert time.monotonic() - revoked < 2 * patience()
+        assert time.monotonic() - revoked < 2 + MARGIN_SECONDS
         assert caller.request("GET", f"/chat/runs/{run}/events").status == 401
         assert faulty.stored(token)[0][1] == "streaming", "the answer is its owner's, not the key's"
         faulty.query("UPDATE accounts_user SET is_active = false WHERE username = %s", name)
         disabled = time.monotonic()
         assert faulty.ended(token, 2)[0] == "stopped"
         assert close_code(websocket) == 4404, "though nothing is asked on it"
-        assert time.monotonic() - disabled < 2 * patience()
+        assert time.monotonic() - disabled < 2 + MARGIN_SECONDS
     asking.close()
     reading.close()
 

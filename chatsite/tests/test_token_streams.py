@@ -11,7 +11,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.oidc.tokens import LEEWAY
 from chatsite.accounts.tests.fake_provider import FakeProvider
 from chatsite.db.threads import in_database
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import MARGIN_SECONDS
 from ingestion.tests.factories import make_document
 
 BODY = json.dumps({"messages": [{"role": "user", "content": "Carry over leave until when?"}]})
@@ -41,14 +41,14 @@ class TokenStreams(TransactionTestCase):
 
     async def test_it_ends_when_the_token_expires(self):
         seconds, lines = await self.stream(self.provider.token(exp=int(time.time()) - LEEWAY + 2))
-        self.assertLess(seconds, 4.5 * patience())
+        self.assertLess(seconds, 4.5 + MARGIN_SECONDS)
         self.assertIn("error", lines[-1])
 
     async def test_it_ends_when_the_account_is_disabled(self):
         seconds, lines = await self.stream(
             self.provider.token(), during=lambda: User.objects.update(is_active=False)
         )
-        self.assertLess(seconds, 4.5 * patience())
+        self.assertLess(seconds, 4.5 + MARGIN_SECONDS)
         self.assertLess(len(lines), 250)  # stopped, where it was
 
     async def test_it_is_whole_while_the_token_is_good(self):

@@ -21,7 +21,7 @@ import pytest
 
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, cluster, fresh, order, told
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import BASE, temporary_folder
 
 pytestmark = [
@@ -68,7 +68,7 @@ class Asking:
 
     def stop(self):
         self.going = False
-        self.thread.join(30 * patience())
+        self.thread.join(HANG_SECONDS)
         return self.tokens
 
 
@@ -159,6 +159,6 @@ def a_page_of_one_follows_what_the_other_writes(writer, writing, reader):
         websocket.send(json.dumps({"type": "follow", "run": run, "after": 0}))
         kinds = []
         while "done" not in kinds:
-            frame = json.loads(websocket.recv(timeout=10 * patience()))
+            frame = json.loads(websocket.recv(timeout=HANG_SECONDS))
             kinds += [message["type"] for message in frame["messages"]]
     assert told(order(token, 40)).strip() in session.get(f"/c/{conversation}/").text

@@ -20,7 +20,7 @@ from chatsite.server.embedded_postgres import (
     Cluster,
     connection_parameters,
 )
-from chatsite.tests.patience import patience
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import BASE, TOKEN, Site, alive, temporary_folder
 
 pytestmark = pytest.mark.server
@@ -68,7 +68,7 @@ class TestLife:
             assert postgres
             begun = time.monotonic()
             assert site.stop(number) == 0
-            assert time.monotonic() - begun < STOP_SECONDS * patience()
+            assert time.monotonic() - begun < STOP_SECONDS + MARGIN_SECONDS
             assert not any(alive(process) for process in [*children, postgres])
             assert "Traceback" not in site.output
 
@@ -180,7 +180,7 @@ class TestDemo:
             unfinished.sendall(head.encode())
             time.sleep(0.3)
             site.process.send_signal(signal.SIGTERM)
-            deadline = time.monotonic() + 10 * patience()
+            deadline = time.monotonic() + HANG_SECONDS
             while not refused(session):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
@@ -238,7 +238,7 @@ class TestRunning:
         before = plain.postgres()
         before.kill()
         before.wait(5)
-        deadline = time.monotonic() + 20 * patience()
+        deadline = time.monotonic() + HANG_SECONDS
         while plain.postgres() is None and time.monotonic() < deadline:
             time.sleep(0.1)
         plain.wait_until_ready()
@@ -254,7 +254,7 @@ class TestRunning:
             begun = time.monotonic()
             assert plain.session().get("/healthz").status == 200
             answer = plain.session().get("/readyz")
-            assert time.monotonic() - begun < 1.5 * patience()
+            assert time.monotonic() - begun < 1.5 + MARGIN_SECONDS
             assert answer.status == 503
             assert answer.json()["error"] == "The database does not answer."
         finally:

@@ -19,7 +19,6 @@ from django.test import TransactionTestCase
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from psycopg.conninfo import make_conninfo
 
-from chatsite.tests.patience import patience
 from ingestion import (
     documents as pipeline,
 )
@@ -32,7 +31,7 @@ from ingestion.tests.media import MediaMixin
 from ingestion.tests.test_worker import forget_all_jobs
 
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "3"))
-SECONDS = 60 + 10 * ROUNDS
+SECONDS = 120 + 10 * ROUNDS  # in which what was killed is taken up and done
 LEFT = {"status__in": ["todo", "doing"], "task_name": pipeline.TASK}
 
 
@@ -69,7 +68,7 @@ class Workers(MediaMixin, TransactionTestCase):
         self.running.clear()
 
     def wait_for(self, condition):
-        deadline = time.monotonic() + SECONDS * patience()
+        deadline = time.monotonic() + SECONDS
         while not (found := condition()):
             self.assertLess(time.monotonic(), deadline, "It takes too long.")
             time.sleep(0.02)

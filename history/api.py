@@ -189,7 +189,7 @@ def _paging(request: Request, usual: int, most: int) -> tuple[int, listing.Place
     if not (limit.isascii() and limit.isdigit() and len(limit) < 10 and 1 <= int(limit) <= most):
         raise Invalid(f"“limit” must be a whole number from 1 to {most}.")
     cursor = request.query_params.get("cursor")
-    if cursor is None:
+    if not cursor:
         return int(limit), None
     try:
         return int(limit), listing.place_of(cursor)

@@ -22,6 +22,7 @@ from chat.events import (
 from chat.requests import ChatRequest
 from chat.sources import SourceView
 
+from . import validators
 from .request_body import (
     an_exchange,
     conversation,
@@ -55,7 +56,10 @@ class ChatUi:
         members = an_exchange(body)
         earlier, question = conversation(members)
         images(members)  # refused: this protocol has none
-        named = session(members.get("conversationId"), "conversationId")
+        conversation_id = members.get("conversationId")
+        if conversation_id is not None:
+            validators.a_text(conversation_id, "conversationId")
+        named = session(conversation_id, "conversationId")
         return ChatRequest(question, named, earlier=tuple(earlier), listed=named is not None)
 
     def encoder(self) -> "ChatUiEncoder":

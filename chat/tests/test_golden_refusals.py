@@ -249,6 +249,14 @@ class RefusalTests(GoldenTestCase):
             self.assertEqual(len(set(told)), 1, name)
         self.assertEqual(await Message.objects.acount(), 0)
 
+    async def test_a_conversation_of_the_chat_ui_is_named_by_text_alone(self):
+        for name in ("chat_ui", "chat_ui_minimal"):
+            path, dialect, body = DOORS[name]
+            for value in ({}, [], 1, {"chatsite_conversation": str(uuid4())}):
+                response = await self.post(path, body | {"conversationId": value})
+                self.check_form(dialect, response, 400)
+                self.assertIn("conversationId", response.content.decode())
+
     async def test_overrides_out_of_range_are_refused_by_name(self):
         for name, value in (
             ("top", 0), ("top", 51), ("top", 2.5), ("top", True), ("temperature", -0.1), ("temperature", 2.1),

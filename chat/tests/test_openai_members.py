@@ -43,6 +43,10 @@ class ReadingTests(SimpleTestCase):
         self.assertEqual((refused.exception.status, refused.exception.member), (400, member))
         self.assertIn(member, refused.exception.message)
 
+    def test_a_whole_number_may_be_written_with_a_fraction_of_zero(self):
+        self.assertEqual(parsed(seed=7.0).generation.seed, 7)
+        self.assert_refused("seed", seed=7.5)
+
     def test_system_and_developer_messages_are_the_callers_wish(self):
         said = [
             {"role": "system", "content": "Be brief."},

@@ -18,8 +18,9 @@ from chatsite.http import api_description
 from chatsite.tests.routes import routes
 from chatsite.tests.server import Site, temporary_folder
 
+OPEN = {"chat:auth-setup", "chat:config"}  # for everyone, as front ends ask before they draw anything
 DESCRIBED = ("chat-api:", "history:")
-DESCRIBED_TOO = {"ingestion:content", "ingestion:page-image"}
+DESCRIBED_TOO = {"ingestion:content", "ingestion:page-image", *OPEN}
 VALUES = {
     "conversation_id": str(uuid.UUID(int=1)),
     "run_id": str(uuid.UUID(int=1)),
@@ -71,12 +72,9 @@ class Description(SimpleTestCase):
         self.assertEqual(found, wanted)
 
     def test_methods_are_those_of_the_views(self):
-        for method, path, _ in operations(api_description.document()):
-            view = resolve(filled(path)).func.cls
-            self.assertTrue(hasattr(view, method), f"{method} {path}")
         for path, item in api_description.document()["paths"].items():
-            view = resolve(filled(path)).func.cls
-            offered = {name for name in METHODS if hasattr(view, name)}
+            view = getattr(resolve(filled(path)).func, "cls", None)
+            offered = {name for name in METHODS if hasattr(view, name)} if view else {"get"}
             self.assertEqual(METHODS & item.keys(), offered, path)
 
     def test_every_reference_leads_somewhere_and_every_part_is_used(self):
@@ -105,7 +103,8 @@ class Description(SimpleTestCase):
             document["security"], [{"key": []}, {"keyHeader": []}, {"token": []}, {"session": []}]
         )
         for method, path, operation in operations(document):
-            self.assertTrue({"401", "503"} <= operation["responses"].keys(), f"{method} {path}")
+            if operation.get("security") != []:
+                self.assertTrue({"401", "503"} <= operation["responses"].keys(), f"{method} {path}")
             self.assertIn(operation["tags"][0], api_description.TAGS)
             self.assertTrue(operation["summary"])
 

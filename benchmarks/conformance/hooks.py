@@ -1,0 +1,61 @@
+"""Hooks of schemathesis: rules of the API that JSON Schema cannot state, and a check for streams of lines."""
+
+import json
+
+import jsonschema_rs
+import schemathesis
+from schemathesis import GenerationMode
+
+LINES = ("application/json-lines", "application/jsonl")
+QUESTION = {"role": "user", "content": "How many days of leave may I carry over?"}
+DIMENSIONS = 256  # of the built-in embedding model
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Make valid bodies valid also by the rules that only the description's prose states."""
+    body = case.body
+    if (
+        case.meta is None
+        or case.meta.generation.mode is not GenerationMode.POSITIVE
+        or not isinstance(body, dict)
+    ):
+        return
+    request = body.get("json", body)
+    if isinstance(request, dict):
+        _end_with_question(request)
+        if request.get("dimensions") is not None:
+            request["dimensions"] = DIMENSIONS
+
+
+def _end_with_question(request):
+    """The last message is the user's; with `previous_response_id` every message is."""
+    for member in ("messages", "input"):
+        items = request.get(member)
+        if not isinstance(items, list) or not items or not isinstance(items[-1], dict):
+            continue
+        if request.get("previous_response_id"):
+            items[:] = [item for item in items if item.get("role") == "user"]
+        if not items or items[-1].get("role") != "user":
+            items.append(dict(QUESTION))
+
+
+@schemathesis.deserializer(*LINES)
+def first_line(context, response):
+    """The built-in check sees the first line; `every_line_conforms` sees all."""
+    return json.loads(response.content.splitlines()[0])
+
+
+@schemathesis.check
+def every_line_conforms(ctx, response, case):
+    """Each line of a stream is JSON and has the described form."""
+    media_type = response.headers.get("content-type", [""])[0].partition(";")[0]
+    if media_type not in LINES or response.status_code != 200:
+        return
+    document = case.operation.schema.raw_schema
+    operation = document["paths"][case.operation.path][case.operation.method.lower()]
+    schema = operation["responses"]["200"]["content"][media_type]["schema"]
+    validator = jsonschema_rs.validator_for({**schema, "components": document["components"]})
+    for line in response.content.splitlines():
+        for error in validator.iter_errors(json.loads(line)):
+            raise AssertionError(f"{error}\nin the line {line.decode()[:500]}")

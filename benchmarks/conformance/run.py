@@ -1,0 +1,114 @@
+"""Hold a running site to its description of the API, with schemathesis: all checks, all phases.
+
+    .venv-dev/bin/python -m benchmarks.conformance.run [EXAMPLES [guest|key]]
+
+EXAMPLES for each operation (50 without it). Runs as a guest, on a site that serves guests, and with a key,
+on a site that demands one. The answers come from a scripted model.
+"""
+
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from benchmarks.clients.run import api_key, wait_for_handbook
+from chat.tests.fake_openai import FakeOpenAI
+from chat.tests.upstream_faults import KEY, answer
+from chatsite.tests.server import BASE, Site, temporary_folder
+
+HERE = Path(__file__).parent
+SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
+CALLERS = ("guest", "key")
+PHASES = "examples,coverage,fuzzing,stateful"
+MANY = "1000000"
+# Thousands of questions come from one address in a few minutes.
+UNLIMITED = {
+    "CHATSITE_USER_QUESTIONS_PER_MINUTE": MANY,
+    "CHATSITE_USER_EMBEDDINGS_PER_MINUTE": MANY,
+    "CHATSITE_USER_CONCURRENT_ANSWERS": MANY,
+    "CHATSITE_GUESTS_PER_MINUTE": MANY,
+    "CHATSITE_GUESTS_PER_ADDRESS": MANY,
+    "CHATSITE_GUEST_QUESTIONS_PER_MINUTE": MANY,
+    "CHATSITE_GUEST_QUESTIONS_PER_ADDRESS": MANY,
+}
+
+
+class QuickModel:
+    """The script of every answer: one sentence that cites the first source, as JSON if that is asked for."""
+
+    def __bool__(self):
+        return True
+
+    def pop(self, place):
+        return self.say
+
+    async def say(self, exchange):
+        request = exchange.request
+        found = re.search(r"^Sources:\n(\S+): ", request.prompt, re.M)
+        text = f"Until the end of March [{found[1] if found else ''}]."
+        if request.body.get("response_format"):
+            text = json.dumps({"text": text})
+        await answer(*re.findall(r"\s*\S+", text))(exchange)
+
+
+@contextlib.contextmanager
+def conformance_site(caller):
+    """A site with the demo for this caller, and the headers of the caller's requests."""
+    folder = temporary_folder()
+    try:
+        with FakeOpenAI() as model:
+            model._script = QuickModel()
+            settings = UNLIMITED | {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY, "CHAT_MODEL": "fake"}
+            settings |= {
+                "CHAT_MODEL_IMAGES": "1",
+                "CHATSITE_LOGIN_REQUIRED": "0" if caller == "guest" else "1",
+            }
+            with Site(folder, **settings) as site:
+                wait_for_handbook(site)
+                yield site, guest_headers(site) if caller == "guest" else key_headers(site)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def key_headers(site):
+    return {"Authorization": f"Bearer {api_key(site).split()[0]}"}
+
+
+def guest_headers(site):
+    """A guest's cookie, sent as a page of the same origin does."""
+    body = json.dumps({"messages": [{"role": "user", "content": "Hello?"}]}).encode()
+    request = urllib.request.Request(f"{site.url}/chat", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=20) as response:
+        cookies = [value.partition(";")[0] for value in response.headers.get_all("Set-Cookie")]
+    return {"Cookie": "; ".join(cookies), "Sec-Fetch-Site": "same-origin"}
+
+
+def schemathesis_command(site, headers, caller, examples, phases=PHASES):
+    command = [SCHEMATHESIS, "--config-file", HERE / "schemathesis.toml", "--no-color"]
+    command += ["run", f"{site.url}/api/schema/", "--checks", "all"]
+    command += ["--max-examples", str(examples), "--phases", phases]
+    if caller == "guest":
+        # The site welcomes a request without credentials: it is a new guest's.
+        command += ["--exclude-checks", "ignored_auth"]
+    for name, value in headers.items():
+        command += ["--header", f"{name}: {value}"]
+    return command
+
+
+def main():
+    examples = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    failed = False
+    for caller in sys.argv[2:] or CALLERS:
+        with conformance_site(caller) as (site, headers):
+            print(f"== {caller}", flush=True)
+            command = schemathesis_command(site, headers, caller, examples)
+            failed |= bool(subprocess.run(command, cwd=BASE, check=False).returncode)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,11 +6,13 @@ Nothing in it is about anyone, so everyone may ask.
 from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import cache_control
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from chat.protocols import front_ends
 
 
+@csrf_exempt  # any other method is a 405, not a missing token
 @require_safe
 @cache_control(private=True, max_age=60)
 def auth_setup(request: HttpRequest) -> JsonResponse:
@@ -18,6 +20,7 @@ def auth_setup(request: HttpRequest) -> JsonResponse:
     return JsonResponse(front_ends.auth_setup())
 
 
+@csrf_exempt  # any other method is a 405, not a missing token
 @require_safe
 @cache_control(private=True, max_age=60)
 def config(request: HttpRequest) -> JsonResponse:

@@ -15,9 +15,11 @@ from typing import Any
 
 import uvicorn
 from django.conf import settings
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD_BYTES = 65_536  # request line and headers
+BODY_PIECE_BYTES = 4_096  # of a body, for the parser at once
 HEAD_SECONDS = 10.0  # from the first byte of a head to its last
 SILENT_SECONDS = 30.0  # from the connection to the first byte of a request
 BODY_BYTES_PER_SECOND = 500  # of a body, on average, after BODY_SECONDS
@@ -52,6 +54,16 @@ def max_connections() -> int:
     return max(64, soft - SPARE_FILES) if soft != resource.RLIM_INFINITY else 1_000_000
 
 
+class HeldFlow(FlowControl):
+    """Keeps reading paused while received bytes wait for the parser, whoever wants to resume it."""
+
+    held = False
+
+    def resume_reading(self) -> None:
+        if not self.held:
+            super().resume_reading()
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """HTTP on one connection, each part of it within limits of time and size.
 
@@ -59,6 +71,7 @@ class LimitedProtocol(HttpToolsProtocol):
     reading a body, closing. Data alone never moves it. A second one drops a reader who takes too little.
     """
 
+    flow: "HeldFlow"
     silent: dict["LimitedProtocol", None] = {}  # all that never asked, the oldest first
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -70,11 +83,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_bytes = self._fields_bytes = 0
         self._wire_bytes = self._body_bytes = 0  # of the body: as they came, and without framing
         self._body_begun = 0.0
+        self._unread = b""  # received while a request waits behind another one
 
     # --- the connection ---
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = HeldFlow(transport)
         if len(self.connections) > max_connections():
             oldest = next(iter(self.silent), None)
             if oldest is None:
@@ -112,17 +127,38 @@ class LimitedProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
     def data_received(self, data: bytes) -> None:
-        # In pieces, so that a head is refused before much more than its limit is stored.
-        for start in range(0, len(data), MAX_HEAD_BYTES):
-            piece = data if len(data) <= MAX_HEAD_BYTES else data[start : start + MAX_HEAD_BYTES]
+        self._parse(self._unread + data if self._unread else data)
+
+    def _parse(self, data: bytes) -> None:
+        """Feed the parser piece by piece, and keep the rest unread while one request waits behind another.
+
+        In pieces, so that a head is refused before much more than its limit is stored, and that what one
+        connection sends at once does not become thousands of waiting requests.
+        """
+        start = 0
+        while start < len(data) and not self.pipeline:
+            end = self._piece_end(data, start)
+            piece = data[start:end]
             in_head, in_body, self._heads = self._in_head, self._in_body, 0
             super().data_received(piece)
+            start = end
             if self._upgraded or self._refused:
                 return
             if self.transport.is_closing():  # it was no HTTP
                 self._limit(settings.READER_SECONDS, self.transport.abort)
                 return
             self._count(len(piece), in_head, in_body)
+        self._unread = data[start:]
+        if self._unread:
+            self.flow.pause_reading()
+        self.flow.held = bool(self._unread)
+
+    def _piece_end(self, data: bytes, start: int) -> int:
+        """Where a head ends, or a part of a body that is too short to hide many requests behind its end."""
+        if self._in_body:
+            return min(start + BODY_PIECE_BYTES, len(data))
+        end = data.find(b"\r\n\r\n", start, start + MAX_HEAD_BYTES)
+        return end + 4 if end >= 0 else min(start + MAX_HEAD_BYTES, len(data))
 
     def _count(self, size: int, in_head: bool, in_body: bool) -> None:
         """Account for a piece that lies in one head, or in one body, as a whole."""
@@ -191,9 +227,14 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self._unread and not self.transport.is_closing() and not self._refused:
+            unread, self._unread, self.flow.held = self._unread, b"", False
+            self._parse(unread)
+            if not self._unread and not self.pipeline:
+                self.flow.resume_reading()
         if self.transport.is_closing():
             self._limit(settings.READER_SECONDS, self.transport.abort)
-        elif not self.pipeline and not self._in_head:
+        elif self.cycle.response_complete and not self._in_head:
             self._limit(self.timeout_keep_alive, self._end)  # also where a body goes on that nobody reads
 
     # --- limits ---

@@ -1,0 +1,136 @@
+"""A limit on the requests of one address that are prepared at the same time: the others wait their turn.
+
+Without it, a thousand requests sent at once all start at once, and everybody else waits behind them.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, MutableMapping
+from ipaddress import IPv6Address, ip_address
+from typing import Any
+
+from django.conf import settings
+
+from . import error_pages
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Key = tuple[str, bool]
+
+HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
+# A request that takes longer waits for a body, an answer or the database, and costs others little.
+SLOT_SECONDS = 2.0
+WAIT_SECONDS = 10.0  # for a slot; then 503
+RETRY_SECONDS = 5
+IPV6_PREFIX_BYTES = 8  # of an address: one subscriber usually has the whole /64
+
+
+class _Queue:
+    """The requests of one address: how many have a slot, and those that wait for one."""
+
+    __slots__ = ("running", "waiting")
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.waiting: deque[asyncio.Future[None]] = deque()
+
+
+class AddressLimit:
+    """Middleware that gives each address ADDRESS_CONCURRENT_REQUESTS slots; 0 is no limit.
+
+    A request holds its slot until its response starts, SLOT_SECONDS at most, so that open streams and
+    answers that take long count no longer. The address is that of the caller behind a trusted proxy.
+    Health checks have slots of their own: a load balancer may share an address with those who ask too much.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+        self._queues: dict[Key, _Queue] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        limit: int = settings.ADDRESS_CONCURRENT_REQUESTS
+        client = scope.get("client")
+        if scope["type"] != "http" or not limit or not client:
+            await self.application(scope, receive, send)
+            return
+        key = (_subscriber(client[0]), scope["path"] in HEALTH_PATHS)
+        if not await self._acquire(key, limit):
+            await _refuse(scope, send)
+            return
+        held = True
+
+        def release() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._release(key)
+
+        def release_and_send(message: Message) -> Awaitable[None]:
+            release()
+            return send(message)
+
+        timer = asyncio.get_running_loop().call_later(SLOT_SECONDS, release)
+        try:
+            await self.application(scope, receive, release_and_send)
+        finally:
+            timer.cancel()
+            release()
+
+    async def _acquire(self, key: Key, limit: int) -> bool:
+        """Wait for a slot; False if there was none in WAIT_SECONDS."""
+        queue = self._queues.setdefault(key, _Queue())
+        if queue.running < limit:
+            queue.running += 1
+            return True
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue.waiting.append(turn)
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await turn
+        except (TimeoutError, asyncio.CancelledError) as error:
+            if not turn.cancelled():  # the turn came in the same moment
+                self._release(key)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            return False
+        return True
+
+    def _release(self, key: Key) -> None:
+        """Hand the slot to the next in line, or take it back."""
+        queue = self._queues[key]
+        while queue.waiting:
+            turn = queue.waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        queue.running -= 1
+        if not queue.running:
+            del self._queues[key]
+
+
+def _subscriber(client: str) -> str:
+    """The address, or of an IPv6 address the first half."""
+    try:
+        address = ip_address(client.partition("%")[0])
+    except ValueError:
+        return client
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
+        return address.packed[:IPV6_PREFIX_BYTES].hex()
+    return client
+
+
+async def _refuse(scope: Scope, send: Send) -> None:
+    body = json.dumps(error_pages.body(scope["path"], 503, error_pages.WORDS[503])).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"retry-after", str(RETRY_SECONDS).encode()),
+        (b"x-content-type-options", b"nosniff"),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

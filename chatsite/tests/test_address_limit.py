@@ -1,0 +1,223 @@
+"""Many requests of one address at once: they wait for each other, and nobody else waits for them."""
+
+import asyncio
+import socket
+import time
+from contextlib import ExitStack
+
+import pytest
+from django.test import override_settings
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from chatsite.http import address_limit
+from chatsite.http.address_limit import AddressLimit
+from chatsite.tests.leftovers import temporary_folder
+from chatsite.tests.server import Site
+
+PROMPT_SECONDS = 1.0
+MARGIN_SECONDS = 2.0  # for a machine that has other work
+CROWD = 1_000
+
+
+class HeldApplication:
+    """Notes who got through, and answers when it is let go."""
+
+    def __init__(self):
+        self.begun = []
+        self.go_on = asyncio.Event()
+
+    async def __call__(self, scope, receive, send):
+        self.begun.append(scope["client"][0])
+        await self.go_on.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def request(application, client="192.0.2.1", path="/", forwarded=""):
+    """A task that ends with the status of the response."""
+    headers = [(b"x-forwarded-for", forwarded.encode())] if forwarded else []
+    scope = {"type": "http", "client": (client, 1), "path": path, "headers": headers, "scheme": "http"}
+    statuses = []
+
+    async def send(message):
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    async def ask():
+        await application(scope, None, send)
+        return statuses[0]
+
+    return asyncio.create_task(ask())
+
+
+async def settle():
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def two_slots():
+    with override_settings(ADDRESS_CONCURRENT_REQUESTS=2):
+        yield
+
+
+@pytest.mark.usefixtures("two_slots")
+class TestSlots:
+    def test_two_of_an_address_begin_and_the_others_follow(self):
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside)
+            asked = [request(limited) for _ in range(5)]
+            await settle()
+            assert len(inside.begun) == 2
+            inside.go_on.set()
+            assert await asyncio.gather(*asked) == [200] * 5
+            assert limited._queues == {}
+
+        asyncio.run(scenario())
+
+    def test_another_address_and_a_health_check_do_not_wait(self):
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside)
+            asked = [request(limited) for _ in range(5)]
+            asked += [request(limited, "192.0.2.2"), request(limited, path="/healthz")]
+            await settle()
+            assert inside.begun == ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.1"]
+            inside.go_on.set()
+            await asyncio.gather(*asked)
+
+        asyncio.run(scenario())
+
+    def test_behind_a_trusted_proxy_each_caller_has_slots_and_behind_another_none_has_more(self):
+        async def scenario(proxy):
+            inside = HeldApplication()
+            limited = ProxyHeadersMiddleware(AddressLimit(inside), trusted_hosts=["10.0.0.1"])
+            asked = [request(limited, proxy, forwarded=f"198.51.100.{n}") for n in range(5)]
+            await settle()
+            begun = len(inside.begun)
+            inside.go_on.set()
+            await asyncio.gather(*asked)
+            return begun
+
+        assert asyncio.run(scenario("10.0.0.1")) == 5
+        assert asyncio.run(scenario("10.0.0.2")) == 2
+
+    def test_addresses_of_one_ipv6_network_share_their_slots(self):
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside)
+            asked = [request(limited, f"2001:db8:1:2::{n}") for n in range(1, 5)]
+            asked += [request(limited, "2001:db8:1:3::1"), request(limited, "::ffff:192.0.2.9")]
+            await settle()
+            assert len(inside.begun) == 4
+            inside.go_on.set()
+            await asyncio.gather(*asked)
+
+        asyncio.run(scenario())
+
+    def test_a_request_that_takes_long_gives_its_slot_on(self, monkeypatch):
+        monkeypatch.setattr(address_limit, "SLOT_SECONDS", 0.05)
+
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside)
+            asked = [request(limited) for _ in range(6)]
+            await asyncio.sleep(0.5)  # ten times what a slot is held
+            assert len(inside.begun) == 6
+            inside.go_on.set()
+            assert await asyncio.gather(*asked) == [200] * 6
+            assert limited._queues == {}
+
+        asyncio.run(scenario())
+
+    def test_who_waits_too_long_is_told_to_come_back_and_who_leaves_leaves_no_gap(self, monkeypatch):
+        monkeypatch.setattr(address_limit, "WAIT_SECONDS", 0.1)
+
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside)
+            begun = [request(limited) for _ in range(2)]
+            await settle()
+            late, gone = request(limited), request(limited)
+            await settle()
+            gone.cancel()
+            assert await late == 503
+            inside.go_on.set()
+            assert await asyncio.gather(*begun, request(limited)) == [200] * 3
+            assert limited._queues == {}
+
+        asyncio.run(scenario())
+
+    def test_zero_is_no_limit(self):
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside)
+            asked = [request(limited) for _ in range(50)]
+            await settle()
+            assert len(inside.begun) == 50
+            inside.go_on.set()
+            await asyncio.gather(*asked)
+
+        with override_settings(ADDRESS_CONCURRENT_REQUESTS=0):
+            asyncio.run(scenario())
+
+
+@pytest.fixture(scope="module")
+def site():
+    with Site(temporary_folder(), demo=False, workers=0) as running:
+        yield running
+
+
+def slow_reader(site, stack, requests):
+    """A connection from a second address that has asked, and takes nothing of the answers."""
+    sock = stack.enter_context(socket.socket())
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1_024)
+    sock.bind(("127.0.0.2", 0))
+    sock.settimeout(20)
+    session = site.session()
+    sock.connect((session.host, session.port))
+    sock.sendall(requests)
+    return sock
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("path", ["/accounts/sign-in/", "/static/portal.css"])
+def test_a_thousand_slow_readers_that_ask_for_three_pages_each_hold_nobody_up(site, path):
+    session = site.session()
+    page = f"GET {path} HTTP/1.1\r\nHost: {session.host}:{session.port}\r\n\r\n".encode()
+    waited = []
+
+    def look():
+        for asked in ("/healthz", "/accounts/sign-in/"):
+            begun = time.monotonic()
+            assert site.session().get(asked).status == 200
+            waited.append(time.monotonic() - begun)
+
+    with ExitStack() as stack:
+        for number in range(CROWD):
+            slow_reader(site, stack, page * 3)
+            if number % 100 == 99:
+                look()
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            look()
+    assert max(waited) < PROMPT_SECONDS + MARGIN_SECONDS
+
+
+@pytest.mark.server
+def test_five_thousand_requests_sent_at_once_on_one_connection_are_answered_one_by_one(site):
+    [web] = site.children("chatsite.server.web")
+    before = web.memory_info().rss
+    with site.session().socket() as sock:
+        sock.settimeout(60)
+        sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 5_000)
+        begun = time.monotonic()
+        assert site.session().get("/healthz").status == 200
+        assert time.monotonic() - begun < PROMPT_SECONDS + MARGIN_SECONDS
+        found, tail = 0, b""
+        while found < 5_000:
+            data = tail + sock.recv(65_536)
+            found += data.count(b'{"status": "ok"}')
+            tail = data[-15:] if not data.endswith(b'{"status": "ok"}') else b""
+    assert web.memory_info().rss - before < 20_000_000

@@ -1,4 +1,4 @@
-"""Runs in the back office: to see what is being answered, and what broke off."""
+"""Agents, allowances and runs in the admin."""
 
 from datetime import datetime
 
@@ -28,23 +28,23 @@ class MessageAllowanceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(Run)
 class RunAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Generations; nothing is added, changed or deleted here."""
+    """Answers that are being made, without the words of the people who asked."""
 
     list_display = [
         "id",
         "owner",
-        "conversation",
+        "conversation_id",
         "created_at",
         "leased_until",
         "stop_requested",
         "finished_at",
     ]
     list_filter = [("finished_at", admin.EmptyFieldListFilter), "stop_requested"]
-    list_select_related = ["owner", "conversation", "lease"]
+    list_select_related = ["owner", "lease"]
     search_fields = ["id", "owner__username"]
     date_hierarchy = "created_at"
     fields = (
-        "id", "owner", "conversation", "question", "answer", "created_at", "leased_until",
+        "id", "owner", "conversation_id", "question_id", "answer_id", "created_at", "leased_until",
         "stop_requested", "finished_at", "idempotency_key",
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Documents in the back office: adding, rights, reading again, deleting. Their passages are only shown."""
+"""Documents in the admin: adding, rights, reading again, deleting. Passages and jobs are only shown."""
 
 from typing import Any
 
@@ -11,6 +11,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.utils.html import format_html, format_html_join
+from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import User
 from ingestion.access.admin import AccessPage
@@ -209,3 +211,14 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
         rows = [(passage.anchor or "–", passage.content) for passage in found[:PASSAGES_SHOWN]]
         lines = format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows)
         return format_html("<p>{} in all</p><dl>{}</dl>", found.count(), lines)
+
+
+admin.site.unregister(ProcrastinateJob)
+
+
+@admin.register(ProcrastinateJob)
+class JobAdmin(ProcrastinateJobAdmin):
+    """Jobs of the workers. Retrying, cancelling and aborting them is for superusers."""
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        return super().get_actions(request) if request.user.is_superuser else {}

@@ -40,6 +40,35 @@ class RunAdminTests(TestCase):
         staff.user_permissions.add(Permission.objects.get(codename="view_run"))
         self.assertEqual(self.client.get(self.list).status_code, 200)
 
+    def test_the_right_to_view_runs_shows_no_words_and_guesses_none(self):
+        self.run_row.conversation.title = "Redundancies in May"
+        self.run_row.conversation.save()
+        Run.objects.update(options={"instructions": "PIN 7319"})
+        staff = User.objects.create_user("bob", is_staff=True)
+        staff.user_permissions.add(Permission.objects.get(codename="view_run"))
+        self.client.force_login(staff)
+        for page in (self.list, self.page):
+            self.assertNotContains(self.client.get(page), "Redundancies")
+        for guess in (
+            "options__icontains=PIN 7",
+            "body_digest__startswith=0",
+            "conversation__title__icontains=Red",
+        ):
+            self.assertEqual(self.client.get(f"{self.list}?{guess}").status_code, 400, guess)
+
+    def test_the_right_to_view_jobs_does_not_cancel_them(self):
+        staff = User.objects.create_user("bob", is_staff=True)
+        staff.user_permissions.add(Permission.objects.get(codename="view_procrastinatejob"))
+        self.client.force_login(staff)
+        page = self.client.get("/admin/procrastinate/procrastinatejob/")
+        self.assertEqual(page.status_code, 200)
+        self.assertNotContains(page, 'name="action"')
+
+    def test_choosing_a_conversation_of_a_run_is_no_failure(self):
+        self.client.force_login(self.root)
+        address = "/admin/autocomplete/?app_label=chat&model_name=run&field_name=conversation"
+        self.assertIn(self.client.get(address).status_code, (200, 403))
+
     def test_a_run_goes_with_its_conversation(self):
         self.client.force_login(self.root)
         self.client.post(

@@ -23,7 +23,7 @@ DATABASE_FREE = frozenset(
 def data_directory() -> Path:
     """The same rule as in the settings, which cannot be imported yet."""
     value = os.environ.get("CHATSITE_DATA_DIR", "").strip()
-    default = Path(__file__).resolve().parent.parent.parent / ".data"
+    default = Path(__file__).resolve().parents[3] / ".data"
     try:
         return (Path(value).expanduser() if value else default).resolve()
     except (RuntimeError, OSError):  # the settings refuse it with a sentence

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from django.conf import settings
 
 from chatsite.environment import django_database
 from chatsite.server.embedded_postgres import (
@@ -18,6 +19,7 @@ from chatsite.server.embedded_postgres import (
     running,
     secret_key,
 )
+from chatsite.server.embedded_postgres.commands import data_directory
 from chatsite.server.embedded_postgres.paths import (
     SOCKET_PATH_LIMIT,
     socket_directory,
@@ -135,3 +137,8 @@ def test_a_secret_is_written_whole_and_kept(tmp_path):
     write_secret(tmp_path / "other", "text")
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_commands_and_settings_agree_on_the_data_directory(monkeypatch):
+    monkeypatch.delenv("CHATSITE_DATA_DIR", raising=False)
+    assert data_directory() == settings.BASE_DIR / ".data"

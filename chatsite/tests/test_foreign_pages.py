@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 from chatsite.tests.browser import PROGRAMS
 from chatsite.tests.server import Site, reading_parameters, temporary_folder
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 SECONDS = 15
 TABLES = (

@@ -1,10 +1,10 @@
 """The expressions of the portal's JavaScript, each in the browser on 200,000 characters."""
 
+import contextlib
 import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 pytestmark = pytest.mark.browser
 
@@ -39,17 +39,14 @@ def literals():
     ]
 
 
-def test_no_expression_of_a_script_takes_longer_than_the_length_of_its_text():
+def test_no_expression_of_a_script_takes_longer_than_the_length_of_its_text(chromium):
     found = literals()
     assert {"api_docs.js", "portal.js", "stream.js"} <= {name for name, _, _ in found}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        page = browser.new_page()
+    with contextlib.closing(chromium.new_page()) as page:
         for name, source, flags in found:
             for unit in UNITS:
                 spent = min(page.evaluate(MEASURE, [source, flags, unit]) for _ in range(2))
                 assert spent < MAX_MILLISECONDS, f"{name}: /{source}/{flags} on {unit!r}: {spent:.0f} ms"
-        browser.close()
 
 
 def test_no_expression_of_a_script_is_put_together():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 from django.conf import settings
 from django.db import connection
 from psycopg.conninfo import make_conninfo
@@ -18,6 +19,8 @@ from ingestion.tests.test_reembedding import ReembedCase
 
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "1"))
 PASSAGES = 1_000
+
+pytestmark = pytest.mark.server  # a program in a process of its own, and minutes of work
 
 
 class KilledTests(ReembedCase):

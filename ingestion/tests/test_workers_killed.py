@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from django.conf import settings
 from django.core.files.base import ContentFile
 from django.db import connection
@@ -33,6 +34,8 @@ from ingestion.tests.test_worker import forget_all_jobs
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "3"))
 SECONDS = 120 + 10 * ROUNDS  # in which what was killed is taken up and done
 LEFT = {"status__in": ["todo", "doing"], "task_name": pipeline.TASK}
+
+pytestmark = pytest.mark.server  # a program in a process of its own, and minutes of work
 
 
 class Workers(MediaMixin, TransactionTestCase):

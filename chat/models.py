@@ -111,15 +111,16 @@ class Lease(models.Model):
 
 
 class JournalEntry(models.Model):
-    """What one flush wrote for one run: events (chat.events.list_to_json), numbered from `first`."""
+    """What one flush wrote for one run: events (chat.events.list_to_json), numbered from `first`.
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="journal")
+    Written several times a second for each run, so it has one index, and no number of its own.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "first")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="journal", db_index=False)
     first = models.PositiveIntegerField()
     last = models.PositiveIntegerField()
     events = models.JSONField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(name="journal_first", fields=["run", "first"])]
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.first}-{self.last}"

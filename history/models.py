@@ -33,8 +33,8 @@ class Conversation(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations"
-    )
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations", db_index=False
+    )  # conversation_list serves it
     title = models.CharField(max_length=200, blank=True)
     title_by_owner = models.BooleanField(default=False, help_text="Renamed by hand: never replaced.")
     mode = models.CharField(max_length=10, choices=Mode, default=Mode.STANDARD)
@@ -90,7 +90,9 @@ class Message(models.Model):
     UNFINISHED: ClassVar = (State.QUEUED, State.STREAMING)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.CASCADE, related_name="messages", db_index=False
+    )  # message_position serves it
     position = models.PositiveIntegerField(help_text="Order in the conversation, from 0.")
     role = models.CharField(max_length=10, choices=Role)
     content = models.TextField(blank=True)
@@ -162,7 +164,9 @@ class Source(models.Model):
     readable row is shown as gone.
     """
 
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="sources")
+    message = models.ForeignKey(
+        Message, on_delete=models.CASCADE, related_name="sources", db_index=False
+    )  # source_rank serves it
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
     document_version = models.PositiveIntegerField()
     passage_id = models.BigIntegerField(

@@ -8,56 +8,107 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('history', '0001_initial'),
+        ("history", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('options', models.JSONField(default=dict, help_text='The validated options of the request.')),
-                ('idempotency_key', models.CharField(max_length=200, null=True)),
-                ('body_digest', models.CharField(help_text='Of the request; the same key with another is refused.', max_length=64)),
-                ('lease_until', models.DateTimeField(help_text="Past this moment, an unfinished run's process is dead.")),
-                ('stop_requested', models.BooleanField(default=False)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('answer', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='run', to='history.message')),
-                ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='history.conversation')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('question', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='history.message')),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "options",
+                    models.JSONField(default=dict, help_text="The validated options of the request."),
+                ),
+                ("idempotency_key", models.CharField(max_length=200, null=True)),
+                (
+                    "body_digest",
+                    models.CharField(
+                        help_text="Of the request; the same key with another is refused.", max_length=64
+                    ),
+                ),
+                (
+                    "lease_until",
+                    models.DateTimeField(help_text="Past this moment, an unfinished run's process is dead."),
+                ),
+                ("stop_requested", models.BooleanField(default=False)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "answer",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="run", to="history.message"
+                    ),
+                ),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="history.conversation",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "question",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="history.message"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='JournalEntry',
+            name="JournalEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('first', models.PositiveIntegerField()),
-                ('last', models.PositiveIntegerField()),
-                ('events', models.JSONField()),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='journal', to='chat.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("first", models.PositiveIntegerField()),
+                ("last", models.PositiveIntegerField()),
+                ("events", models.JSONField()),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="journal", to="chat.run"
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('finished_at', None)), fields=['lease_until'], name='run_unfinished'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("finished_at", None)), fields=["lease_until"], name="run_unfinished"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(fields=('owner', 'idempotency_key'), name='run_idempotency'),
+            model_name="run",
+            constraint=models.UniqueConstraint(fields=("owner", "idempotency_key"), name="run_idempotency"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(condition=models.Q(('finished_at', None)), fields=('conversation',), name='run_one_unfinished'),
+            model_name="run",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("finished_at", None)), fields=("conversation",), name="run_one_unfinished"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='journalentry',
-            constraint=models.UniqueConstraint(fields=('run', 'first'), name='journal_first'),
+            model_name="journalentry",
+            constraint=models.UniqueConstraint(fields=("run", "first"), name="journal_first"),
         ),
     ]

@@ -4,26 +4,47 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('chat', '0001_initial'),
+        ("chat", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Agent',
+            name="Agent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100, unique=True)),
-                ('description', models.CharField(help_text='What it is good for: the coordinator reads this.', max_length=300)),
-                ('instructions', models.TextField(help_text="What the model is told beside the site's own instructions.")),
-                ('may_search', models.BooleanField(default=False, help_text="May search once more for what the others left open, under the asker's rights.")),
-                ('model', models.CharField(blank=True, help_text="Empty: the site's own model.", max_length=200)),
-                ('order', models.PositiveIntegerField(default=0)),
-                ('active', models.BooleanField(default=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100, unique=True)),
+                (
+                    "description",
+                    models.CharField(
+                        help_text="What it is good for: the coordinator reads this.", max_length=300
+                    ),
+                ),
+                (
+                    "instructions",
+                    models.TextField(help_text="What the model is told beside the site's own instructions."),
+                ),
+                (
+                    "may_search",
+                    models.BooleanField(
+                        default=False,
+                        help_text="May search once more for what the others left open, under the asker's rights.",
+                    ),
+                ),
+                (
+                    "model",
+                    models.CharField(blank=True, help_text="Empty: the site's own model.", max_length=200),
+                ),
+                ("order", models.PositiveIntegerField(default=0)),
+                ("active", models.BooleanField(default=True)),
             ],
             options={
-                'ordering': ['order', 'name'],
+                "ordering": ["order", "name"],
             },
         ),
     ]

@@ -4,14 +4,17 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('chat', '0003_three_agents'),
+        ("chat", "0003_three_agents"),
     ]
 
     operations = [
         migrations.AlterModelOptions(
-            name='run',
-            options={'permissions': [('set_prompt', "Can set the model's instructions for a question of their own")]},
+            name="run",
+            options={
+                "permissions": [
+                    ("set_prompt", "Can set the model's instructions for a question of their own")
+                ]
+            },
         ),
     ]

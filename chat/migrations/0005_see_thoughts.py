@@ -4,14 +4,18 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('chat', '0004_set_prompt'),
+        ("chat", "0004_set_prompt"),
     ]
 
     operations = [
         migrations.AlterModelOptions(
-            name='run',
-            options={'permissions': [('set_prompt', "Can set the model's instructions for a question of their own"), ('see_thoughts', 'Can see the steps behind an answer, where these are restricted')]},
+            name="run",
+            options={
+                "permissions": [
+                    ("set_prompt", "Can set the model's instructions for a question of their own"),
+                    ("see_thoughts", "Can see the steps behind an answer, where these are restricted"),
+                ]
+            },
         ),
     ]

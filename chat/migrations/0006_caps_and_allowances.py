@@ -6,61 +6,114 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('accounts', '0003_identity_and_guests'),
-        ('auth', '0012_alter_user_first_name_max_length'),
-        ('chat', '0005_see_thoughts'),
-        ('history', '0005_source_captions_and_ranker'),
+        ("accounts", "0003_identity_and_guests"),
+        ("auth", "0012_alter_user_first_name_max_length"),
+        ("chat", "0005_see_thoughts"),
+        ("history", "0005_source_captions_and_ranker"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='MessageAllowance',
+            name="MessageAllowance",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('messages', models.PositiveIntegerField(blank=True, help_text='Empty: as many as they like.', null=True, verbose_name='messages a day')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "messages",
+                    models.PositiveIntegerField(
+                        blank=True,
+                        help_text="Empty: as many as they like.",
+                        null=True,
+                        verbose_name="messages a day",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Usage',
+            name="Usage",
             fields=[
-                ('owner', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to=settings.AUTH_USER_MODEL)),
-                ('day', models.DateField(help_text="In the site's time zone.")),
-                ('messages', models.PositiveIntegerField(default=0)),
+                (
+                    "owner",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="+",
+                        serialize=False,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("day", models.DateField(help_text="In the site's time zone.")),
+                ("messages", models.PositiveIntegerField(default=0)),
             ],
         ),
         migrations.AddField(
-            model_name='run',
-            name='last_event',
-            field=models.PositiveIntegerField(db_default=0, default=0, help_text='The number of the event that ended it; 0 where that is not known.'),
+            model_name="run",
+            name="last_event",
+            field=models.PositiveIntegerField(
+                db_default=0,
+                default=0,
+                help_text="The number of the event that ended it; 0 where that is not known.",
+            ),
         ),
         migrations.AlterField(
-            model_name='run',
-            name='owner',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="run",
+            name="owner",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['owner', 'created_at'], name='run_of_owner'),
+            model_name="run",
+            index=models.Index(fields=["owner", "created_at"], name="run_of_owner"),
         ),
         migrations.AddField(
-            model_name='messageallowance',
-            name='group',
-            field=models.OneToOneField(blank=True, help_text='In several groups the largest number holds. Neither person nor group: all others.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='auth.group'),
+            model_name="messageallowance",
+            name="group",
+            field=models.OneToOneField(
+                blank=True,
+                help_text="In several groups the largest number holds. Neither person nor group: all others.",
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="+",
+                to="auth.group",
+            ),
         ),
         migrations.AddField(
-            model_name='messageallowance',
-            name='user',
-            field=models.OneToOneField(blank=True, help_text="A person's own number holds instead of those of their groups.", null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="messageallowance",
+            name="user",
+            field=models.OneToOneField(
+                blank=True,
+                help_text="A person's own number holds instead of those of their groups.",
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddConstraint(
-            model_name='messageallowance',
-            constraint=models.CheckConstraint(condition=models.Q(('user', None), ('group', None), _connector='OR'), name='allowance_user_or_group', violation_error_message='Choose a person or a group, not both.'),
+            model_name="messageallowance",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("user", None), ("group", None), _connector="OR"),
+                name="allowance_user_or_group",
+                violation_error_message="Choose a person or a group, not both.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='messageallowance',
-            constraint=models.UniqueConstraint(fields=('user', 'group'), name='allowance_unique', nulls_distinct=False, violation_error_message='There is a row for these already.'),
+            model_name="messageallowance",
+            constraint=models.UniqueConstraint(
+                fields=("user", "group"),
+                name="allowance_unique",
+                nulls_distinct=False,
+                violation_error_message="There is a row for these already.",
+            ),
         ),
     ]

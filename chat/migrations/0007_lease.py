@@ -6,11 +6,15 @@ from django.db import migrations, models
 # stays within the page (heap-only) also while a snapshot keeps the former versions for a moment.
 ROOM = "ALTER TABLE chat_lease SET (fillfactor = 20)"
 KEEP = "INSERT INTO chat_lease (run_id, until) SELECT id, lease_until FROM chat_run WHERE finished_at IS NULL"
-BRING_BACK = "UPDATE chat_run SET lease_until = lease.until FROM chat_lease AS lease WHERE lease.run_id = chat_run.id"
+BRING_BACK = (
+    "UPDATE chat_run SET lease_until = lease.until FROM chat_lease AS lease WHERE lease.run_id = chat_run.id"
+)
 
 
 class Migration(migrations.Migration):
-    contract = "Leases are rows of their own; a version from before the first release wrote chat_run.lease_until."
+    contract = (
+        "Leases are rows of their own; a version from before the first release wrote chat_run.lease_until."
+    )
 
     dependencies = [("chat", "0006_caps_and_allowances")]
 
@@ -34,7 +38,9 @@ class Migration(migrations.Migration):
         migrations.RunSQL(ROOM, migrations.RunSQL.noop),
         # So that the field can be brought back: a finished run has no lease.
         migrations.AlterField(
-            model_name="run", name="lease_until", field=models.DateTimeField(default=django.utils.timezone.now)
+            model_name="run",
+            name="lease_until",
+            field=models.DateTimeField(default=django.utils.timezone.now),
         ),
         migrations.RunSQL(KEEP, BRING_BACK),
         migrations.RemoveIndex(model_name="run", name="run_unfinished"),

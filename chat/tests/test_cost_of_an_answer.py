@@ -17,6 +17,28 @@ MOST_PIECES = 8  # of work, each with a thread, a session and a transaction of i
 MOST_STATEMENTS = 21
 MOST_ROUND_TRIPS = 42  # to PostgreSQL and back, of which three each begin the session of a piece
 
+WRITTEN_TABLES = [
+    "chat_journalentry",
+    "chat_run",
+    "history_conversation",
+    "history_message",
+    "history_source",
+]
+# Indexes whose columns another index of the same table begins with: both serve the same queries.
+REDUNDANT = """
+    SELECT short.indexrelid::regclass::text
+    FROM pg_index AS short
+    JOIN pg_index AS long ON long.indrelid = short.indrelid AND long.indexrelid <> short.indexrelid
+    JOIN pg_class AS known ON known.oid = long.indexrelid
+    JOIN pg_am AS method ON method.oid = known.relam AND method.amname = 'btree'
+    WHERE
+        short.indrelid = ANY(%s::regclass[])
+        AND NOT short.indisunique
+        AND short.indpred IS NULL AND long.indpred IS NULL
+        AND short.indexprs IS NULL AND long.indexprs IS NULL
+        AND (long.indkey::int2[])[0:short.indnkeyatts - 1] = (short.indkey::int2[])[0:short.indnkeyatts - 1]
+"""
+
 # Once a second for all answers of a process: not counted, and met where the machine is slow.
 SHARED = {"valid_among", "count_readable_sources", "flush"}
 
@@ -31,14 +53,14 @@ class Counted:
         self._thread = threading.local()
         self._call = threads._call
 
-    def __call__(self, reader, function):
+    def __call__(self, reader, asked, function):
         if function.func.__name__ in SHARED:
-            return self._call(reader, function)
+            return self._call(reader, asked, function)
         self.pieces.append(function.func.__name__)
         self._thread.counts = True
         try:
             with connection.execute_wrapper(self._execute):
-                return self._call(reader, function)
+                return self._call(reader, asked, function)
         finally:
             self._thread.counts = False
 
@@ -83,3 +105,13 @@ class CostTests(TransactionTestCase):
         self.assertLessEqual(len(counted.statements), MOST_STATEMENTS, "\n\n".join(counted.statements))
         self.assertLessEqual(counted.round_trips, MOST_ROUND_TRIPS)
         self.assertIn("count_readable", counted.pieces)
+
+    def test_no_table_of_an_answer_has_an_index_that_another_one_replaces(self):
+        with connection.cursor() as cursor:
+            cursor.execute(REDUNDANT, [WRITTEN_TABLES])
+            self.assertEqual(cursor.fetchall(), [])
+
+    def test_the_journal_has_one_index(self):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_index WHERE indrelid = 'chat_journalentry'::regclass")
+            self.assertEqual(cursor.fetchone(), (1,))

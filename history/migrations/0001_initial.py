@@ -8,88 +8,187 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('ingestion', '0001_initial'),
+        ("ingestion", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Conversation',
+            name="Conversation",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('title', models.CharField(blank=True, max_length=200)),
-                ('title_by_owner', models.BooleanField(default=False, help_text='Renamed by hand: never replaced.')),
-                ('mode', models.CharField(choices=[('standard', 'Standard'), ('multiAgent', 'Multi Agent')], default='standard', max_length=10)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('updated_at', models.DateTimeField(default=django.utils.timezone.now, help_text='Time of the newest message.')),
-                ('deleted_at', models.DateTimeField(blank=True, null=True)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversations', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("title", models.CharField(blank=True, max_length=200)),
+                (
+                    "title_by_owner",
+                    models.BooleanField(default=False, help_text="Renamed by hand: never replaced."),
+                ),
+                (
+                    "mode",
+                    models.CharField(
+                        choices=[("standard", "Standard"), ("multiAgent", "Multi Agent")],
+                        default="standard",
+                        max_length=10,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "updated_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, help_text="Time of the newest message."
+                    ),
+                ),
+                ("deleted_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="conversations",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-updated_at', '-id'],
+                "ordering": ["-updated_at", "-id"],
             },
         ),
         migrations.CreateModel(
-            name='Message',
+            name="Message",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('position', models.PositiveIntegerField(help_text='Order in the conversation, from 0.')),
-                ('role', models.CharField(choices=[('user', 'User'), ('assistant', 'Assistant')], max_length=10)),
-                ('content', models.TextField(blank=True)),
-                ('state', models.CharField(choices=[('queued', 'Queued'), ('streaming', 'Streaming'), ('complete', 'Complete'), ('stopped', 'Stopped'), ('interrupted', 'Interrupted'), ('failed', 'Failed'), ('blocked', 'Blocked')], default='complete', max_length=11)),
-                ('finish_reason', models.CharField(blank=True, help_text='stop, length, or empty.', max_length=20)),
-                ('error_code', models.CharField(blank=True, max_length=30)),
-                ('request_id', models.CharField(blank=True, max_length=64)),
-                ('agent_name', models.CharField(blank=True, max_length=100)),
-                ('citations', models.JSONField(default=list, help_text='Source labels that the text cites, in order of first use: chip n is item n-1.')),
-                ('followups', models.JSONField(default=list)),
-                ('thoughts', models.JSONField(default=list, help_text='Steps: title, description, props. No passage text.')),
-                ('usage', models.JSONField(default=dict)),
-                ('searched_count', models.PositiveIntegerField(help_text='Documents the asker could read then.', null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='history.conversation')),
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                ("position", models.PositiveIntegerField(help_text="Order in the conversation, from 0.")),
+                (
+                    "role",
+                    models.CharField(choices=[("user", "User"), ("assistant", "Assistant")], max_length=10),
+                ),
+                ("content", models.TextField(blank=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("streaming", "Streaming"),
+                            ("complete", "Complete"),
+                            ("stopped", "Stopped"),
+                            ("interrupted", "Interrupted"),
+                            ("failed", "Failed"),
+                            ("blocked", "Blocked"),
+                        ],
+                        default="complete",
+                        max_length=11,
+                    ),
+                ),
+                (
+                    "finish_reason",
+                    models.CharField(blank=True, help_text="stop, length, or empty.", max_length=20),
+                ),
+                ("error_code", models.CharField(blank=True, max_length=30)),
+                ("request_id", models.CharField(blank=True, max_length=64)),
+                ("agent_name", models.CharField(blank=True, max_length=100)),
+                (
+                    "citations",
+                    models.JSONField(
+                        default=list,
+                        help_text="Source labels that the text cites, in order of first use: chip n is item n-1.",
+                    ),
+                ),
+                ("followups", models.JSONField(default=list)),
+                (
+                    "thoughts",
+                    models.JSONField(
+                        default=list, help_text="Steps: title, description, props. No passage text."
+                    ),
+                ),
+                ("usage", models.JSONField(default=dict)),
+                (
+                    "searched_count",
+                    models.PositiveIntegerField(help_text="Documents the asker could read then.", null=True),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="history.conversation",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['conversation', 'position'],
+                "ordering": ["conversation", "position"],
             },
         ),
         migrations.CreateModel(
-            name='Source',
+            name="Source",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('document_version', models.PositiveIntegerField()),
-                ('passage_id', models.BigIntegerField(help_text='Not a key: passages are replaced when a file is read again.')),
-                ('rank', models.PositiveIntegerField(help_text='From 1, best first.')),
-                ('label', models.CharField(help_text='What an answer cites: handbook.pdf#page=3.', max_length=800)),
-                ('title', models.CharField(max_length=500)),
-                ('heading', models.CharField(blank=True, max_length=300)),
-                ('page', models.PositiveIntegerField(null=True)),
-                ('content', models.TextField()),
-                ('quotes', models.JSONField(default=list, help_text='[start, end] of the cited words in content, in characters.')),
-                ('score', models.FloatField(help_text='0 to 1.')),
-                ('found_by', models.CharField(help_text='words, meaning or both.', max_length=10)),
-                ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='ingestion.document')),
-                ('message', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sources', to='history.message')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("document_version", models.PositiveIntegerField()),
+                (
+                    "passage_id",
+                    models.BigIntegerField(
+                        help_text="Not a key: passages are replaced when a file is read again."
+                    ),
+                ),
+                ("rank", models.PositiveIntegerField(help_text="From 1, best first.")),
+                (
+                    "label",
+                    models.CharField(help_text="What an answer cites: handbook.pdf#page=3.", max_length=800),
+                ),
+                ("title", models.CharField(max_length=500)),
+                ("heading", models.CharField(blank=True, max_length=300)),
+                ("page", models.PositiveIntegerField(null=True)),
+                ("content", models.TextField()),
+                (
+                    "quotes",
+                    models.JSONField(
+                        default=list, help_text="[start, end] of the cited words in content, in characters."
+                    ),
+                ),
+                ("score", models.FloatField(help_text="0 to 1.")),
+                ("found_by", models.CharField(help_text="words, meaning or both.", max_length=10)),
+                (
+                    "document",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="ingestion.document"
+                    ),
+                ),
+                (
+                    "message",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sources",
+                        to="history.message",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['message', 'rank'],
+                "ordering": ["message", "rank"],
             },
         ),
         migrations.AddIndex(
-            model_name='conversation',
-            index=models.Index(fields=['owner', '-updated_at', '-id'], name='conversation_list'),
+            model_name="conversation",
+            index=models.Index(fields=["owner", "-updated_at", "-id"], name="conversation_list"),
         ),
         migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(fields=('conversation', 'position'), name='message_position'),
+            model_name="message",
+            constraint=models.UniqueConstraint(fields=("conversation", "position"), name="message_position"),
         ),
         migrations.AddConstraint(
-            model_name='source',
-            constraint=models.UniqueConstraint(fields=('message', 'rank'), name='source_rank'),
+            model_name="source",
+            constraint=models.UniqueConstraint(fields=("message", "rank"), name="source_rank"),
         ),
     ]

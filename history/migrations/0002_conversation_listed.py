@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('history', '0001_initial'),
+        ("history", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='conversation',
-            name='listed',
-            field=models.BooleanField(default=True, help_text='False: a program keeps it; shown nowhere, purged soon.'),
+            model_name="conversation",
+            name="listed",
+            field=models.BooleanField(
+                default=True, help_text="False: a program keeps it; shown nowhere, purged soon."
+            ),
         ),
     ]

@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('history', '0002_conversation_listed'),
+        ("history", "0002_conversation_listed"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='message',
-            name='exchange',
-            field=models.UUIDField(db_index=True, help_text="Of the site's own answers: which generation wrote it.", null=True),
+            model_name="message",
+            name="exchange",
+            field=models.UUIDField(
+                db_index=True, help_text="Of the site's own answers: which generation wrote it.", null=True
+            ),
         ),
     ]

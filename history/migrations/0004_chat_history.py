@@ -19,39 +19,50 @@ WHERE conversation.id = message.conversation_id AND message.content ~ '[[:alnum:
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('history', '0003_message_exchange'),
+        ("history", "0003_message_exchange"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='message',
-            name='client_id',
-            field=models.CharField(help_text='What a program calls it; unique in its conversation.', max_length=200, null=True),
+            model_name="message",
+            name="client_id",
+            field=models.CharField(
+                help_text="What a program calls it; unique in its conversation.", max_length=200, null=True
+            ),
         ),
         migrations.AddField(
-            model_name='message',
-            name='content_type',
-            field=models.CharField(blank=True, help_text='As imported: text or markdown; empty goes by the role.', max_length=8),
+            model_name="message",
+            name="content_type",
+            field=models.CharField(
+                blank=True, help_text="As imported: text or markdown; empty goes by the role.", max_length=8
+            ),
         ),
         migrations.AddField(
-            model_name='message',
-            name='imported',
-            field=models.BooleanField(default=False, help_text='Written by a program through /chat-history, which may replace it.'),
+            model_name="message",
+            name="imported",
+            field=models.BooleanField(
+                default=False, help_text="Written by a program through /chat-history, which may replace it."
+            ),
         ),
         migrations.AddField(
-            model_name='message',
-            name='search',
-            field=django.contrib.postgres.search.SearchVectorField(editable=False, help_text='Its words, and whose they are.', null=True),
+            model_name="message",
+            name="search",
+            field=django.contrib.postgres.search.SearchVectorField(
+                editable=False, help_text="Its words, and whose they are.", null=True
+            ),
         ),
         migrations.RunSQL(FILL, migrations.RunSQL.noop),
         migrations.AddIndex(
-            model_name='message',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['search'], name='message_search'),
+            model_name="message",
+            index=django.contrib.postgres.indexes.GinIndex(fields=["search"], name="message_search"),
         ),
         migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(condition=models.Q(('client_id__isnull', False)), fields=('conversation', 'client_id'), name='message_client_id'),
+            model_name="message",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("client_id__isnull", False)),
+                fields=("conversation", "client_id"),
+                name="message_client_id",
+            ),
         ),
     ]

@@ -4,25 +4,30 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('history', '0004_chat_history'),
+        ("history", "0004_chat_history"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='source',
-            name='captions',
-            field=models.JSONField(default=list, help_text='Sentences that stood for the content: text, and marks within it.'),
+            model_name="source",
+            name="captions",
+            field=models.JSONField(
+                default=list, help_text="Sentences that stood for the content: text, and marks within it."
+            ),
         ),
         migrations.AddField(
-            model_name='source',
-            name='given',
-            field=models.CharField(default='text', help_text='What the model was given: text, image (of the page) or both.', max_length=5),
+            model_name="source",
+            name="given",
+            field=models.CharField(
+                default="text",
+                help_text="What the model was given: text, image (of the page) or both.",
+                max_length=5,
+            ),
         ),
         migrations.AddField(
-            model_name='source',
-            name='ranker_score',
-            field=models.FloatField(help_text='0 to 4, where a ranker ran.', null=True),
+            model_name="source",
+            name="ranker_score",
+            field=models.FloatField(help_text="0 to 4, where a ranker ran.", null=True),
         ),
     ]

@@ -4,15 +4,17 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('history', '0007_labels_and_copies'),
+        ("history", "0007_labels_and_copies"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='message',
-            name='client_members',
-            field=models.JSONField(help_text='What a program said of it and gets back as it came: sources, error, timestamp.', null=True),
+            model_name="message",
+            name="client_members",
+            field=models.JSONField(
+                help_text="What a program said of it and gets back as it came: sources, error, timestamp.",
+                null=True,
+            ),
         ),
     ]

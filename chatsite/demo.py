@@ -26,7 +26,7 @@ from chatsite.http.loopback import (
 )
 from chatsite.server import embedded_postgres
 from ingestion.access.lists import Audience
-from ingestion.documents import add_document
+from ingestion.documents import upsert
 
 from . import environment
 
@@ -158,7 +158,7 @@ def _add_samples(accounts: dict[str, User]) -> None:
     for folder, (owner, audience) in folders.items():
         for path in sorted((SAMPLES / folder).iterdir()):
             with path.open("rb") as file:
-                add_document(File(file, name=path.name), path.name, owner=owner, audience=audience)
+                upsert(File(file, name=path.name), path.name, owner=owner, audience=audience)
 
 
 def _file() -> Path:

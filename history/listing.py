@@ -134,8 +134,7 @@ def _leave_out_withdrawn(principal: Principal, messages: Sequence[Message]) -> N
     named = {name for sources in written.values() for each in sources if (name := _document_of(each))}
     if not named:
         return
-    found = Document.objects.visible_to(principal).filter(public_id__in=named)
-    readable = {None, *found.values_list("public_id", flat=True)}
+    readable = {None, *Document.objects.visible_to(principal).public_ids_among(named)}
     for row, sources in written.items():
         kept = [each for each in sources if _document_of(each) in readable]
         row.client_members = {**(row.client_members or {}), "sources": kept}

@@ -27,7 +27,7 @@ from ingestion.access.rights import (
 from ingestion.portal.descriptions import state
 
 from . import documents
-from .documents import put_document
+from .documents import upsert
 from .embedding import pending_change
 from .file_names import (
     UploadRefused,
@@ -72,9 +72,14 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_folder(self) -> str:
         try:
-            return folder_name(self.cleaned_data["folder"])
+            folder = folder_name(self.cleaned_data["folder"])
         except UploadRefused as refusal:
             raise forms.ValidationError(refusal.message) from refusal
+        document = self.instance
+        same = Document.objects.filter(origin=document.origin, folder=folder, name=document.name)
+        if document.pk and document.origin and same.exclude(pk=document.pk).exists():
+            raise forms.ValidationError(f"The folder already has a document {document.name} of this owner.")
+        return folder
 
     def audience(self) -> Audience:
         """What was chosen; call it when the form is valid."""
@@ -163,7 +168,7 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
             change_rights(request.user, obj, form.audience())
             return
         upload: UploadedFile[bytes] = form.cleaned_data["upload"]
-        put = put_document(
+        put = upsert(
             upload,
             upload.name or "",
             owner=request.user if isinstance(request.user, User) else None,

@@ -16,23 +16,35 @@ from typing import Literal
 
 from django.conf import settings
 from django.core.files import File
-from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
+from django.db.models import F
 from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.types import JSONValue
 
 from chatsite.accounts.models import User
+from chatsite.db.threads import reading_everything
 from ingestion.access.lists import (
     Audience,
     access_list_for,
+    audience_of,
+    narrowed,
 )
+from ingestion.access.rights import change_rights
 from ingestion.embedding import EmbeddingError
 from ingestion.indexing.passages import delete_passages
 from ingestion.parsing.formats import format_of
 from ingestion.parsing.sections import Unreadable
 
-from . import file_names, quota
+from . import quota
 from .fair_queue import (
     job_priority,
     next_position,
@@ -44,24 +56,25 @@ from .file_names import (
     folder_name,
 )
 from .indexing import reading
-from .models import Document
+from .models import Document, DocumentQuerySet
 from .storage import files
 
 __all__ = [
     "TemporaryFailure",
     "UploadRefused",
-    "add_document",
     "delete_document",
     "delete_documents",
     "read_document",
     "replace_file",
     "retry",
+    "upsert",
 ]
 
 logger = logging.getLogger(__name__)
 
 READING_LOCK = 0x696E6765  # first half of the advisory locks of documents that are being read
 WAIT_SECONDS = 0.2
+UPSERT_ATTEMPTS = 5
 DELETE_BATCH = 100  # documents; more would hold their rows for too long
 TASK = "ingestion.read"
 QUEUE = "ingestion"
@@ -83,7 +96,16 @@ class TemporaryFailure(Exception):
         self.retry_after = retry_after
 
 
-def add_document(
+@dataclass(frozen=True, slots=True)
+class Upserted:
+    """A document, what happened to it, and the `replacement` that `read_document` takes for it."""
+
+    document: Document
+    outcome: Literal["added", "replaced", "unchanged"]
+    replacement: dict[str, str | int] | None = None
+
+
+def upsert(
     upload: "File[bytes]",
     name: str,
     *,
@@ -92,57 +114,69 @@ def add_document(
     folder: str = "",
     category: str = "",
     within_quota: bool = False,
-) -> Document:
-    """Keep the file, and create its document together with the job that reads it.
+    mirrored: bool = False,
+) -> Upserted:
+    """Store a file as a new document, or as the next version of the document it already is.
 
-    Raises UploadRefused, with `within_quota` also where it is too much for its owner.
+    An uploaded document is identified by its owner, folder and name, under a unique constraint: however many
+    callers send one file at once, it is one document. It gets the audience of the last call. Readers that
+    this adds see the document when the new file has been read; readers that it removes lose access now.
+    A `mirrored` document is identified by its SourceFile instead, and is always added here.
+
+    Raises UploadRefused; with `within_quota` also if the file exceeds the owner's quota.
     """
     name, folder = file_name(name), folder_name(folder)
     kind = format_of(name)
+    document = Document(
+        origin=None if mirrored else origin_of(owner),
+        owner=owner,
+        access_list=access_list_for(audience, owner.pk if owner else None),
+        folder=folder,
+        name=name,
+        category=category_name(category),
+        media_type=kind.media_type if kind else "application/octet-stream",
+    )
+    if not mirrored and (unchanged := _unchanged(document, upload)):
+        return unchanged
     stored = _store(upload)
-    try:
-        with transaction.atomic():
-            if within_quota and owner:
-                quota.claim(owner, stored.size)
-            document = Document(
-                owner=owner,
-                access_list=access_list_for(audience, owner.pk if owner else None),
-                folder=folder,
-                name=name,
-                category=category_name(category),
-                file=stored.name,
-                media_type=kind.media_type if kind else "application/octet-stream",
-                size=stored.size,
-                sha256=stored.sha256,
-            )
-            document.queue_position = next_position(document)
-            document.save()
-            _defer(document)
-    except BaseException:
-        with contextlib.suppress(OSError):  # what is left there goes with the orphans
-            files.remove(stored.name)
-        raise
-    return document
+    document.file, document.size, document.sha256 = stored.name, stored.size, stored.sha256
+    with _removed_on_error(stored), reading_everything():
+        for _ in range(UPSERT_ATTEMPTS):
+            with transaction.atomic():
+                if within_quota and owner:
+                    quota.lock(owner)
+                known = None if mirrored else _existing(document).select_for_update(no_key=True).first()
+                if within_quota and owner:
+                    quota.claim(owner, stored.size, instead_of=known.size if known else None)
+                if known:
+                    return _replace(known, document, stored)
+                with contextlib.suppress(IntegrityError), transaction.atomic():
+                    document.queue_position = next_position(document)
+                    document.save(force_insert=True)
+                    _defer(document)
+                    return Upserted(document, "added")
+                document.pk = None  # another transaction has inserted it since we looked
+    raise RuntimeError("Other callers inserted and deleted the document at each attempt.")
 
 
-def replace_file(
-    document: Document, upload: "File[bytes]", *, within_quota: bool = False
-) -> dict[str, str | int]:
-    """Have another file read in the document's place; until that has succeeded it stays as it is.
+def origin_of(owner: User | None) -> str:
+    """Return the namespace in which folder and name identify an uploaded document.
 
-    Returns what `read_document` takes as `replacement`. Raises UploadRefused.
+    It keeps the owner's id after the account is deleted, so that documents of two deleted accounts stay two.
+    """
+    return f"user:{owner.pk}" if owner else "shared"
+
+
+def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | int]:
+    """Queue another file for the document, which stays as it is until that file has been read.
+
+    Returns the `replacement` for `read_document`. Raises UploadRefused.
     """
     stored = _store(upload)
-    try:
-        with transaction.atomic():
-            if within_quota and document.owner:
-                quota.claim(document.owner, stored.size, instead_of=document.size)
-            _requeue(document, stored)
-    except BaseException:
-        with contextlib.suppress(OSError):  # what is left there goes with the orphans
-            files.remove(stored.name)
-        raise
-    return asdict(stored)
+    with _removed_on_error(stored), transaction.atomic():
+        replacement: dict[str, str | int] = asdict(stored)
+        _requeue(document, replacement)
+    return replacement
 
 
 def retry(document: Document) -> None:
@@ -176,13 +210,13 @@ def read_document(document_id: int, replacement: dict[str, str | int] | None = N
     wrong with the file ends as `failed` with a reason. Whoever else reads the document is waited for, and
     what they finished is not done again. Raises TemporaryFailure.
     """
-    stored = files.Stored(**replacement) if replacement else None  # type: ignore[arg-type]
+    stored = stored_file(replacement)
     with _alone(document_id):
         document = _to_read(document_id, stored)
         if document is None:
             return
         try:
-            reading.read(document, stored)
+            reading.read(document, stored, _new_audience(replacement))
         except (Unreadable, EmbeddingError) as error:
             if isinstance(error, EmbeddingError) and error.temporary:
                 _delay(document_id, str(error))
@@ -212,8 +246,20 @@ def remove_jobs(document: Document, replacement: dict[str, str | int] | None) ->
 
 def give_up(document_id: int, replacement: dict[str, str | int] | None = None, reason: str = BROKEN) -> None:
     """End the attempts to read a document that something around it has prevented."""
-    stored = files.Stored(**replacement) if replacement else None  # type: ignore[arg-type]
-    _fail(document_id, reason, stored)
+    _fail(document_id, reason, stored_file(replacement))
+
+
+def stored_file(replacement: dict[str, str | int] | None) -> files.Stored | None:
+    """Return the file that a replacement names."""
+    if replacement is None:
+        return None
+    return files.Stored(str(replacement["name"]), int(replacement["size"]), str(replacement["sha256"]))
+
+
+def _new_audience(replacement: dict[str, str | int] | None) -> reading.NewAudience | None:
+    if replacement is None or "access_list_id" not in replacement:
+        return None
+    return reading.NewAudience(int(replacement["access_list_id"]), int(replacement["audience_version"]))
 
 
 def _to_read(document_id: int, stored: files.Stored | None) -> Document | None:
@@ -247,10 +293,85 @@ def _store(upload: "File[bytes]") -> files.Stored:
         raise UploadRefused("storage_full", "There is no room for the file on the server.") from error
 
 
-def _requeue(document: Document, stored: files.Stored | None) -> None:
+def _existing(document: Document) -> DocumentQuerySet:
+    identity = {"origin": document.origin, "folder": document.folder, "name": document.name}
+    return Document.objects.filter(**identity)
+
+
+def _unchanged(document: Document, upload: "File[bytes]") -> Upserted | None:
+    """Give the document that already holds this file the audience and category of `document`.
+
+    None if there is no such document. One that failed is read again.
+    """
+    with reading_everything():  # the identity names the owner, whatever the access list says
+        if not _existing(document).exists():
+            return None
+        sha256 = _digest(upload)
+        with transaction.atomic():
+            known = _existing(document).select_for_update(no_key=True).first()
+            if known is None or known.sha256 != sha256 or _has_pending_replacement(known):
+                return None
+            same = known.access_list_id == document.access_list_id
+            change_rights(document.owner, known, audience_of(document))
+            _set_category(known, document.category)
+            if known.status == Document.Status.FAILED:
+                _requeue(known, None)
+                return Upserted(known, "replaced")
+            return Upserted(known, "unchanged" if same else "replaced")
+
+
+def _replace(known: Document, document: Document, stored: files.Stored) -> Upserted:
+    """Queue the stored file as the next version of `known`, whose row is locked."""
+    replacement: dict[str, str | int] = asdict(stored)
+    # The earlier contents must not reach readers for whom only the new file is meant: they are added by the
+    # swap, unless the audience is changed again before it.
+    change_rights(document.owner, known, narrowed(audience_of(known), audience_of(document)))
+    rows = Document.objects.filter(pk=known.pk)
+    rows.update(audience_version=F("audience_version") + 1)
+    if known.access_list_id != document.access_list_id:
+        version = rows.values_list("audience_version", flat=True).get()
+        replacement |= {"access_list_id": document.access_list_id, "audience_version": version}
+    _set_category(known, document.category)
+    _requeue(known, replacement)
+    return Upserted(known, "replaced", replacement)
+
+
+def _set_category(document: Document, category: str) -> None:
+    if category and category != document.category:
+        document.category = category
+        Document.objects.filter(pk=document.pk).update(category=category)
+
+
+def _has_pending_replacement(known: Document) -> bool:
+    """Whether another file is queued for the document: then the file sent now must be queued after it."""
+    jobs = ProcrastinateJob.objects.filter(lock=lock_name(known.pk), status__in=("todo", "doing")).exclude(
+        args__replacement=None
+    )
+    return known.status in Document.UNFINISHED and jobs.exists()
+
+
+def _digest(upload: "File[bytes]") -> str:
+    digest = hashlib.sha256()
+    for chunk in upload.chunks():
+        digest.update(chunk)
+    upload.seek(0)
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def _removed_on_error(stored: files.Stored) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # the nightly job removes what is left
+            files.remove(stored.name)
+        raise
+
+
+def _requeue(document: Document, replacement: dict[str, str | int] | None) -> None:
     # The caller holds the transaction.
     document.queue_position = next_position(document)
-    document.status, document.reason = Document.Status.WAITING, ""  # also for who shows it next
+    document.status, document.reason = Document.Status.WAITING, ""  # the caller may show this object
     Document.objects.filter(pk=document.pk).update(
         status=document.status,
         reason=document.reason,
@@ -259,7 +380,7 @@ def _requeue(document: Document, stored: files.Stored | None) -> None:
         progress_total=0,
         changed_at=timezone.now(),
     )
-    _defer(document, asdict(stored) if stored else None)
+    _defer(document, replacement)
 
 
 def _defer(document: Document, replacement: dict[str, str | int] | None = None) -> None:
@@ -313,65 +434,3 @@ def _delay(document_id: int, reason: str) -> None:
     with contextlib.suppress(DatabaseError, InterfaceError):  # the database may be what has failed
         documents = Document.objects.filter(pk=document_id, status__in=Document.UNFINISHED)
         documents.update(status=Document.Status.WAITING, reason=reason[:300])
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """The document, what became of the file, and what `read_document` takes for a replacement."""
-
-    document: Document
-    outcome: Literal["added", "replaced", "unchanged"]
-    replacement: dict[str, str | int] | None = None
-
-
-def put_document(
-    upload: "File[bytes]",
-    name: str,
-    *,
-    owner: User | None,
-    audience: Audience,
-    folder: str = "",
-    category: str = "",
-    within_quota: bool = False,
-) -> Put:
-    """Add the file, or put it in the place of its earlier version. Raises UploadRefused."""
-    owner_id = owner.pk if owner else None
-    known = Document.objects.filter(
-        folder=file_names.folder_name(folder),
-        name=file_names.file_name(name),
-        owner=owner_id,
-        access_list=access_list_for(audience, owner_id),
-    ).first()
-    if known is None:
-        document = add_document(
-            upload,
-            name,
-            owner=owner,
-            audience=audience,
-            folder=folder,
-            category=category,
-            within_quota=within_quota,
-        )
-        return Put(document, "added")
-    if known.sha256 != _digest(upload) or _another_comes(known):
-        return Put(known, "replaced", replace_file(known, upload, within_quota=within_quota))
-    if known.status == Document.Status.READY:
-        return Put(known, "unchanged")
-    retry(known)
-    return Put(known, "replaced")
-
-
-def _another_comes(known: Document) -> bool:
-    """Whether a file waits, or is being read, to take the document's place: the last one given is to stay."""
-    jobs = ProcrastinateJob.objects.filter(lock=lock_name(known.pk), status__in=("todo", "doing")).exclude(
-        args__replacement=None
-    )
-    return known.status in Document.UNFINISHED and jobs.exists()
-
-
-def _digest(upload: "File[bytes]") -> str:
-    digest = hashlib.sha256()
-    for chunk in upload.chunks():
-        digest.update(chunk)
-    upload.seek(0)
-    return digest.hexdigest()

@@ -5,6 +5,7 @@ point to the same row, so changing a document's rights writes one row and no pas
 """
 
 import uuid
+from collections.abc import Collection
 from typing import ClassVar
 
 from django.conf import settings
@@ -12,7 +13,8 @@ from django.contrib.auth.models import Group
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.functions import MD5
 from pgvector.django import HalfVectorField
 
 from chatsite.accounts.models import User
@@ -74,6 +76,17 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         )
         return self.filter(Exists(account), Exists(mine))
 
+    def with_public_id(self, public_id: uuid.UUID) -> "DocumentQuerySet":
+        """The document of this id, also by the id of a double that was merged into it."""
+        merged = FormerId.objects.filter(public_id=public_id).values("document")
+        return self.filter(Q(public_id=public_id) | Q(pk__in=merged))
+
+    def public_ids_among(self, public_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
+        """Return those ids, present or former, that belong to one of these documents."""
+        former = FormerId.objects.filter(public_id__in=public_ids, document__in=self)
+        present = self.filter(public_id__in=public_ids).values_list("public_id", flat=True)
+        return {*present, *former.values_list("public_id", flat=True)}
+
     def searchable(self) -> "DocumentQuerySet":
         """Those with passages to find: a document that is read again stays findable as it was."""
         return self.filter(version__gt=0)
@@ -98,7 +111,16 @@ class Document(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="documents"
     )
+    origin = models.CharField(  # noqa: DJ001 (null: the unique constraint does not apply)
+        max_length=30,
+        null=True,
+        editable=False,
+        help_text="Namespace of folder and name: user:<id> or shared; null if a SourceFile identifies it.",
+    )
     access_list = models.ForeignKey(AccessList, on_delete=models.PROTECT, related_name="documents")
+    audience_version = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Counts the changes of the access list that were asked for."
+    )
     folder = models.CharField(
         max_length=500, blank=True, help_text="Path of the folder, without slashes at the ends."
     )
@@ -135,6 +157,10 @@ class Document(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-pk"]
+        constraints = [
+            # Digests: long names of rare characters exceed what an index row may hold.
+            models.UniqueConstraint(F("origin"), MD5("folder"), MD5("name"), name="document_identity")
+        ]
         indexes = [
             models.Index(fields=["access_list", "id"]),
             models.Index(fields=["name"]),
@@ -148,6 +174,16 @@ class Document(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.name
+
+
+class FormerId(models.Model):
+    """The public id of a document that was merged into another as its double: its addresses stay valid."""
+
+    public_id = models.UUIDField(primary_key=True)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="former_ids")
+
+    def __str__(self) -> str:
+        return f"{self.public_id}"
 
 
 class SourceFile(models.Model):

@@ -56,13 +56,18 @@ def usage_of(user: User) -> Usage:
     return Usage(size, kept["documents"], settings.USER_MAX_BYTES, settings.USER_MAX_DOCUMENTS)
 
 
+def lock(user: User) -> None:
+    """Serialize the claims of this user until the caller's transaction ends."""
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+
+
 def claim(user: User, size: int, *, instead_of: int | None = None) -> None:
     """Let the user keep `size` bytes more: a new document, or a file instead of one of `instead_of` bytes.
 
     Raises UploadRefused. The caller holds the transaction in which it comes true: until that ends, no other
     of this user is let through, so the limit holds however many come at once.
     """
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    lock(user)
     use = usage_of(user)
     if instead_of is None and 0 < use.max_documents <= use.documents:
         raise UploadRefused(

@@ -88,7 +88,7 @@ class Demo(DemoCase):
                 self.assertEqual(self.shown(), [])
 
     def test_a_failure_half_way_leaves_nothing(self):
-        with mock.patch("chatsite.demo.add_document", side_effect=OSError), self.assertRaises(OSError):
+        with mock.patch("chatsite.demo.upsert", side_effect=OSError), self.assertRaises(OSError):
             demo.create_demo()
         self.assertFalse(User.objects.exists())
 

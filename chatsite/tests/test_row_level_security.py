@@ -24,7 +24,7 @@ from ingestion.access.lists import (
     audience_of,
     set_audience,
 )
-from ingestion.documents import put_document
+from ingestion.documents import upsert
 from ingestion.models import Document, Passage, SourceFile
 from ingestion.search.retrieval import search
 from ingestion.tests.factories import make_document, make_user
@@ -232,7 +232,7 @@ class OwnersKeepTheirOwn(MediaMixin, TestCase):
 
     def put(self, text):
         with reading_as(self.owner.pk):
-            return put_document(ContentFile(text.encode()), "a.md", owner=self.owner, audience=Audience())
+            return upsert(ContentFile(text.encode()), "a.md", owner=self.owner, audience=Audience())
 
     def test_adding_replacing_and_deleting(self):
         added = self.put("One.")

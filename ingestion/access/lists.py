@@ -1,10 +1,10 @@
 """Access lists: who may read, stored once for all documents with the same readers."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from chatsite.accounts.models import User
 from chatsite.db.threads import reading_everything
@@ -78,12 +78,27 @@ def widens(before: Audience, after: Audience) -> bool:
     return after.everyone or not (after.user_ids <= before.user_ids and after.group_ids <= before.group_ids)
 
 
+def narrowed(before: Audience, after: Audience) -> Audience:
+    """Return the part of `after` that `before` names; somebody covered only through a group is left out."""
+    if not widens(before, after):
+        return after
+    if before.everyone or after.everyone:
+        smaller = before if after.everyone else after
+        return replace(smaller, guests=before.guests and after.guests)
+    return Audience(
+        user_ids=before.user_ids & after.user_ids,
+        group_ids=before.group_ids & after.group_ids,
+    )
+
+
 def set_audience(document: Document, audience: Audience) -> None:
     """Give the document other readers: one row is written, and the next query of anyone goes by it."""
     document.access_list = access_list_for(audience, document.owner_id)
     # Whoever manages the document for its owner may leave themselves out: the caller has checked their right.
     with reading_everything():
-        Document.objects.filter(pk=document.pk).update(access_list=document.access_list)
+        Document.objects.filter(pk=document.pk).update(
+            access_list=document.access_list, audience_version=F("audience_version") + 1
+        )
 
 
 def count_people(audience: Audience) -> int:

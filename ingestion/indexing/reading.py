@@ -1,6 +1,8 @@
 """One reading of a document: its file to passages and vectors, and all of them into the database at once."""
 
 import time
+from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
@@ -33,8 +35,16 @@ SPACE_CHANGING = "The embedding model is being changed; the document is read aga
 WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
 
 
-def read(document: Document, stored: files.Stored | None) -> None:
-    """Read the document, or the file that is to take its place, and swap what it held for what was found.
+@dataclass(frozen=True, slots=True)
+class NewAudience:
+    """The access list that a document gets with its new file, if its `audience_version` is still this one."""
+
+    access_list_id: int
+    version: int
+
+
+def read(document: Document, stored: files.Stored | None, audience: NewAudience | None = None) -> None:
+    """Read the document, or the file that replaces its file, and swap its passages for those found.
 
     Raises Unreadable, EmbeddingError, and whatever fails around the document.
     """
@@ -60,13 +70,17 @@ def read(document: Document, stored: files.Stored | None) -> None:
     embedded(0)
     for _ in range(SWAP_ATTEMPTS):
         prepared = prepare(document, passages, document.title, embedded)
-        if _swap(document, stored, passages, prepared):
+        if _swap(document, stored, passages, prepared, audience):
             return
     raise EmbeddingError(SPACE_CHANGING, temporary=True)
 
 
 def _swap(
-    document: Document, stored: files.Stored | None, passages: list[NewPassage], prepared: Prepared
+    document: Document,
+    stored: files.Stored | None,
+    passages: list[NewPassage],
+    prepared: Prepared,
+    audience: NewAudience | None,
 ) -> bool:
     """Put the new passages, and the new file where there is one, in the place of the old, at once.
 
@@ -84,7 +98,11 @@ def _swap(
                 transaction.on_commit(lambda: files.discard(stored, document.pk), robust=True)
             return True
         write_passages(document, passages, prepared)
-        changes = {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
+        changes: dict[str, Any] = (
+            {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
+        )
+        if audience and current.audience_version == audience.version:
+            changes["access_list_id"] = audience.access_list_id
         Document.objects.filter(pk=document.pk).update(
             title=document.title, language=document.language, page_count=document.page_count,
             version=document.version + 1, status=Document.Status.READY, reason="", changed_at=timezone.now(),

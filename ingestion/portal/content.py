@@ -149,7 +149,7 @@ def _cited(principal: Principal, address: str) -> NameResolution:
     chat/protocols/web_component.py.
     """
     if public_id := public_id_of(address):
-        return NameResolution(Document.objects.visible_to(principal).filter(public_id=public_id).first())
+        return NameResolution(Document.objects.visible_to(principal).with_public_id(public_id).first())
     meaning = resolve_name(principal, address)
     normal = unicodedata.normalize("NFKC", address)
     if meaning.document or meaning.choices or normal == address:

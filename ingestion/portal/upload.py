@@ -25,8 +25,8 @@ from ingestion.access.lists import (
     count_people,
 )
 from ingestion.documents import (
-    Put,
-    put_document,
+    Upserted,
+    upsert,
 )
 from ingestion.file_names import decode_sent_name
 from ingestion.models import Document
@@ -59,7 +59,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         principal=principal,
         any_group=any_group(request),
     )
-    added: list[Put] = []
+    added: list[Upserted] = []
     refused: list[dict[str, str]] = []
     if posted and form.is_valid():
         added, refused = _add_files(form, principal)
@@ -87,15 +87,15 @@ def add(request: HttpRequest) -> HttpResponseBase:
     return render(request, "ingestion/add.html", context, status=status)
 
 
-def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Put], list[dict[str, str]]]:
+def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Upserted], list[dict[str, str]]]:
     """Each file for itself: one that is refused keeps no other from being added."""
     owner = User.objects.get(pk=principal.user_id)
     audience = form.audience()
-    added: list[Put] = []
+    added: list[Upserted] = []
     refused: list[dict[str, str]] = []
     for file in form.cleaned_data["file"]:
         try:
-            put = put_document(
+            put = upsert(
                 file,
                 decode_sent_name(file.name),
                 owner=owner,
@@ -114,7 +114,7 @@ def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Put], list[
 
 
 def _add_reply(
-    form: UploadForm, added: list[Put], refused: list[dict[str, str]], status: int
+    form: UploadForm, added: list[Upserted], refused: list[dict[str, str]], status: int
 ) -> JsonResponse:
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
     before = places(put.document for put in added)
@@ -138,7 +138,7 @@ def _status(refused: list[dict[str, str]]) -> int:
 OUTCOMES = ("added", "replaced", "unchanged")
 
 
-def _words(added: list[Put]) -> str:
+def _words(added: list[Upserted]) -> str:
     """“2 files added, 1 replaced, 1 unchanged.”"""
     counts: Counter[str] = Counter(put.outcome for put in added)
     named = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]

@@ -87,7 +87,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One document: its state, who may read it and why, and its passages."""
     principal = session_principal(request)
     readable = listing.with_readers(Document.objects.visible_to(principal))
-    found = get_object_or_404(readable, public_id=public_id)
+    found = get_object_or_404(readable.with_public_id(public_id))
     context: dict[str, Any] = {
         "document": found,
         "row": rows([found], principal)[0],

@@ -229,10 +229,10 @@ def _take(source: Source, each: Difference, file: "File[bytes]") -> Synced:
             replacement = documents.replace_file(row.document, file)
             _stamp(row, each.found, str(replacement["sha256"]))
             return Synced(row.document, replacement)
-        document = documents.add_document(
+        document = documents.upsert(
             file, each.found.name, owner=source.owner, audience=each.rights.audience,
-            folder=source.folder_of(each.found), category=each.rights.category,
-        )  # fmt: skip
+            folder=source.folder_of(each.found), category=each.rights.category, mirrored=True,
+        ).document  # fmt: skip
         new = SourceFile(document=document, source=source.name, path=each.found.path)
         _stamp(new, each.found, document.sha256)
         return Synced(document)

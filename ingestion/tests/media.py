@@ -36,7 +36,8 @@ class MediaMixin:
         **more,
     ):
         data = data if isinstance(data, bytes) else data.encode()
-        document = documents.add_document(ContentFile(data), name, owner=owner, audience=audience, **more)
+        added = documents.upsert(ContentFile(data), name, owner=owner, audience=audience, **more)
+        document = added.document
         if read:
             documents.read_document(document.pk)
         return Document.objects.get(pk=document.pk)

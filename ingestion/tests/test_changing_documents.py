@@ -55,10 +55,10 @@ class UploadTests(TestCase):
         self.assertEqual(outcome(b"# Plan"), "unchanged")
         self.assertEqual(outcome(b"# Other plan"), "replaced")
         self.assertEqual(outcome(b"# Plan", folder="else"), "added")
-        self.assertEqual(outcome(b"# Plan", who="everyone"), "added")
+        self.assertEqual(outcome(b"# Plan", who="everyone"), "replaced")
         self.client.force_login(self.colleague)
         self.assertEqual(outcome(b"# Plan"), "added")
-        self.assertEqual(Document.objects.count(), 4)
+        self.assertEqual(Document.objects.count(), 3)
 
     def readers(self):
         everyone = [self.user, self.colleague, self.stranger, self.member]

@@ -133,7 +133,7 @@ class PipelineTests(MediaMixin, TestCase):
 
     def test_a_fault_around_the_document_is_tried_again(self):
         for error in (OperationalError("gone"), EmbeddingError("The service is away.", temporary=True)):
-            document = self.add(read=False)
+            document = self.add(f"{type(error).__name__}.md", read=False)
             with (
                 mock.patch.object(reading, "read", side_effect=error),
                 self.assertRaises(documents.TemporaryFailure),

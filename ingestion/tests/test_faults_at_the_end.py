@@ -8,7 +8,7 @@ from django.test import TestCase
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from ingestion import documents
-from ingestion.documents import put_document
+from ingestion.documents import upsert
 from ingestion.indexing import reading
 from ingestion.management.progress import read_now
 from ingestion.models import Document
@@ -108,11 +108,11 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
     def test_of_several_files_given_one_after_the_other_the_last_one_stays(self):
         given = []
         for data in (b"New words.", b"Old words."):
-            put = put_document(ContentFile(data), "guide.md", owner=None, audience=EVERYONE)
+            put = upsert(ContentFile(data), "guide.md", owner=None, audience=EVERYONE)
             self.assertEqual((put.document, put.outcome), (self.document, "replaced"))
             given.append(put.replacement)
         for replacement in given:
             documents.read_document(self.document.pk, replacement)
         self.assertEqual(self.state(), ("ready", 3, b"Old words."))
-        put = put_document(ContentFile(b"Old words."), "guide.md", owner=None, audience=EVERYONE)
+        put = upsert(ContentFile(b"Old words."), "guide.md", owner=None, audience=EVERYONE)
         self.assertEqual(put.outcome, "unchanged")

@@ -96,7 +96,7 @@ class AtOnceTests(MediaMixin, TransactionTestCase):
 
         def add(number):
             try:
-                documents.add_document(
+                documents.upsert(
                     ContentFile(b"Words."), f"{number}.md", owner=user, audience=Audience(), within_quota=True
                 )
                 outcomes.append("added")

@@ -4,7 +4,7 @@ from django.core.files.base import ContentFile
 from django.test import TestCase
 
 from ingestion import documents
-from ingestion.documents import put_document
+from ingestion.documents import upsert
 from ingestion.models import Document, Passage, PreparedVector, Vector
 from ingestion.tests.embedding_server import Server, by_words
 from ingestion.tests.media import EVERYONE, MediaMixin
@@ -24,7 +24,7 @@ class ReplacingTests(MediaMixin, TestCase):
         self.addCleanup(settings.disable)
 
     def put(self, text):
-        put = put_document(ContentFile(text.encode()), "guide.md", owner=None, audience=EVERYONE)
+        put = upsert(ContentFile(text.encode()), "guide.md", owner=None, audience=EVERYONE)
         if put.outcome != "unchanged":
             documents.read_document(put.document.pk, put.replacement)
         asked, self.server.asked = self.server.texts, []
@@ -78,6 +78,6 @@ class ReplacingTests(MediaMixin, TestCase):
 
     def test_what_another_document_says_is_its_own(self):
         self.put(text_of(1, 2))
-        other = put_document(ContentFile(text_of(1, 2).encode()), "other.md", owner=None, audience=EVERYONE)
+        other = upsert(ContentFile(text_of(1, 2).encode()), "other.md", owner=None, audience=EVERYONE)
         documents.read_document(other.document.pk)
         self.assertEqual(len(self.server.texts), 2)

@@ -17,6 +17,7 @@ from ingestion import (
     tasks,
 )
 from ingestion.models import Document
+from ingestion.search.labels import content_address
 from ingestion.storage import files
 from ingestion.storage.ranged import RangedReader
 from ingestion.tests import building
@@ -142,7 +143,7 @@ class ElsewhereTests(MediaMixin, TestCase):
         self.client.force_login(owner := User.objects.create_user("ann"))
         document = self.add("a.md", owner=owner, read=False)
         with self.assertLogs("django.request", "ERROR"):
-            reply = self.client.get(f"/content/{document.name}")
+            reply = self.client.get(content_address(document.public_id, document.name))
         self.assertEqual(reply.status_code, 503)
         self.assertContains(reply, "does not answer", status_code=503)
         with (

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from chatsite.db.migration_state import demand_migrations
 from ingestion import documents
 from ingestion.access import lists
-from ingestion.documents import put_document
+from ingestion.documents import upsert
 from ingestion.management import document_options
 from ingestion.management.progress import Bar, counted, read_now, shown
 from ingestion.models import Document, Passage
@@ -121,7 +121,7 @@ def _take(item: Item, wanted: document_options.DocumentOptions) -> None:
 
 
 def _take_file(item: Item, file: "File[bytes]", wanted: document_options.DocumentOptions) -> None:
-    put = put_document(
+    put = upsert(
         file,
         item.path.name,
         owner=wanted.owner,
@@ -130,4 +130,4 @@ def _take_file(item: Item, file: "File[bytes]", wanted: document_options.Documen
         category=wanted.category,
     )
     item.document, item.replacement = put.document, put.replacement
-    item.unchanged = put.outcome == "unchanged"
+    item.unchanged = put.outcome == "unchanged" and put.document.status == Document.Status.READY

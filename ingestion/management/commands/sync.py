@@ -86,7 +86,7 @@ class Command(BaseCommand):
         numbers = [
             (len(differences.new), "new"),
             (len(differences.changed), "changed"),
-            (len(differences.moved), "with other document_options or another place"),
+            (len(differences.moved), "with other readers or another place"),
             (len(differences.gone), "gone"),
             (differences.unchanged, "unchanged"),
             (differences.failed, "of these failed"),

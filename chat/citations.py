@@ -26,13 +26,22 @@ def _is_file_name(text: str) -> bool:
 
 
 class Labels:
-    """The labels that may be cited, found whatever their letter case and spacing."""
+    """The labels that may be cited, found in any letter case and spacing unless that is ambiguous.
+
+    An exact match comes first; otherwise a document named `Leave.md` could take over citations of `leave.md`.
+    """
 
     def __init__(self, labels: Iterable[str]) -> None:
-        self._known = {_normal(label): label for label in labels}
+        self._exact = frozenset(labels)
+        self._by_normal_form: dict[str, list[str]] = {}
+        for label in self._exact:
+            self._by_normal_form.setdefault(_normal(label), []).append(label)
 
     def find(self, text: str) -> str | None:
-        return self._known.get(_normal(text))
+        if text in self._exact:
+            return text
+        similar = self._by_normal_form.get(_normal(text), [])
+        return similar[0] if len(similar) == 1 else None
 
 
 def _normal(label: str) -> str:

@@ -33,6 +33,13 @@ class CitationFilterTests(SimpleTestCase):
         out, _ = filtered("At noon [Rates.xlsx#sheet=winter  timetable].")
         self.assertEqual(out, "At noon [rates.xlsx#sheet=Winter timetable].")
 
+    def test_a_label_in_another_letter_case_does_not_take_over_a_citation(self):
+        for labels in (["leave.md", "Leave.md"], ["Leave.md", "leave.md"]):
+            out, filter_ = filtered("Four weeks [leave.md]. Nine [Leave.md]. Ten [LEAVE.md].", labels=labels)
+            self.assertEqual(out, "Four weeks [leave.md]. Nine [Leave.md]. Ten.")
+            self.assertEqual(filter_.cited, ["leave.md", "Leave.md"])
+            self.assertEqual(filter_.removed, 1)
+
     def test_other_brackets_and_links_are_text(self):
         text = "An [aside], a[0], [link.md](https://example.org/) and [ ] a box"
         self.assertEqual(filtered(text)[0], text)

@@ -3,5 +3,5 @@
 from django.contrib.admin.apps import AdminConfig
 
 
-class BackOfficeConfig(AdminConfig):
-    default_site = "chatsite.admin_site.BackOffice"
+class SiteAdminConfig(AdminConfig):
+    default_site = "chatsite.admin_site.SiteAdmin"

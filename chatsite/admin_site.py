@@ -1,4 +1,4 @@
-"""The site of the back office: its pages read all documents, and are for staff alone."""
+"""The admin site. It is for staff alone, and its pages read all documents."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,23 +19,23 @@ from chatsite.db.threads import request_reads_everything
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
-# What Django's admin hands on from an address to Python or PostgreSQL, which then refuse it: a NUL in a text,
-# a year of eleven digits, a word where a number is meant.
+# Raised by Python or PostgreSQL for URL parameters that Django's admin passes on unchecked: a NUL character,
+# a year of eleven digits, a word in place of a number.
 UNUSABLE = (ValueError, OverflowError, DataError)
 
 
-class BackOffice(admin.AdminSite):
-    """Who keeps the site manages documents that they may not read in the portal.
+class SiteAdmin(admin.AdminSite):
+    """Django's admin with an idle limit, the portal's sign-in limits, and 400 for malformed parameters.
 
-    Filters, dates, searches and choices that cannot be meant are a 400, as everywhere on the site.
+    Staff manage documents here that they may not be able to read in the portal.
     """
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Of staff who have used the admin lately."""
+        """Staff only, and only while the session is not idle."""
         return super().has_permission(request) and not admin_is_idle(request.session)
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Django's page, with the limits of the portal's."""
+        """Sign in through Django's page, with the same limits on attempts as the portal."""
         shown = extra_context or {}
         if request.user.is_authenticated and admin_is_idle(request.session):
             # Not “you are signed in as …, but not authorized”, which Django shows to users.
@@ -58,7 +58,7 @@ class BackOffice(admin.AdminSite):
         return redirect("accounts:password")
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
-        """The view, for staff; from where that is certain it reads everything."""
+        """Let a view read all documents once the caller is known to be staff."""
 
         @wraps(view)
         def for_staff(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -69,11 +69,11 @@ class BackOffice(admin.AdminSite):
             except UNUSABLE as error:
                 if not _has_typed_values(request):
                     raise
-                raise BadRequest("An address or a choice holds what no column can hold") from error
+                raise BadRequest("A URL parameter or a selected value is malformed") from error
 
         return super().admin_view(cast(View, for_staff), cacheable)
 
 
 def _has_typed_values(request: HttpRequest) -> bool:
-    """Whether somebody may have written by hand what the page was asked with. Forms check their fields."""
+    """Whether the request carries values that no form validated: a query string, or an action's selection."""
     return bool(request.GET) if request.method != "POST" else ACTION_CHECKBOX_NAME in request.POST

@@ -1,4 +1,4 @@
-"""Conversations in the back office: to look at with the right to, never to edit."""
+"""Conversations in the admin: to look at with the right to, never to edit."""
 
 from typing import Any
 

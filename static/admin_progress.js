@@ -1,4 +1,4 @@
-// The back office: the states of documents that are being read change while one looks.
+// The admin: the states of documents that are being read change while one looks.
 const EVERY = 3000;
 const SHOWN = ['state', 'reason', 'page_count', 'title', 'language'];
 const unfinished = cell => cell.textContent.trim().startsWith('…');

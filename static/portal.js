@@ -363,7 +363,7 @@ function composer() {
         return;
       }
       if (answer.type === 'opaqueredirect') {
-        tell('You were signed out. Sign in to go on; what you typed is kept.', true);
+        tell('You were signed out. Sign in to continue; your text is kept.', true);
         return;
       }
       if (told.message) state.refused(told.message);
@@ -411,7 +411,7 @@ function composer() {
     hinted();
   });
   addEventListener('offline', () => {
-    tell('You are offline. What you type is kept, and the answer goes on without you.');
+    tell('You are offline. Your text is kept, and the answer continues on the server.');
     hinted();
   });
   hinted();

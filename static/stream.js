@@ -83,7 +83,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
           : copy.textContent;
       if (chars < LONG) say(words);
       else if (chars < Infinity) {
-        say('The answer goes on.');
+        say('The answer continues.');
         chars = Infinity;
         continue;
       }
@@ -355,10 +355,10 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     }
     if (run) polling ??= setInterval(poll, LATER / 2);
     waiting = setTimeout(connect, LATER * (0.75 + Math.random() / 2));
-    tell('Too many pages of this site are open. Close some of them; this one tries again in half a minute.');
+    tell('Too many tabs of this site are open. Close some of them; this one tries again in 30 seconds.');
   }
   function away() {
-    if (navigator.onLine) tell('The connection was lost. Trying to connect again …');
+    if (navigator.onLine) tell('Connection lost. Reconnecting …');
   }
   // After a sleep, or behind a network that swallows everything, a socket may look open for minutes.
   function leave() {
@@ -377,7 +377,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     asking = null;
     state.busy(false);
     clearTimeout(late);
-    tell('You were signed out. Sign in to go on; what you typed is kept.', true);
+    tell('You were signed out. Sign in to continue; your text is kept.', true);
   }
   // Without a socket (a proxy that allows none) the page itself is asked every two seconds.
   async function poll() {
@@ -420,7 +420,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
 
   return {
     ask(words) {
-      if (ended) return tell('You were signed out. Sign in to go on; what you typed is kept.', true);
+      if (ended) return tell('You were signed out. Sign in to continue; your text is kept.', true);
       if (run || asking) return undefined;
       asking = { key: state.keyOf(words), text: words };
       state.busy(true);

@@ -139,11 +139,11 @@ function send(file, place) {
     });
     $('.icon-button', place).addEventListener('click', () => request.abort());
     request.addEventListener('abort', () => {
-      fail(place, 'Cancelled', 'Nothing of this file is kept.');
+      fail(place, 'Cancelled', 'Nothing was saved.');
       resolve();
     });
     request.addEventListener('error', () => {
-      fail(place, 'Failed', 'The connection broke. Choose the file again to retry.');
+      fail(place, 'Failed', 'The connection was lost. Choose the file again to retry.');
       resolve();
     });
     request.addEventListener('load', () => {
@@ -160,9 +160,7 @@ function settled(request, place) {
   if (!made) {
     const problem = reply.refused?.[0]?.message ?? reply.problems?.join(' ');
     const words =
-      request.status === 413
-        ? 'The file is too large to be sent.'
-        : 'The file was not accepted. Load the page again, then retry.';
+      request.status === 413 ? 'The file is too large.' : 'The upload failed. Reload the page and try again.';
     fail(place, 'Failed', problem ?? words);
     return;
   }
@@ -170,7 +168,7 @@ function settled(request, place) {
   // A document that was added before has one line, this one.
   for (const other of document.querySelectorAll('.file a'))
     if (other.getAttribute('href') === made.url) other.closest('.file').remove();
-  if (made.outcome === 'unchanged') made.detail = 'This very file is here already. Nothing had to be done.';
+  if (made.outcome === 'unchanged') made.detail = 'This file is already here, unchanged.';
   const link = element('a', { href: made.url }, element('bdi', { textContent: made.name }));
   place.children[1].replaceWith(link);
   $('progress', place).removeAttribute('value');

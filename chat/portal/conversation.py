@@ -51,7 +51,7 @@ def note_for(message: Message) -> Note | None:
         case Message.State.STOPPED:
             return Note("plain", "stop", "You stopped this answer.", "Answer again")
         case Message.State.INTERRUPTED:
-            kept = "What had arrived is kept." if message.content else SAVED
+            kept = "The partial answer is kept." if message.content else SAVED
             return Note("warn", "warn", f"The answer was interrupted. {kept}", "Answer again", reference)
         case Message.State.BLOCKED:
             text = "The question or the answer was blocked by the content filter."

@@ -28,23 +28,26 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def searching(readable: int) -> str:
-    return f"Searching {counted(readable, 'document', 'documents')} you may read"
+    return f"Searching {counted(readable, 'document', 'documents')} you can read"
 
 
 def reading(passages: int, documents: int) -> str:
     if not passages:
-        return "Nothing found to read"
+        return "Found nothing"
     files = counted(documents, "document", "documents")
     return f"Reading {counted(passages, 'passage', 'passages')} from {files}"
 
 
 def searched(readable: int | None, passages: int, documents: int) -> str:
-    """The steps of a finished answer, in one line."""
+    """One line about the search behind a finished answer; `readable` is None if it was not recorded."""
     files = counted(documents, "document", "documents")
-    read = f"read {counted(passages, 'passage', 'passages')} from {documents if readable else files}"
+    if passages:
+        outcome = f"read {counted(passages, 'passage', 'passages')} from {documents if readable else files}"
+    else:
+        outcome = "found nothing"
     if readable is None:
-        return read[0].upper() + read[1:]
-    return f"Searched {counted(readable, 'document', 'documents')}, {read}"
+        return outcome.capitalize()
+    return f"Searched {counted(readable, 'document', 'documents')}, {outcome}"
 
 
 YES_NO = {"True": "yes", "False": "no"}

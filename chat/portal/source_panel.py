@@ -52,7 +52,12 @@ def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
 
 
 View = Literal["passage", "page", "thoughts", "support"]
-VIEWS: dict[str, str] = {"passage": "Passage", "page": "Page", "thoughts": "Thoughts", "support": "Support"}
+VIEWS: dict[str, str] = {
+    "passage": "Quote",
+    "page": "Page",
+    "thoughts": "How it was found",
+    "support": "All passages",
+}
 PLACE = re.compile(r"(\d{1,9})\.(r?)(\d{1,9})\Z", re.ASCII)
 MOST_PASSAGES = 40  # of a page shown as text
 AROUND = 400  # characters of the neighbouring passages

@@ -42,7 +42,7 @@ class PortalCase(TestCase):
 class PageTests(PortalCase):
     def test_the_new_page_counts_what_one_may_read_and_offers_a_question(self):
         page = compact_text_of(self.client.get("/"))
-        self.assertIn("the 1 document you may read", page)
+        self.assertIn("the 1 document you can read", page)
         self.assertIn("No language model is connected, so answers quote the documents word for word.", page)
         self.assertIn("Leave guide", page)
 
@@ -80,7 +80,7 @@ class PageTests(PortalCase):
     def test_each_end_has_its_words_and_its_button(self):
         for state, words, button in (
             ("stopped", "You stopped this answer.", "Answer again"),
-            ("interrupted", "The answer was interrupted. What had arrived is kept.", "Answer again"),
+            ("interrupted", "The answer was interrupted. The partial answer is kept.", "Answer again"),
             ("failed", "Your question is saved.", "Try again"),
             ("blocked", "blocked by the content filter.", ""),
         ):

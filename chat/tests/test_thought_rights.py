@@ -43,16 +43,16 @@ class ThoughtRightsTests(TransactionTestCase):
 
     def test_everyone_is_told_unless_the_operator_says_otherwise(self):
         self.assertTrue(self.told())
-        self.assertIn("All steps", self.page())
+        self.assertIn("How it was found", self.page())
         self.assertIn('<ol class="thoughts">', self.page("?source=1.1&view=thoughts"))
 
     @override_settings(THOUGHTS_RESTRICTED=True)
     def test_restricted_they_are_told_to_those_with_the_permission(self):
         self.assertEqual(self.told(), ())
-        self.assertNotIn("All steps", self.page())
+        self.assertNotIn("How it was found", self.page())
         panel = self.page("?source=1.1&view=thoughts")
         self.assertNotIn("thoughts", panel)
         self.assertIn("carry over five days", panel)
         self.user.user_permissions.add(Permission.objects.get(codename="see_thoughts"))
         self.assertTrue(self.told())
-        self.assertIn("All steps", self.page())
+        self.assertIn("How it was found", self.page())

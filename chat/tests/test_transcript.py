@@ -99,7 +99,7 @@ class TranscriptTests(TestCase):
     def test_the_steps_are_told_in_words(self):
         transcript, reader = Transcript(1), Reader()
         reader.take(transcript.add(1, Searching(1204)))
-        self.assertEqual(reader.status, "Searching 1,204 documents you may read")
+        self.assertEqual(reader.status, "Searching 1,204 documents you can read")
         reader.take(transcript.add(2, ContextReady(SOURCES, ())))
         self.assertEqual(reader.status, "Reading 2 passages from 1 document")
 

@@ -1,4 +1,4 @@
-"""Users, groups and API keys in the back office."""
+"""Users, groups and API keys in the admin."""
 
 from http import HTTPStatus
 from typing import Any

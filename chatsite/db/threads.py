@@ -172,7 +172,7 @@ def current_view() -> str:
 
 
 def request_reads_everything() -> None:
-    """The rest of the request is for a page of the back office, which may take its time."""
+    """The rest of the request is for a page of the admin, which may take its time."""
     _set_request(EVERYTHING, hurried=False)
 
 

@@ -36,7 +36,7 @@ WORDS = {
     "interrupted": "The answer was interrupted.",
 }
 NOTES = {
-    "interrupted": "The answer was interrupted. What had arrived is kept.",
+    "interrupted": "The answer was interrupted. The partial answer is kept.",
     "blocked": "The question or the answer was blocked by the content filter.",
 }
 STATUS = {

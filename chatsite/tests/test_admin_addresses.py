@@ -1,4 +1,4 @@
-"""Pages of the back office that are asked for with what cannot be meant: refused, and never a failure."""
+"""Pages of the admin that are asked for with what cannot be meant: refused, and never a failure."""
 
 from unittest.mock import patch
 from urllib.parse import urlencode

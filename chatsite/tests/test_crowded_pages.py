@@ -10,7 +10,7 @@ from chatsite.tests.test_walkthrough import QUESTION, ask, signed_in, wait_for_s
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
-FULL = "Too many pages of this site are open."
+FULL = "Too many tabs of this site are open."
 KEPT = "The question could not be sent. It is kept here; try again."
 COUNTED = """(() => {
     const Known = window.WebSocket;

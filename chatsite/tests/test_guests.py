@@ -80,7 +80,7 @@ class GuestsAreServed(WithGuests):
                 with self.subTest(path, hidden=hidden):
                     self.assertNotIn("/documents/add/", client.get(path).content.decode())
             set_audience(self.open, Audience(everyone=True))
-        self.assertIn("There is nothing yet that guests may read.", client.get("/").content.decode())
+        self.assertIn("Guests cannot read any documents yet.", client.get("/").content.decode())
 
     def test_who_signs_in_sees_what_is_for_guests_too(self):
         principal = Principal(make_user().pk, "command")
@@ -222,11 +222,11 @@ class MarkingForGuests(WithGuests):
         client.force_login(user)
         owned = make_document("mine.md", owner=user, everyone=True)
         path = f"/documents/{owned.public_id}/rights/"
-        self.assertContains(client.post(path, {"who": "guests"}), "also without an account")
+        self.assertContains(client.post(path, {"who": "guests"}), "even without an account")
         client.post(path, {"who": "guests", "confirmed": "yes"})
         owned.refresh_from_db()
         self.assertTrue(owned.access_list.entries.filter(guests=True).exists())
-        self.assertContains(client.get("/documents/"), "Everyone, also guests")
+        self.assertContains(client.get("/documents/"), "Everyone, including guests")
 
 
 @override_settings(LOGIN_REQUIRED=False)

@@ -11,8 +11,8 @@ from chatsite.tests.wire import Wire
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
-OFFLINE = "You are offline. What you type is kept, and the answer goes on without you."
-LOST = "The connection was lost."
+OFFLINE = "You are offline. Your text is kept, and the answer continues on the server."
+LOST = "Connection lost."
 BOX = "document.querySelector('#question').value"
 BANNER = "document.querySelector('#banner').hidden"
 BEGUN = f"document.querySelector('{PROSE}')?.innerText.length > 10"
@@ -100,7 +100,7 @@ def test_a_killed_server_leaves_what_had_arrived_and_the_page_says_so_by_itself(
         page.settle(0.5)  # a flush
         slow_site.kill_web()
         wait_for_state(page, "interrupted")
-        assert "The answer was interrupted. What had arrived is kept." in page.text("main")
+        assert "The answer was interrupted. The partial answer is kept." in page.text("main")
         assert len(page.text(PROSE)) > 10
         assert page.run(BANNER)
         assert the_same_after_a_reload(page)

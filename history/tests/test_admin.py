@@ -1,4 +1,4 @@
-"""Conversations in the back office: looked at, never edited, and only with the right to."""
+"""Conversations in the admin: looked at, never edited, and only with the right to."""
 
 from django.contrib.auth.models import Permission
 from django.test import TestCase

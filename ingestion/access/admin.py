@@ -1,4 +1,4 @@
-"""A page of the back office: why somebody may read a document, and what they would find.
+"""A page of the admin: why somebody may read a document, and what they would find.
 
 It shows what its user may perhaps not read themselves, so each use is in the audit log before anything shows.
 """

@@ -26,7 +26,7 @@ from ingestion.models import Document
 from . import listing
 from .forms import AudienceForm
 
-NOT_YOURS = "Only the person who added the document, or an administrator, may change it."
+NOT_YOURS = "Only the person who added the document or an administrator can change it."
 Somebody = AbstractBaseUser | AnonymousUser
 
 
@@ -84,7 +84,7 @@ def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
         readers = replace(audience, user_ids=audience.user_ids | owner)
         return render(request, "ingestion/widen.html", context | {"count": count_people(readers)})
     change_rights(request.user, document, audience)
-    messages.success(request, "Who may read it is changed. It counts from the next question on.")
+    messages.success(request, "Access updated. It applies from the next question.")
     if not Document.objects.visible_to(session_principal(request)).filter(pk=document.pk).exists():
         return redirect("ingestion:documents")
     return redirect("ingestion:document", public_id)
@@ -96,10 +96,10 @@ def again(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Reads the file once more; what was read before stays in use until that is done."""
     document = _changeable(request, public_id)
     if document.status in Document.UNFINISHED:
-        messages.info(request, "The document is being read already.")
+        messages.info(request, "The document is already being read.")
     else:
         documents.retry(document)
-        messages.success(request, "The document is read again.")
+        messages.success(request, "The document is being read again.")
     return redirect("ingestion:document", public_id)
 
 

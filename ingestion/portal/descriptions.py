@@ -86,7 +86,7 @@ def state(document: Document, before: int | None = None) -> State:
         case Document.Status.READY:
             return State("Ready", "ok", "check")
         case Document.Status.FAILED:
-            kept = " Until it is read again, answers use what was read before." if document.version else ""
+            kept = " Until it is read again, answers use the previous version." if document.version else ""
             return State(
                 "Failed", "danger", "error", (document.reason or "The file could not be read.") + kept
             )
@@ -100,17 +100,17 @@ def state(document: Document, before: int | None = None) -> State:
 
 def _queued(before: int | None) -> str:
     if not before:
-        return "It is read as soon as there is a free place."
+        return "Next in the queue."
     if before >= MAX_COUNTED:
-        return f"At least {MAX_COUNTED} documents are read before it."
-    return "One document is read before it." if before == 1 else f"{before} documents are read before it."
+        return f"At least {MAX_COUNTED} documents ahead."
+    return "1 document ahead." if before == 1 else f"{before} documents ahead."
 
 
 def readers(document: Document, principal: Principal) -> Readers:
     """Names of people are for the owner; others see how many they are."""
     entries = list(document.access_list.entries.all())
     if any(entry.guests for entry in entries):
-        return Readers("people", "Everyone, also guests")
+        return Readers("people", "Everyone, including guests")
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
         return Readers("people", "Everyone")
     groups = [entry.group.name for entry in entries if entry.group is not None]

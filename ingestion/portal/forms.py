@@ -28,17 +28,17 @@ class AudienceForm(forms.Form):
             (ONLY_ME, "Only me"),
             (SOME, "Some groups or people"),
             (EVERYONE, "Everyone"),
-            (GUESTS, "Everyone, also guests"),
+            (GUESTS, "Everyone, including guests"),
         ],
-        error_messages={"required": "Choose who may read it."},
+        error_messages={"required": "Choose who can read it."},
     )
     groups = forms.ModelMultipleChoiceField(
         Group.objects.none(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
         error_messages={
-            "invalid_choice": "Choose only groups that you are in.",
-            "invalid_pk_value": "Choose only groups that you are in.",
+            "invalid_choice": "You can choose only groups you belong to.",
+            "invalid_pk_value": "You can choose only groups you belong to.",
         },
     )
     people = forms.CharField(required=False, max_length=10_000)
@@ -74,7 +74,7 @@ class AudienceForm(forms.Form):
     def clean_who(self) -> str:
         who: str = self.cleaned_data["who"]
         if who == GUESTS and not self.offers_guests:
-            raise forms.ValidationError("This site lets nobody in without an account.")
+            raise forms.ValidationError("This site does not admit guests.")
         return who
 
     def clean_people(self) -> frozenset[int]:
@@ -88,14 +88,14 @@ class AudienceForm(forms.Form):
         found = dict(active.filter(username__in=names).values_list("username", "pk"))
         missing = sorted(names - found.keys())
         if missing:
-            raise forms.ValidationError(f"There is no account with the name {', '.join(missing)[:200]}.")
+            raise forms.ValidationError(f"There is no account named {', '.join(missing)[:200]}.")
         return frozenset(found.values())
 
     def clean(self) -> dict[str, Any]:
         cleaned = self.cleaned_data
         chosen = cleaned.get("groups") or cleaned.get("people")
         if cleaned.get("who") == SOME and not chosen and not self.errors:
-            raise forms.ValidationError("Choose a group or name a person, or leave it at “Only me”.")
+            raise forms.ValidationError("Choose a group, name a person, or select “Only me”.")
         return cleaned
 
     def audience(self) -> Audience:

@@ -61,7 +61,7 @@ def documents(request: HttpRequest) -> HttpResponse:
     found = listing.page(principal, wish)
     lines = rows(found.documents, principal)
     words = {
-        "all": "All you may read",
+        "all": "All you can read",
         "mine": "Added by you",
         "running": "In progress",
         "failed": "Failed",

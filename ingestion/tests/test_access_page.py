@@ -1,4 +1,4 @@
-"""The page of the back office that explains access and searches as another person, and the audit log."""
+"""The page of the admin that explains access and searches as another person, and the audit log."""
 
 from unittest.mock import patch
 

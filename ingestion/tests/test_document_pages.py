@@ -97,7 +97,7 @@ class DoorsTests(TestCase):
     def test_a_stranger_sees_neither_the_name_nor_a_count(self):
         response = self.get(self.stranger, "/documents/")
         self.assertNotContains(response, "salaries")
-        self.assertContains(response, "All you may read <span>0</span>")
+        self.assertContains(response, "All you can read <span>0</span>")
         found = self.get(self.stranger, f"/documents/status/?id={self.document.public_id}&id=nonsense")
         self.assertEqual(found.json(), {"documents": []})
 
@@ -105,7 +105,7 @@ class DoorsTests(TestCase):
         for person in (self.member, self.staff_without_right):
             page = self.get(person, self.path)
             self.assertContains(page, "You are in HR, and HR may read it.")
-            self.assertNotContains(page, "Change who may read it")
+            self.assertNotContains(page, "Change access")
             self.assertNotContains(page, "delete/")
             self.assertEqual(self.get(person, f"{self.path}delete/").status_code, 403)
             for action in ("rights/", "again/", "delete/"):
@@ -120,7 +120,7 @@ class DoorsTests(TestCase):
     def test_owner_and_entitled_staff_may_change(self):
         for person in (self.owner, self.staff):
             page = self.get(person, self.path)
-            self.assertContains(page, "Change who may read it")
+            self.assertContains(page, "Change access")
             self.assertContains(page, f"{self.path}delete/")
 
     def test_changing_needs_post_and_a_csrf_token(self):
@@ -166,7 +166,7 @@ class ListTests(TestCase):
         add("unread.md", owner=self.other, everyone=True, status=states.FAILED, version=0)
         page = self.client.get("/documents/")
         for text in (
-            "All you may read <span>4",
+            "All you can read <span>4",
             "Added by you <span>3",
             "In progress <span>1",
             "Failed <span>1",
@@ -190,7 +190,7 @@ class ListTests(TestCase):
     def test_nothing_at_all_and_nothing_found_are_said_differently(self):
         self.assertContains(self.client.get("/documents/"), "There is nothing to search yet.")
         add("a.md", owner=self.user)
-        self.assertContains(self.client.get("/documents/?q=zebra"), "No document here has")
+        self.assertContains(self.client.get("/documents/?q=zebra"), "No document here matches")
         self.assertContains(self.client.get("/documents/?show=failed"), "None of your documents failed.")
 
     def test_pages_stay_stable_while_documents_come_and_go(self):
@@ -278,9 +278,9 @@ class DocumentTests(TestCase):
                     [-turn, f"test-{number}"],
                 )
         for turn, words in (
-            (3, "as soon as there is a free place"),
-            (5, "One document is"),
-            (9, "3 documents are"),
+            (3, "Next in the queue."),
+            (5, "1 document ahead."),
+            (9, "3 documents ahead."),
         ):
             Document.objects.update(status=Document.Status.WAITING, queue_position=turn)
             self.assertContains(self.client.get(self.path), words)

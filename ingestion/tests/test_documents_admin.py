@@ -1,4 +1,4 @@
-"""Documents in the back office."""
+"""Documents in the admin."""
 
 from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile

@@ -35,7 +35,7 @@ def test_files_are_uploaded_and_followed_until_they_are_read(browser, site, file
         assert "empty.pdf\nThe file is empty.\nFailed" in lines[:2]
         page.choose_files("#files", files[0])
         page.click("form[data-upload] .primary")
-        page.wait_for("[data-progress] .file", "This very file is here already.", seconds=10)
+        page.wait_for("[data-progress] .file", "This file is already here", seconds=10)
         again = page.texts("[data-progress] .file")
         assert (len(again), again[0].count("Ready")) == (len(lines), 1)
         assert page.problems == []
@@ -49,7 +49,7 @@ def test_a_refused_name_is_said_above_the_form_and_the_files_stay_chosen(browser
         page.click("[name=who][value=some]")
         page.type("#id_people", "nobody-here")
         page.click("form[data-upload] .primary")
-        page.wait_for("[data-problems]", "There is no account with the name nobody-here.")
+        page.wait_for("[data-problems]", "There is no account named nobody-here.")
         assert page.run("document.querySelector('#files').files.length") == 1
 
 
@@ -70,7 +70,7 @@ def test_widening_asks_and_deleting_asks_in_a_dialog(browser, site, files):
         page.wait_for(".facts", "Everyone who signs in may read it.")
         page.click("a[data-dialog=delete]")
         page.wait_until("document.querySelector('#delete').open")
-        assert page.run("document.activeElement.textContent") == "Keep it"
+        assert page.run("document.activeElement.textContent") == "Cancel"
         page.press("Escape")
         assert page.run("document.querySelector('#delete').open") is False
         page.click("a[data-dialog=delete]")

@@ -1,4 +1,4 @@
-"""Users and keys in the back office."""
+"""Users and keys in the admin."""
 
 import re
 

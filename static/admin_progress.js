@@ -1,10 +1,13 @@
-// The admin: the states of documents that are being read change while one looks.
+// The admin: updates the state of documents that are being read, in the list and on a document's page.
+// Fetches the page it is on every 3 seconds and copies the cells that have changed.
+// Stops when no document is unfinished.
+
 const EVERY = 3000;
 const SHOWN = ['state', 'reason', 'page_count', 'title', 'language'];
 const unfinished = cell => cell.textContent.trim().startsWith('…');
 
 // The cell of each row of the list by the row's document, or the fields of one document's page.
-function cells(page) {
+function cellsByName(page) {
   const found = new Map();
   for (const row of page.querySelectorAll('#result_list tbody tr')) {
     const id = row.querySelector('.action-select')?.value ?? row.querySelector('th a')?.getAttribute('href');
@@ -14,8 +17,8 @@ function cells(page) {
   return found;
 }
 
-async function refresh() {
-  const now = cells(document);
+async function refreshCells() {
+  const now = cellsByName(document);
   if (![...now.values()].some(cell => cell && unfinished(cell))) return;
   try {
     const reply = document.hidden ? null : await fetch(location.href);
@@ -24,7 +27,7 @@ async function refresh() {
       return;
     } // signed out meanwhile
     if (reply?.ok) {
-      const fresh = cells(new DOMParser().parseFromString(await reply.text(), 'text/html'));
+      const fresh = cellsByName(new DOMParser().parseFromString(await reply.text(), 'text/html'));
       for (const [name, cell] of now) {
         const other = fresh.get(name);
         if (cell && other && cell.textContent !== other.textContent)
@@ -34,6 +37,6 @@ async function refresh() {
   } catch {
     /* offline: the next round asks again */
   }
-  setTimeout(refresh, EVERY);
+  setTimeout(refreshCells, EVERY);
 }
-setTimeout(refresh, EVERY);
+setTimeout(refreshCells, EVERY);

@@ -1,4 +1,7 @@
-// Shows the API's description, with the CSRF token on requests that are tried from the page.
+// Shows the description of the API with Swagger UI.
+// Reads the description's address from data-schema of #api.
+// Adds the CSRF token to requests that are tried from the page.
+
 const place = document.querySelector('#api');
 const token = () => document.cookie.match(/(?:^|; )(?:__Host-)?csrftoken=([^;]+)/)?.[1];
 

@@ -1,4 +1,7 @@
-// The source panel: fetched when opened, kept for a short while, and part of the history, so that Back closes it.
+// The source panel: fetched when opened, cached for 30 seconds, part of the history, so that Back closes it.
+// Requests GET source/<answer>.<citation>/ and puts the HTML it receives into #source.
+// begin() returns show(link) and prefetch(link).
+
 const FRESH = 30000;
 const COVERS = matchMedia('(max-width: 40rem)');
 
@@ -10,8 +13,8 @@ export function begin({ $, $$, parsed, rove, enliven }) {
   let opener = null;
   let opened = 0;
 
-  const placeOf = url => new URL(url, location.href).searchParams;
-  function text(query) {
+  const queryOf = url => new URL(url, location.href).searchParams;
+  function fetchSource(query) {
     const key = query.toString();
     const kept = known.get(key);
     if (kept && kept.until > Date.now()) return kept.promise;
@@ -30,7 +33,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
   }
 
   // Links of the server become tabs: one Tab stop, arrow keys inside.
-  function tabs() {
+  function setUpTabs() {
     const bar = $('.tabs', aside);
     const view = $('#view', aside);
     if (!bar) return;
@@ -51,16 +54,16 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     rove(bar);
     for (const tab of $$('a', bar)) tab.tabIndex = tab.getAttribute('aria-selected') === 'true' ? 0 : -1;
   }
-  function marks(place) {
+  function markCitations(place) {
     for (const link of $$('[data-source][aria-current]', main)) link.removeAttribute('aria-current');
     if (place)
       for (const link of $$(`[data-source="${CSS.escape(place)}"]:not([data-view])`, main))
         link.setAttribute('aria-current', 'true');
   }
-  function dress(place) {
-    tabs();
+  function setUpPanel(place) {
+    setUpTabs();
     enliven(aside);
-    marks(place);
+    markCitations(place);
     aside.hidden = false;
     main.inert = COVERS.matches;
     // Cited words far down a long section; under a page's image the image comes first.
@@ -68,7 +71,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     const view = word && !$('img', aside) && word.getBoundingClientRect();
     if (view && view.bottom > innerHeight) aside.scrollTop += view.top - innerHeight / 3;
   }
-  function waiting() {
+  function showSkeleton() {
     const lines = parsed(
       '<section class="view" id="view"><div class="skeleton"></div><div class="skeleton"></div><div class="skeleton short"></div></section>',
     );
@@ -83,36 +86,36 @@ export function begin({ $, $$, parsed, rove, enliven }) {
       );
     aside.hidden = false;
   }
-  function failed(query) {
+  function showFailure(query) {
     const note = parsed(
       '<section class="view" id="view"><div class="note danger" role="alert"><div><p>The source could not be loaded.</p><div class="actions"><button class="button" type="button">Try again</button></div></div></div></section>',
     );
-    $('button', note).addEventListener('click', () => fill(query, true));
-    waiting();
+    $('button', note).addEventListener('click', () => openSource(query, true));
+    showSkeleton();
     $('#view', aside).replaceWith(note);
   }
-  async function fill(query, focus) {
+  async function openSource(query, focus) {
     const turn = ++opened;
-    const slow = setTimeout(waiting, 200);
+    const slow = setTimeout(showSkeleton, 200);
     try {
-      const html = await text(query);
+      const html = await fetchSource(query);
       if (turn !== opened) return;
       aside.replaceChildren(parsed(html));
-      dress(query.get('source'));
+      setUpPanel(query.get('source'));
       if (focus === 'tab') $('[role=tab][aria-selected=true]', aside)?.focus();
       else if (focus) $('#source-title').focus();
     } catch {
-      if (turn === opened) failed(query);
+      if (turn === opened) showFailure(query);
     } finally {
       clearTimeout(slow);
     }
   }
-  function close(back) {
+  function closePanel(back) {
     opened++;
     aside.hidden = true;
     aside.replaceChildren();
     main.inert = false;
-    marks();
+    markCitations();
     if (back) {
       if (history.state?.panel) history.back();
       else history.replaceState(null, '', base);
@@ -123,7 +126,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
   aside.addEventListener('click', event => {
     if (event.target.closest('[data-close-source]')) {
       event.preventDefault();
-      close(true);
+      closePanel(true);
     }
   });
   document.addEventListener('keydown', event => {
@@ -135,39 +138,39 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     )
       return;
     event.preventDefault();
-    close(true);
+    closePanel(true);
   });
   aside.addEventListener('keydown', event => {
     const step = { ArrowLeft: 'previous', ArrowRight: 'next' }[event.key];
     if (step && event.target.closest('.source-nav')) $(`[data-turn=${step}]`, aside)?.click();
   });
   addEventListener('popstate', () => {
-    const query = placeOf(location.href);
-    if (query.has('source')) fill(query, true);
-    else if (!aside.hidden) close(false);
+    const query = queryOf(location.href);
+    if (query.has('source')) openSource(query, true);
+    else if (!aside.hidden) closePanel(false);
   });
   COVERS.addEventListener('change', () => {
     main.inert = !aside.hidden && COVERS.matches;
   });
   if (!aside.hidden) {
-    dress(placeOf(location.href).get('source'));
+    setUpPanel(queryOf(location.href).get('source'));
     // A link from elsewhere: the answer whose source is open comes into view.
     if (!scrollY && !location.hash) $('.cite[aria-current]', main)?.scrollIntoView({ block: 'center' });
   }
 
   return {
     show(link) {
-      const query = placeOf(link.href);
+      const query = queryOf(link.href);
       const inside = aside.contains(link);
       if (!inside) opener = link;
       const url = `${base}?${query}`;
       if (history.state?.panel) history.replaceState({ panel: true }, '', url);
       else if (aside.hidden) history.pushState({ panel: true }, '', url);
       else history.replaceState(null, '', url);
-      fill(query, inside && link.closest('.tabs') ? 'tab' : true);
+      openSource(query, inside && link.closest('.tabs') ? 'tab' : true);
     },
     prefetch(link) {
-      text(placeOf(link.href)).catch(() => {});
+      fetchSource(queryOf(link.href)).catch(() => {});
     },
   };
 }

@@ -1,4 +1,6 @@
-// The entry module. Everything here is an extra: each page and each form works without it.
+// The entry module: composer, keyboard, dialogs, toasts, copying. Every page and every form works without it.
+// Loads panel.js when a source is opened, and stream.js on the page of a conversation.
+// Posts the first question of a conversation as a form and receives JSON: {url} or {code, message}.
 export const $ = (selector, root = document) => root.querySelector(selector);
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 

@@ -1,4 +1,7 @@
-// An answer as it arrives: finished blocks as safe HTML of the server, the unfinished tail as plain text.
+// Shows an answer while it arrives: finished blocks as safe HTML from the server, the unfinished tail as text.
+// Sends: ask {key, text}, follow {run, after}, wait {first}, stop {run}.
+// Receives: accepted, asked, refused, and frames {seq, place, messages}; `handlers` has one function per message.
+
 const NEAR = 80;
 const TRIES_BEFORE_POLLING = 3;
 const LONG = 1200;
@@ -33,7 +36,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   let drawing = false;
 
   // ---- The answer that is being followed. ------------------------------------------------------------------------
-  function take(node) {
+  function followAnswer(node) {
     answer = node;
     prose = node && $('.prose', node);
     tail = node && $('.tail', node);
@@ -56,11 +59,11 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     }
     if (text.data !== value) text.data = value;
   }
-  const bare = () => {
+  const removeSkeletons = () => {
     for (const line of $$('.skeleton', prose)) line.remove();
   };
-  function insert(html) {
-    bare();
+  function insertBlock(html) {
+    removeSkeletons();
     const block = parsed(html);
     const nodes = [...block.children];
     const space = tail ? tail.previousElementSibling : prose.lastElementChild;
@@ -70,7 +73,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     return nodes;
   }
   // What a screen reader is told about a finished block.
-  function read(nodes) {
+  function announceBlock(nodes) {
     if (speak === 'end') return;
     for (const node of nodes) {
       const table = $('table', node);
@@ -90,11 +93,11 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       chars += words.length;
     }
   }
-  const acts = {
+  const handlers = {
     reset({ blocks, tail: rest }) {
       prose.replaceChildren();
       tail = text = null;
-      for (const html of blocks) insert(html);
+      for (const html of blocks) insertBlock(html);
       if (!blocks.length && !rest)
         prose.append(parsed('<div class="skeleton"></div><div class="skeleton short"></div>'));
       showTail(rest);
@@ -108,16 +111,16 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       }
     },
     block({ html, tail: rest }) {
-      read(insert(html));
+      announceBlock(insertBlock(html));
       showTail(rest);
     },
     tail({ text: more }) {
-      bare();
+      removeSkeletons();
       if (text) text.appendData(more);
       else showTail(more);
     },
     retail({ text: all }) {
-      bare();
+      removeSkeletons();
       showTail(all);
     },
     title({ title: words }) {
@@ -135,19 +138,19 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       if (document.getElementById(node.id)) return;
       $('#latest')?.removeAttribute('id');
       $$('.exchange', thread).at(-1).append(fresh);
-      take(node);
+      followAnswer(node);
     },
     part(end) {
-      close(end);
+      showEnd(end);
     },
     done(end) {
-      close(end);
-      finish();
+      showEnd(end);
+      finishRun();
     },
   };
-  function close(end) {
+  function showEnd(end) {
     showTail('');
-    bare();
+    removeSkeletons();
     if (end.body !== undefined) prose.replaceChildren(parsed(end.body));
     $('.progress', answer).replaceChildren(parsed(end.steps));
     $('.end', answer).replaceChildren(parsed(end.end));
@@ -158,17 +161,17 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       $('.note', answer)?.setAttribute('role', 'alert'); // which is read out by itself
     else say(end.note || `Answer complete, ${end.sources} source${end.sources === 1 ? '' : 's'}.`);
   }
-  function finish() {
+  function finishRun() {
     run = null;
     answer = null;
     state.running(false);
     document.title = (document.hidden ? '● ' : '') + name;
-    dot(false);
+    showDot(false);
     clearInterval(polling);
     polling = null;
-    wait();
+    waitForQuestion();
   }
-  function dot(live) {
+  function showDot(live) {
     const row = $(`.row[data-conversation="${conversation}"]`);
     if (!row) return;
     for (const old of $$('.dot, .hidden', row)) old.remove();
@@ -177,45 +180,45 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   }
 
   // ---- At most once per animation frame; a hidden tab draws no frames. ---------------------------------------------
-  const atEnd = () => innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
-  const toEnd = () => scrollTo({ top: document.documentElement.scrollHeight });
-  const jumping = () => {
-    jump.hidden = atEnd() || !run;
+  const isAtEnd = () => innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
+  const scrollToEnd = () => scrollTo({ top: document.documentElement.scrollHeight });
+  const updateJumpButton = () => {
+    jump.hidden = isAtEnd() || !run;
   };
-  function draw() {
+  function drawFrames() {
     drawing = false;
-    const follows = atEnd();
+    const follows = isAtEnd();
     for (const { seq: number, place, messages } of frames.splice(0)) {
       if (!run) continue;
       if (!answer || +answer.dataset.place !== place) {
         const node = document.getElementById(`m-${place}`);
-        if (node) take(node);
+        if (node) followAnswer(node);
         else if (messages[0]?.type !== 'next') continue;
       }
       seq = number;
-      for (const message of messages) if (answer) acts[message.type]?.(message);
+      for (const message of messages) if (answer) handlers[message.type]?.(message);
     }
-    if (follows) toEnd();
-    jumping();
+    if (follows) scrollToEnd();
+    updateJumpButton();
   }
-  function soon() {
+  function scheduleDraw() {
     if (drawing) return;
     drawing = true;
-    if (document.hidden) setTimeout(draw, 200);
-    else requestAnimationFrame(draw);
+    if (document.hidden) setTimeout(drawFrames, 200);
+    else requestAnimationFrame(drawFrames);
   }
-  addEventListener('scroll', jumping, { passive: true });
-  jump.addEventListener('click', toEnd);
+  addEventListener('scroll', updateJumpButton, { passive: true });
+  jump.addEventListener('click', scrollToEnd);
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) return;
-    connect();
-    draw();
+    connectSocket();
+    drawFrames();
     document.title = document.title.replace(/^● /, '');
   });
 
   // ---- Questions. --------------------------------------------------------------------------------------------------
-  function accepted({ run: id, html, left }) {
-    draw();
+  function showAccepted({ run: id, html, left }) {
+    drawFrames();
     state.left(left);
     for (const old of $$('.next', thread)) old.remove();
     $('#latest')?.removeAttribute('id');
@@ -224,16 +227,16 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     $(`#${article.id}`)?.remove();
     thread.append(exchange);
     run = id;
-    take($('.answer', article));
+    followAnswer($('.answer', article));
     state.accepted(asking?.text ?? '');
     asking = null;
-    running();
-    toEnd();
+    showRunning();
+    scrollToEnd();
   }
   // On another device, or in another tab. What is typed here stays.
-  function asked({ run: id, html }) {
-    draw();
-    const follows = atEnd();
+  function showAskedElsewhere({ run: id, html }) {
+    drawFrames();
+    const follows = isAtEnd();
     const fresh = parsed(html);
     for (const old of $$('.next', thread)) old.remove();
     $('#latest')?.removeAttribute('id');
@@ -242,42 +245,42 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     enliven(thread);
     if (id) {
       run = id;
-      take($$('.answer[aria-busy]', thread).at(-1));
-      running();
-    } else wait();
-    if (follows) toEnd();
-    jumping();
+      followAnswer($$('.answer[aria-busy]', thread).at(-1));
+      showRunning();
+    } else waitForQuestion();
+    if (follows) scrollToEnd();
+    updateJumpButton();
   }
   // The positions that this page has are those before `first`.
-  function wait() {
-    if (open() && !run)
-      send({
+  function waitForQuestion() {
+    if (isOpen() && !run)
+      sendMessage({
         type: 'wait',
         first: 1 + Math.max(-1, ...$$('.answer', thread).map(node => +node.dataset.place)),
       });
   }
-  function running() {
+  function showRunning() {
     state.running(true);
     state.busy(false);
     document.title = `Answering… – ${name}`;
-    dot(true);
+    showDot(true);
   }
 
   // ---- The socket. -------------------------------------------------------------------------------------------------
-  const send = message => socket.send(JSON.stringify(message));
-  const open = () => socket?.readyState === WebSocket.OPEN;
-  function receive({ data }) {
+  const sendMessage = message => socket.send(JSON.stringify(message));
+  const isOpen = () => socket?.readyState === WebSocket.OPEN;
+  function receiveMessage({ data }) {
     const message = JSON.parse(data);
     heard = Date.now();
     if (message.messages) {
       if (message.messages.length) {
         frames.push(message);
-        soon();
+        scheduleDraw();
       }
       return;
     }
-    if (message.type === 'accepted') accepted(message);
-    if (message.type === 'asked') asked(message);
+    if (message.type === 'accepted') showAccepted(message);
+    if (message.type === 'asked') showAskedElsewhere(message);
     if (message.type === 'refused') {
       const mine = asking && message.key === asking.key;
       // Asked meanwhile in another tab: its answer is shown, and what was typed here stays in the box.
@@ -290,9 +293,9 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       } else if (run) location.reload();
     }
   }
-  function connect() {
+  function connectSocket() {
     clearTimeout(waiting);
-    if (ended || open() || socket?.readyState === WebSocket.CONNECTING) return;
+    if (ended || isOpen() || socket?.readyState === WebSocket.CONNECTING) return;
     heard = Date.now();
     socket = new WebSocket(
       `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/ws/c/${conversation}/`,
@@ -305,47 +308,47 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       if (navigator.onLine && !full) tell();
       if (full)
         setTimeout(() => {
-          if (open()) {
+          if (isOpen()) {
             full = false;
             tell();
           }
         }, 2000);
       clearInterval(polling);
       polling = null;
-      if (run) send({ type: 'follow', run, after: seq });
-      if (run && stopping === run) send({ type: 'stop', run }); // what a dead socket was told is not known
-      if (asking) send({ type: 'ask', ...asking });
-      else wait();
+      if (run) sendMessage({ type: 'follow', run, after: seq });
+      if (run && stopping === run) sendMessage({ type: 'stop', run }); // what a dead socket was told is not known
+      if (asking) sendMessage({ type: 'ask', ...asking });
+      else waitForQuestion();
     };
-    socket.onmessage = receive;
+    socket.onmessage = receiveMessage;
     socket.onclose = ({ code }) => {
-      if (code === UNKNOWN) signedOut();
-      else if (code === FULL) crowded();
-      else lost();
+      if (code === UNKNOWN) showSignedOut();
+      else if (code === FULL) reconnectMuchLater();
+      else reconnectLater();
     };
   }
-  function lost() {
+  function reconnectLater() {
     tries++;
     if (asking && tries >= TRIES_BEFORE_POLLING) {
       asking = null;
       state.busy(false);
       state.lost();
     }
-    if (run && tries >= TRIES_BEFORE_POLLING) polling ??= setInterval(poll, POLL);
+    if (run && tries >= TRIES_BEFORE_POLLING) polling ??= setInterval(pollPage, POLL);
     if (!run && !asking && tries > 8) {
       tell();
       return;
     }
     late ??= setTimeout(() => {
-      if (run || asking) away();
+      if (run || asking) showConnectionLost();
     }, 2000);
     waiting = setTimeout(
-      connect,
+      connectSocket,
       Math.min(8000, 500 * 2 ** Math.min(tries - 1, 5)) * (0.75 + Math.random() / 2),
     );
   }
   // More pages of this person are open than the site serves at once.
-  function crowded() {
+  function reconnectMuchLater() {
     full = true;
     socket = null;
     if (asking) {
@@ -353,26 +356,26 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       state.busy(false);
       state.lost();
     }
-    if (run) polling ??= setInterval(poll, LATER / 2);
-    waiting = setTimeout(connect, LATER * (0.75 + Math.random() / 2));
+    if (run) polling ??= setInterval(pollPage, LATER / 2);
+    waiting = setTimeout(connectSocket, LATER * (0.75 + Math.random() / 2));
     tell('Too many tabs of this site are open. Close some of them; this one tries again in 30 seconds.');
   }
-  function away() {
+  function showConnectionLost() {
     if (navigator.onLine) tell('Connection lost. Reconnecting …');
   }
   // After a sleep, or behind a network that swallows everything, a socket may look open for minutes.
-  function leave() {
+  function dropSocket() {
     if (socket) socket.onopen = socket.onmessage = socket.onclose = null;
     socket?.close();
     socket = null;
   }
   setInterval(() => {
     if ((run || asking) && socket && Date.now() - heard > SILENCE) {
-      leave();
-      lost();
+      dropSocket();
+      reconnectLater();
     }
   }, 1000);
-  function signedOut() {
+  function showSignedOut() {
     ended = true;
     asking = null;
     state.busy(false);
@@ -380,43 +383,43 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     tell('You were signed out. Sign in to continue; your text is kept.', true);
   }
   // Without a socket (a proxy that allows none) the page itself is asked every two seconds.
-  async function poll() {
+  async function pollPage() {
     try {
       const page = await fetch(location.pathname, { redirect: 'manual' });
       if (page.type === 'opaqueredirect') {
         clearInterval(polling);
-        signedOut();
+        showSignedOut();
         return;
       }
       if (!page.ok) throw new Error(page.status);
-      if (!run || open()) return;
+      if (!run || isOpen()) return;
       const fresh = new DOMParser().parseFromString(await page.text(), 'text/html');
       const now = answer && fresh.getElementById(answer.id);
       if (!full) tell();
       if (!now) return;
       answer.replaceWith(document.adoptNode(now));
-      take(now);
+      followAnswer(now);
       enliven(now);
       if (!now.hasAttribute('aria-busy')) {
-        acts.title({ title: $('.bar h1', fresh).textContent });
+        handlers.title({ title: $('.bar h1', fresh).textContent });
         say('Answer complete.');
-        finish();
+        finishRun();
       }
     } catch {
-      if (run && !open()) away();
+      if (run && !isOpen()) showConnectionLost();
     }
   }
   addEventListener('online', () => {
     tries = 0;
-    leave();
-    connect();
+    dropSocket();
+    connectSocket();
   });
 
   if (run) {
-    take($$('.answer[aria-busy]').at(-1));
-    toEnd();
+    followAnswer($$('.answer[aria-busy]').at(-1));
+    scrollToEnd();
   }
-  connect();
+  connectSocket();
 
   return {
     ask(words) {
@@ -425,17 +428,17 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       asking = { key: state.keyOf(words), text: words };
       state.busy(true);
       heard = Date.now();
-      if (open()) send({ type: 'ask', ...asking });
+      if (isOpen()) sendMessage({ type: 'ask', ...asking });
       else {
         tries = 0;
-        connect();
+        connectSocket();
       }
       return undefined;
     },
     stop() {
       if (!run) return;
       stopping = run;
-      if (open()) send({ type: 'stop', run });
+      if (isOpen()) sendMessage({ type: 'stop', run });
       else state.stop();
     },
   };

@@ -1,17 +1,19 @@
-// Documents: uploads with progress, and states that change while one looks.
-// The pages work without it: the form posts, and the page reloads itself while something is being read.
+// Documents: uploads with progress, and states that update while documents are being read.
+// Posts one file at a time and receives {documents, refused, problems}; polls the status address every 2 seconds.
+// Without this module the form posts all files at once, and the page refreshes while something is being read.
+
 const $ = (selector, root = document) => root.querySelector(selector);
 const page = $('[data-status]');
 const form = $('form[data-upload]');
 const EVERY = 2000;
 
-function element(name, properties = {}, ...children) {
+function createElement(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
   return made;
 }
 
-function icon(name) {
+function createIcon(name) {
   const space = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(space, 'svg');
   const use = document.createElementNS(space, 'use');
@@ -24,15 +26,15 @@ function icon(name) {
 
 // ---- States of documents that are being read ----------------------------------------------------------------------
 
-function show(place, found) {
+function showState(place, found) {
   const badge = $('[data-badge]', place);
   const detail = $('[data-detail]', place);
   const bar = $('progress', place);
   const pages = $('[data-pages]', place);
   badge.className = `badge ${found.tone}`;
   badge.replaceChildren(
-    ...(found.icon ? [icon(found.icon)] : []),
-    element('span', { textContent: found.words }),
+    ...(found.icon ? [createIcon(found.icon)] : []),
+    createElement('span', { textContent: found.words }),
   );
   if (detail) detail.textContent = found.detail;
   if (pages && found.pages) pages.textContent = found.pages;
@@ -42,20 +44,20 @@ function show(place, found) {
     bar.value = found.done;
   }
   if (found.unfinished) return;
-  announce(`${found.name ?? ''}: ${found.words}`);
+  announceState(`${found.name ?? ''}: ${found.words}`);
   place.removeAttribute('data-document');
   if (place.hasAttribute('data-reload') && !document.activeElement?.closest('form')) location.reload();
 }
 
 // Said once a document is done, and not with every page, by a reader of the screen.
 let done = [];
-function announce(words) {
+function announceState(words) {
   const told = $('[data-announce]');
   done.push(`${words}.`);
   if (told) told.textContent = done.join(' ');
 }
 
-async function poll() {
+async function pollStates() {
   const places = [...document.querySelectorAll('[data-document]')].slice(0, 100);
   done = [];
   try {
@@ -71,7 +73,7 @@ async function poll() {
       if (reply.ok) {
         const found = new Map((await reply.json()).documents.map(each => [each.id, each]));
         for (const place of places) {
-          if (found.has(place.dataset.document)) show(place, found.get(place.dataset.document));
+          if (found.has(place.dataset.document)) showState(place, found.get(place.dataset.document));
           else place.removeAttribute('data-document'); // deleted, or closed to the reader
         }
       }
@@ -79,40 +81,44 @@ async function poll() {
   } catch {
     /* offline: the next round asks again */
   }
-  setTimeout(poll, EVERY);
+  setTimeout(pollStates, EVERY);
 }
-if (page) setTimeout(poll, EVERY);
+if (page) setTimeout(pollStates, EVERY);
 
 // ---- Uploading, one file after the other --------------------------------------------------------------------------
 
-function line(file) {
-  const cancel = element(
+function createLine(file) {
+  const cancel = createElement(
     'button',
     { type: 'button', className: 'icon-button', title: `Cancel upload of ${file.name}` },
-    icon('close'),
+    createIcon('close'),
   );
   cancel.setAttribute('aria-label', cancel.title);
-  const bar = element('progress', { max: 100, value: 0 });
+  const bar = createElement('progress', { max: 100, value: 0 });
   bar.setAttribute('aria-label', `Uploading ${file.name}`);
-  const badge = element('span', { className: 'badge' }, element('span', { textContent: 'Waiting' }));
+  const badge = createElement(
+    'span',
+    { className: 'badge' },
+    createElement('span', { textContent: 'Waiting' }),
+  );
   badge.dataset.badge = '';
-  const detail = element('span', { className: 'meta' });
+  const detail = createElement('span', { className: 'meta' });
   detail.dataset.detail = '';
-  const place = element(
+  const place = createElement(
     'div',
     { className: 'file' },
-    icon('doc'),
-    element('span', {}, element('bdi', { textContent: file.name })),
+    createIcon('doc'),
+    createElement('span', {}, createElement('bdi', { textContent: file.name })),
     bar,
     detail,
-    element('span', { className: 'end' }, badge, cancel),
+    createElement('span', { className: 'end' }, badge, cancel),
   );
   place.setAttribute('role', 'listitem');
   return place;
 }
 
-function fail(place, words, detail) {
-  show(place, {
+function showFailure(place, words, detail) {
+  showState(place, {
     tone: words === 'Cancelled' ? '' : 'danger',
     icon: words === 'Cancelled' ? '' : 'error',
     words,
@@ -122,7 +128,7 @@ function fail(place, words, detail) {
   $('.icon-button', place)?.remove();
 }
 
-function send(file, place) {
+function uploadFile(file, place) {
   return new Promise(resolve => {
     const request = new XMLHttpRequest();
     const body = new FormData(form);
@@ -139,29 +145,29 @@ function send(file, place) {
     });
     $('.icon-button', place).addEventListener('click', () => request.abort());
     request.addEventListener('abort', () => {
-      fail(place, 'Cancelled', 'Nothing was saved.');
+      showFailure(place, 'Cancelled', 'Nothing was saved.');
       resolve();
     });
     request.addEventListener('error', () => {
-      fail(place, 'Failed', 'The connection was lost. Choose the file again to retry.');
+      showFailure(place, 'Failed', 'The connection was lost. Choose the file again to retry.');
       resolve();
     });
     request.addEventListener('load', () => {
       resolve(request.response ?? {});
-      settled(request, place);
+      showResult(request, place);
     });
     request.send(body);
   });
 }
 
-function settled(request, place) {
+function showResult(request, place) {
   const reply = request.response ?? {};
   const made = reply.documents?.[0];
   if (!made) {
     const problem = reply.refused?.[0]?.message ?? reply.problems?.join(' ');
     const words =
       request.status === 413 ? 'The file is too large.' : 'The upload failed. Reload the page and try again.';
-    fail(place, 'Failed', problem ?? words);
+    showFailure(place, 'Failed', problem ?? words);
     return;
   }
   $('.icon-button', place).remove();
@@ -169,18 +175,18 @@ function settled(request, place) {
   for (const other of document.querySelectorAll('.file a'))
     if (other.getAttribute('href') === made.url) other.closest('.file').remove();
   if (made.outcome === 'unchanged') made.detail = 'This file is already here, unchanged.';
-  const link = element('a', { href: made.url }, element('bdi', { textContent: made.name }));
+  const link = createElement('a', { href: made.url }, createElement('bdi', { textContent: made.name }));
   place.children[1].replaceWith(link);
   $('progress', place).removeAttribute('value');
   place.dataset.document = made.id;
-  show(place, made);
+  showState(place, made);
 }
 
 // Problems of the form itself (a name that nobody has) stand above it; the files stay chosen.
-function tell(problems) {
+function showProblems(problems) {
   const note = $('[data-problems]');
   note.hidden = !problems.length;
-  $('div', note).replaceChildren(...problems.map(problem => element('p', { textContent: problem })));
+  $('div', note).replaceChildren(...problems.map(problem => createElement('p', { textContent: problem })));
   if (problems.length) note.scrollIntoView({ block: 'nearest' });
 }
 
@@ -190,17 +196,17 @@ if (form) {
   form.addEventListener('submit', async event => {
     event.preventDefault();
     const files = [...input.files];
-    const places = files.map(line);
+    const places = files.map(createLine);
     const section = $('[data-progress]');
     const button = $('.primary', form);
-    tell([]);
+    showProblems([]);
     section.hidden = false;
     $('.files', section).prepend(...places);
     button.disabled = true;
     for (const [index, file] of files.entries()) {
-      const reply = await send(file, places[index]);
+      const reply = await uploadFile(file, places[index]);
       if (reply?.problems?.length) {
-        tell(reply.problems);
+        showProblems(reply.problems);
         for (const place of places.slice(index)) place.remove();
         button.disabled = false;
         return;

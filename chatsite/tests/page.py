@@ -7,6 +7,8 @@ import re
 import time
 from pathlib import Path
 
+from chatsite.tests.limits import MARGIN_SECONDS
+
 WAIT_SECONDS = 60
 KEYS = {  # name: (code, Windows key code, text)
     "Enter": ("Enter", 13, "\r"),
@@ -106,7 +108,7 @@ class Page:
 
     def wait_until(self, script, seconds=WAIT_SECONDS):
         """Wait until a JavaScript expression is true, and return its value."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds + MARGIN_SECONDS
         while True:
             try:
                 if value := self.run(script):

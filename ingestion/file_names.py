@@ -9,6 +9,9 @@ from ingestion.parsing.sections import clean
 NAME_CHARACTERS = 200
 CATEGORY_CHARACTERS = 100
 FOLDER_CHARACTERS = 500
+# Digits that look like ASCII ones, in which one published client is given names: a file of such a name could
+# be taken for the file of the plain name.
+ASCII_DIGITS = {0x1D7E2 + number: str(number) for number in range(10)}
 
 
 class UploadRefused(Exception):
@@ -28,6 +31,7 @@ def decode_sent_name(name: str) -> str:
 def file_name(name: str) -> str:
     """A given file name without path and control characters, of bearable length. Raises UploadRefused."""
     name = clean(name).replace("\n", " ").replace("\\", "/").rpartition("/")[2].strip()
+    name = name.translate(ASCII_DIGITS)
     if not name.strip(". "):
         raise UploadRefused("no_name", "The file has no name.")
     ending = ending_of(name)[:20]

@@ -29,6 +29,7 @@ from rest_framework.views import APIView
 from chatsite.accounts.authentication import KEY_HEADERS
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import release_connection
+from ingestion.file_names import ASCII_DIGITS
 from ingestion.models import Document
 from ingestion.parsing.formats import (
     CSV,
@@ -146,11 +147,11 @@ def _cited(principal: Principal, address: str) -> NameResolution:
     """The readable document of this public id, or else of this name.
 
     One published client cannot be told digits, and asks for names with look-alikes of them: see
-    chat/protocols/web_component.py.
+    chat/protocols/web_component.py. So both spellings count, and neither takes over the other's document.
     """
     if public_id := public_id_of(address):
         return NameResolution(Document.objects.visible_to(principal).with_public_id(public_id).first())
-    meaning = resolve_name(principal, address)
+    meaning = resolve_name(principal, address, address.translate(ASCII_DIGITS))
     normal = unicodedata.normalize("NFKC", address)
     if meaning.document or meaning.choices or normal == address:
         return meaning

@@ -166,20 +166,23 @@ def resolve(principal: Principal, sourcefile: str) -> Document | None:
     return resolve_name(principal, sourcefile).document
 
 
-def resolve_name(principal: Principal, sourcefile: str) -> NameResolution:
-    """What a name, a path or a name with digits means to this reader.
+def resolve_name(principal: Principal, *spellings: str) -> NameResolution:
+    """What a name, a path or a name with digits means to this reader, in one spelling or several.
 
     What was once cited to them under it comes first: nobody changes that by sharing a document of the same
     name, or by deleting one.
     """
-    if _storable(sourcefile) != sourcefile:
+    names = set(spellings)
+    if any(_storable(name) != name for name in names):
         return NameResolution()
     parameters: dict[str, Any] = {"user_id": principal.user_id, "most": MAX_CHOICES}
-    cited = {row["document"] for row in rows("resolve_cited", parameters | {"sourcefile": sourcefile})}
+    cited = {
+        row["document"] for name in names for row in rows("resolve_cited", parameters | {"sourcefile": name})
+    }
     readable = Document.objects.visible_to(principal)
     if len(cited) == 1 and (document := readable.filter(public_id__in=cited).first()):
         return NameResolution(document)
-    candidates = {row["id"] for row in _named_so(parameters, sourcefile)}
+    candidates = {row["id"] for name in names for row in _named_so(parameters, name)}
     choices = tuple(readable.filter(Q(pk__in=candidates) | Q(public_id__in=cited)).order_by("-pk"))
     # The only one left is not it, where another was cited under that name.
     if len(choices) == 1 and not cited:

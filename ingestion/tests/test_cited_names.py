@@ -8,6 +8,7 @@ from history import recording
 from history.models import Conversation
 from ingestion import documents
 from ingestion.access.lists import Audience
+from ingestion.file_names import file_name
 from ingestion.models import CitedName, Document
 from ingestion.search.retrieval import (
     resolve_name,
@@ -78,6 +79,17 @@ class CitedNames(MediaMixin, TestCase):
         self.namesake()
         self.assertEqual(self.opened("plan.md"), PLAN)
         self.assertEqual(self.opened("plan.md%23page=1"), PLAN)
+
+    def test_a_name_in_look_alike_digits_takes_nothing_over(self):
+        self.add("report-2026.md", PLAN + " In 2026.", owner=self.reader, audience=Audience())
+        self.cite()
+        twin = self.add("twin.md", "# Twin\n\nThe ferry never sails.", owner=self.stranger)
+        name = "report-\U0001d7e4\U0001d7e2\U0001d7e4\U0001d7e8.md"
+        self.assertEqual(file_name(name), "report-2026.md")
+        Document.objects.filter(pk=twin.pk).update(name=name)  # as earlier versions stored it
+        self.assertEqual(self.opened(name), PLAN + " In 2026.")
+        self.client.force_login(make_user("third"))
+        self.assertEqual(self.opened(name), "# Twin\n\nThe ferry never sails.")
 
     def test_after_a_deletion_a_namesake_is_not_opened_in_silence(self):
         self.cite()

@@ -157,6 +157,12 @@ class ExternalIdentity(models.Model):
         db_default="",
         help_text="`sub` or `oid`; empty for an account that was linked before this was stored.",
     )
+    newest_token_at = models.BigIntegerField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="`iat` of the newest token, in seconds: older ones change no memberships.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

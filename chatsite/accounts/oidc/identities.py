@@ -111,12 +111,21 @@ def _name(text: str) -> str:
 
 
 def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
-    """Add the memberships the token gives, take away those an earlier one gave; those by hand stay."""
+    """Add the memberships the token gives, take away those an earlier one gave; those by hand stay.
+
+    A token older than the newest one changes nothing, or it would restore a group withdrawn since.
+    """
+    issued_at = claims.issued_at
+    if issued_at < identity.newest_token_at:
+        return
     wanted = _groups(claims)
-    if wanted == _managed(identity):
+    if issued_at == identity.newest_token_at and wanted == _managed(identity):
         return
     with transaction.atomic():
-        ExternalIdentity.objects.select_for_update(of=("self",)).get(pk=identity.pk)
+        current = ExternalIdentity.objects.select_for_update(of=("self",)).get(pk=identity.pk)
+        if issued_at < current.newest_token_at:
+            return
+        ExternalIdentity.objects.filter(pk=identity.pk).update(newest_token_at=issued_at)
         managed = _managed(identity)
         by_hand = set(identity.user.groups.exclude(pk__in=managed).values_list("pk", flat=True))
         gone, new = managed - wanted, wanted - managed - by_hand

@@ -44,6 +44,7 @@ class Claims:
     issuer: str
     subject: str
     subjects: Mapping[str, str]
+    issued_at: int
     expires_at: int
     groups: frozenset[str]
     username: str
@@ -121,6 +122,7 @@ def _checked(claims: dict[str, Any], nonce: str | None) -> Claims:
         issuer=claims["iss"],
         subject=subjects[settings.OIDC_SUBJECT_CLAIM],
         subjects=subjects,
+        issued_at=int(claims["iat"]),
         expires_at=int(claims["exp"]) + LEEWAY,
         groups=_groups(claims),
         username=_text(claims, "preferred_username"),

@@ -59,6 +59,18 @@ class Matrix(WithProvider):
         user = self.assert_taken(self.provider.token(groups=["Staff", "b-77", "unknown", 5, ""]))
         self.assertEqual(set(user.groups.all()), {staff, board})
 
+    def test_an_older_token_restores_no_withdrawn_group(self):
+        staff = self.provider.mapped_group("Staff")
+        now = int(time.time())
+        old = self.provider.token(groups=["Staff"], iat=now - 100)
+        user = self.assert_taken(old)
+        self.assertEqual(list(user.groups.all()), [staff])
+        self.assert_taken(self.provider.token(iat=now - 50))
+        self.assert_taken(old)
+        self.assertFalse(user.groups.exists())
+        self.assert_taken(self.provider.token(groups=["Staff"], iat=now))
+        self.assertEqual(list(user.groups.all()), [staff])
+
     def test_claims(self):
         now = int(time.time())
         wrong = {

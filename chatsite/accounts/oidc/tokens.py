@@ -1,5 +1,6 @@
 """Is this an ID token of our provider, for us, now? Whatever is not exactly so is refused."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ KNOWN_ALGORITHMS = frozenset().union(*ALGORITHMS.values())
 # Members of the header by which a token would choose its own key, or change how it is to be read.
 REFUSED_MEMBERS = frozenset({"jku", "x5u", "jwk", "x5c", "crit", "b64", "zip", "enc"})
 SUBJECT_CLAIMS = ("sub", "oid")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 REQUIRED = ["exp", "iat", "iss", "sub", "aud"]
 BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, OverflowError, RecursionError)
 
@@ -133,15 +135,26 @@ def _checked(claims: dict[str, Any], nonce: str | None) -> Claims:
 
 def _names_somebody(subject: object) -> bool:
     return (
-        isinstance(subject, str) and bool(subject.strip()) and len(subject) <= 255 and "\x00" not in subject
+        isinstance(subject, str) and bool(subject.strip()) and len(subject) <= 255 and _is_storable(subject)
     )
 
 
+def _is_storable(text: str) -> bool:
+    """Whether PostgreSQL can store it: without NUL and lone surrogates."""
+    return not UNSTORABLE.search(text)
+
+
 def _groups(claims: dict[str, Any]) -> frozenset[str]:
-    """Of somebody in too many groups, providers send only where to ask for them: those are no groups."""
+    """Of somebody in too many groups, providers send only where to ask for them: those are no groups.
+
+    Raises InvalidToken for a name that cannot be stored.
+    """
     found = claims.get(settings.OIDC_GROUPS_CLAIM)
     names = [found] if isinstance(found, str) else found if isinstance(found, list) else []
-    return frozenset(name for name in names if isinstance(name, str) and 0 < len(name) <= 255)
+    groups = frozenset(name for name in names if isinstance(name, str) and 0 < len(name) <= 255)
+    if not all(map(_is_storable, groups)):
+        raise InvalidToken("A group in it has a name that cannot be stored.")
+    return groups
 
 
 def _text(claims: dict[str, Any], name: str) -> str:

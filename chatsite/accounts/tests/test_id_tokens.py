@@ -91,6 +91,10 @@ class Matrix(WithProvider):
             "subject is empty": {"sub": " "},
             "subject is endless": {"sub": "s" * 300},
             "subject cannot be stored": {"sub": "a\x00b"},
+            "subject with half a character": {"sub": "a\ud800b"},
+            "group cannot be stored": {"groups": ["a", "b\x00"]},
+            "group with half a character": {"groups": ["a\udfff"]},
+            "only group with half a character": {"groups": "\ud800"},
             "too long": {"more": "x" * 20_000},
         }
         for name in ("exp", "iat", "iss", "sub", "aud"):

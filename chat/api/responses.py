@@ -35,12 +35,14 @@ from chat.protocols.responses import (
 from chat.requests import (
     ChatRequest,
     InvalidRequest,
-    Turn,
 )
 from chat.runs import Accepted
+from chat.runs.start import stored_turns
 from chatsite.accounts.principal import Principal
 from history import recording
+from history.citation_text import without
 from history.models import Conversation, Message
+from history.withheld import withheld_labels
 
 from .base import (
     Door,
@@ -57,7 +59,6 @@ from .views import (
     mark_run,
 )
 
-EARLIER_MESSAGES = 12
 CANCEL_SECONDS = 5.0  # for which the end of a cancelled response is waited for
 LARGEST = 2_000_000_000_000
 SHARED = (
@@ -78,7 +79,12 @@ class ResponsesView(ExchangeView):
         dialect = cast(Responses, self.dialect)
         if dialect.references:
             own = Message.objects.owned_by(principal).filter(role=Message.Role.ASSISTANT)
-            dialect.known = dict(own.filter(pk__in=dialect.references).values_list("pk", "content"))
+            rows = own.filter(pk__in=dialect.references).values_list("pk", "conversation_id", "content")
+            gone = {
+                conversation: withheld_labels(principal, conversation)
+                for conversation in {row[1] for row in rows}
+            }
+            dialect.known = {pk: without(text, gone[conversation]) for pk, conversation, text in rows}
         asked = dialect.parse(body)
         check_abilities(asked, dialect)
         return _continued(principal, asked, dialect.previous) if dialect.previous else asked
@@ -206,12 +212,8 @@ def _continued(principal: Principal, asked: ChatRequest, previous: UUID) -> Chat
         return replace(asked, conversation_id=run.conversation_id, listed=True)
     last = messages.filter(exchange=run.pk).latest("position")
     said = messages.filter(position__lte=last.position).exclude(state__in=Message.UNFINISHED)
-    turns = [
-        Turn("user" if role == Message.Role.USER else "assistant", content)
-        for role, content in said.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
-        if content
-    ]
-    return replace(asked, earlier=tuple(reversed(turns)), listed=asked.listed and run.conversation.listed)
+    turns = stored_turns(principal, run.conversation_id, said)
+    return replace(asked, earlier=turns, listed=asked.listed and run.conversation.listed)
 
 
 def _number(text: str) -> int:

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Subquery
+from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
 from chat.engine.exchange import Speaker
@@ -335,18 +335,25 @@ def earlier_turns(accepted: Accepted) -> tuple[Turn, ...]:
     rows = Message.objects.filter(
         conversation_id=accepted.conversation_id, position__lt=Subquery(position)
     ).exclude(state__in=Message.UNFINISHED)
-    said = rows.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
+    return stored_turns(accepted.principal, accepted.conversation_id, rows) or told_turns(accepted)
+
+
+def stored_turns(
+    principal: Principal, conversation_id: UUID, messages: QuerySet[Message]
+) -> tuple[Turn, ...]:
+    """The last of these messages of one conversation, without the labels of withdrawn sources."""
+    said = messages.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
     gone: frozenset[str] | None = None
     turns: list[Turn] = []
     for role, content in said:
         text = content
         if role == Message.Role.ASSISTANT and "[" in text:
             if gone is None:
-                gone = withheld_labels(accepted.principal, accepted.conversation_id)
+                gone = withheld_labels(principal, conversation_id)
             text = without(text, gone)
         if text:
             turns.append(Turn("user" if role == Message.Role.USER else "assistant", text))
-    return tuple(reversed(turns)) or told_turns(accepted)
+    return tuple(reversed(turns))
 
 
 def _failed_before_a_word(principal: Principal, digest: str) -> Run | None:

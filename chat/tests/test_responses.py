@@ -131,6 +131,21 @@ class ResponseTests(ResponsesTestCase):
         self.assertEqual([turn.content for turn in model.prompts[0].earlier], [QUESTION, ANSWER])
         self.assertEqual(await Conversation.objects.filter(listed=True).acount(), 2)
 
+    async def test_withdrawn_sources_are_not_named_to_the_model_again(self):
+        first = await self.asked()
+        await self.asked(ScriptedModel(words=["Second."]), input="And?", previous_response_id=first["id"])
+        reference = {"type": "item_reference", "id": first["output"][0]["id"]}
+        earlier = {
+            "fork": {"previous_response_id": first["id"], "input": "What else?"},
+            "reference": {"input": [reference, {"role": "user", "content": "What else?"}]},
+        }
+        await Document.objects.all().adelete()
+        for way, members in earlier.items():
+            model = ScriptedModel(words=["Other."])
+            await self.asked(model, **members)
+            self.assertTrue(model.prompts[0].earlier, way)
+            self.assertNotIn(FILE, repr(model.prompts[0].earlier), way)
+
     async def test_a_client_that_keeps_the_conversation_may_name_our_messages(self):
         first = await self.asked()
         said = [

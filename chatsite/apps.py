@@ -1,6 +1,8 @@
 from django.apps import AppConfig
 from django.core import checks
 
+from chatsite.http.cookies import use_linear_unquote
+
 from .checks import (
     Tags,
     check_address_settings,
@@ -19,6 +21,7 @@ class ChatsiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
+        use_linear_unquote()
         checks.register(check_model_settings, Tags.chatsite)
         checks.register(check_identity_settings, Tags.chatsite)
         checks.register(check_storage_settings, Tags.chatsite)

@@ -9,6 +9,7 @@ import json
 import resource
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -19,6 +20,9 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD_BYTES = 65_536  # request line and headers
+# Headers that Django takes apart on the event loop, some of them in more than linear time.
+MAX_HEADER_BYTES = {b"cookie": 16_384, b"content-type": 1_024, b"accept": 4_096, b"accept-language": 4_096}
+MAX_UPGRADE_LINE_BYTES = 8_000  # of a WebSocket handshake: its parser gives up beyond that
 BODY_PIECE_BYTES = 4_096  # of a body, for the parser at once
 HEAD_SECONDS = 10.0  # from the first byte of a head to its last
 SILENT_SECONDS = 30.0  # from the connection to the first byte of a request
@@ -36,7 +40,7 @@ READERS_SECONDS = 2.0  # to hear of the end of an answer that the end of the pro
 
 REFUSALS = {
     408: (b"Request Timeout", "The request did not arrive in time."),
-    431: (b"Request Header Fields Too Large", f"The request’s head is larger than {MAX_HEAD_BYTES} bytes."),
+    431: (b"Request Header Fields Too Large", "The request’s head, or one of its headers, is too large."),
     503: (b"Service Unavailable", "Too many connections are open. Try again in a few seconds."),
 }
 
@@ -81,6 +85,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._in_head = self._in_body = self._refused = self._upgraded = False
         self._heads = 0  # that began in the piece which is being read
         self._head_bytes = self._fields_bytes = 0
+        self._header_bytes: Counter[bytes] = Counter()  # of those in MAX_HEADER_BYTES
+        self._longest_line = 0
         self._wire_bytes = self._body_bytes = 0  # of the body: as they came, and without framing
         self._body_begun = 0.0
         self._unread = b""  # received while a request waits behind another one
@@ -121,6 +127,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         if self._refused:
+            return
+        if self._longest_line > MAX_UPGRADE_LINE_BYTES:
+            self._refuse(431)
             return
         self._upgraded = True
         self._forget()
@@ -188,22 +197,29 @@ class LimitedProtocol(HttpToolsProtocol):
         self.silent.pop(self, None)
         self._in_head, self._in_body = True, False
         self._heads += 1
-        self._head_bytes = self._fields_bytes = 0
+        self._head_bytes = self._fields_bytes = self._longest_line = 0
+        self._header_bytes.clear()
         self._limit(HEAD_SECONDS, self._head_is_late)
 
     def on_url(self, url: bytes) -> None:
         self._fields_bytes += len(url)
+        self._longest_line += len(url)
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # else it is a trailer, and becomes no header of a request that is at work already
             self._fields_bytes += len(name) + len(value) + 4
+            self._longest_line = max(self._longest_line, len(name) + len(value) + 4)
+            if (known := name.lower()) in MAX_HEADER_BYTES:
+                self._header_bytes[known] += len(value)
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._in_head, self._in_body = False, True
         self._wire_bytes = self._body_bytes = 0
-        if self._fields_bytes > MAX_HEAD_BYTES:
+        if self._fields_bytes > MAX_HEAD_BYTES or any(
+            size > MAX_HEADER_BYTES[name] for name, size in self._header_bytes.items()
+        ):
             self._refuse(431)
             return
         self._body_begun = self.loop.time()

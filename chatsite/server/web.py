@@ -42,6 +42,7 @@ def main() -> None:
         http=LimitedProtocol,
         ws="websockets-sansio",
         ws_max_size=WEBSOCKET_MESSAGE_BYTES,
+        ws_per_message_deflate=False,  # else a short message could unpack to a long one
         lifespan="on",
         log_config=None,  # Django's logging has been set up
         log_level="warning",

@@ -1,0 +1,27 @@
+"""Reading cookies in linear time.
+
+The standard library of Python before 3.11.10 and 3.12.6 takes quadratic time for backslashes in a quoted
+cookie (CVE-2024-7592), on the event loop and before anybody is authenticated. Django and the standard library
+both call `http.cookies._unquote`, which this module replaces; a test names it.
+"""
+
+import re
+from http import cookies
+
+_ESCAPED = re.compile(r"\\([0-3][0-7]{2}|.)", re.DOTALL)
+
+
+def unquote(value: str | None) -> str | None:
+    """Remove the quotes around a cookie's value and resolve its `\\"` and `\\054`."""
+    if value is None or len(value) < 2 or value[0] != '"' or value[-1] != '"':
+        return value
+    return _ESCAPED.sub(lambda found: _character(found.group(1)), value[1:-1])
+
+
+def _character(escaped: str) -> str:
+    return chr(int(escaped, 8)) if len(escaped) > 1 else escaped
+
+
+def use_linear_unquote() -> None:
+    """Replace the standard library's function for this process."""
+    cookies._unquote = unquote  # type: ignore[attr-defined]

@@ -1,0 +1,85 @@
+"""Headers that are taken apart on the event loop: bounded in size, and cookies read in linear time."""
+
+import socket
+import time
+from http import cookies
+
+import pytest
+from django.http import parse_cookie
+
+from chatsite.http.cookies import unquote
+
+QUOTED = [
+    '"',
+    "plain",
+    '""',
+    '"a b"',
+    '"a\\"b"',
+    '"\\054\\073"',
+    '"\\\\"',
+    '"\\',
+    '"a\\',
+    '"é\\"ü"',
+    "",
+    None,
+]
+HOSTILE = [
+    ("Cookie", "a=" + "b" * 17_000),
+    ("Content-Type", "multipart/form-data;" + ";" * 1_100),
+    ("Accept", "text/html;" + ";" * 4_200),
+]
+
+
+@pytest.mark.parametrize("value", QUOTED)
+def test_a_quoted_cookie_means_what_the_standard_library_says(value):
+    expected = {
+        '"a\\"b"': 'a"b',
+        '"\\054\\073"': ",;",
+        '"\\\\"': "\\",
+        '"a b"': "a b",
+        '"é\\"ü"': 'é"ü',
+        '""': "",
+    }
+    assert unquote(value) == expected.get(value, value)
+
+
+def test_django_and_the_standard_library_use_the_linear_function():
+    assert cookies._unquote is unquote
+
+
+def test_twice_as_many_backslashes_take_no_more_than_about_twice_as_long():
+    def seconds(length):
+        def once():
+            begun = time.perf_counter()
+            parse_cookie('a="' + '\\"' * length + '"')
+            return time.perf_counter() - begun
+
+        return min(once() for _ in range(5))
+
+    assert seconds(200_000) < 10 * seconds(50_000) + 0.01
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(("name", "value"), HOSTILE)
+def test_a_header_that_is_too_long_is_refused_before_it_is_read(site, name, value):
+    assert status_of(site, f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n{name}: {value}\r\n\r\n") == 431
+
+
+@pytest.mark.server
+def test_two_halves_of_a_cookie_count_together(site):
+    half = "Cookie: a=" + "b" * 9_000 + "\r\n"
+    assert status_of(site, f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n{half}{half}\r\n") == 431
+
+
+@pytest.mark.server
+def test_a_handshake_with_a_line_that_its_parser_cannot_take_is_refused(site):
+    upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    upgrade += "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Long: " + "x" * 9_000
+    assert status_of(site, f"GET /ws/c/x/ HTTP/1.1\r\nHost: 127.0.0.1\r\n{upgrade}\r\n\r\n") == 431
+
+
+def status_of(site, head):
+    session = site.session()
+    with socket.create_connection((session.host, session.port), timeout=10) as connection:
+        connection.sendall(head.encode())
+        return int(connection.recv(1_000).split()[1])

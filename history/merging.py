@@ -16,7 +16,7 @@ from django.utils import timezone
 from chatsite.accounts.principal import Principal
 
 from . import recording
-from .citation_text import without
+from .citation_text import without, without_links
 from .listing import shortened
 from .models import Conversation, Message, Source
 from .search_words import search_vector
@@ -35,7 +35,7 @@ SAID = (
     "client_members",
 )
 TAKEN = (
-    "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "labels",
+    "content", "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "labels",
     "followups",
     "thoughts", "usage", "searched_count", "created_at", "finished_at",
 )  # fmt: skip
@@ -100,7 +100,7 @@ def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str,
 def _nameless(stored: Sequence[Message], item: Incoming, named: set[UUID]) -> Message | None:
     for row in stored:
         unnamed = not row.imported and row.client_id is None and row.pk not in named
-        if unnamed and (row.role, row.content) == (item.role, item.content):
+        if unnamed and row.role == item.role and without_links(row.content) == without_links(item.content):
             return row
     return None
 
@@ -152,7 +152,7 @@ def _new(conversation: Conversation, position: int, item: Incoming) -> Message:
 def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message]:
     """New messages that are answers of the site, given without keeping the conversation; by their old ids.
 
-    Only where nothing of the text was changed, and only for who was answered.
+    Only for the caller who was answered, and only where the text is the same but for links in citations.
     """
     named = {key: row for row in new if (key := _uuid(row.client_id or ""))}
     originals = Message.objects.filter(
@@ -166,7 +166,7 @@ def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message
     taken = {}
     for original in originals:
         row = named[original.pk]
-        if (row.role, row.content) == (original.role, original.content):
+        if row.role == original.role and without_links(row.content) == without_links(original.content):
             for name in TAKEN:
                 setattr(row, name, getattr(original, name))
             row.imported, row.content_type = False, ""

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from ingestion.search.labels import content_address
 
-from .citation_text import without
+from .citation_text import with_links, without, without_links
 from .failures import WORDS, failure_of
 from .listing import Summary
 from .models import (
@@ -128,6 +128,8 @@ def _key(values: Mapping[str, Any], at: str) -> str:
 
 def _content(value: Any, member: str, role: str) -> str:
     most = settings.MESSAGE_MAX_CHARACTERS if role == Message.Role.USER else settings.ANSWER_MAX_CHARACTERS
+    if isinstance(value, str) and len(value) > most >= len(without_links(value)):
+        return _text(value, member, len(value))  # the links that the site put in count for nothing
     return _text(value, member, most)
 
 
@@ -285,7 +287,7 @@ def message(row: Message, readable: Sequence[Source]) -> Json:
         "conversationId": str(row.conversation_id),
         "status": STATUSES.get(Message.State(row.state), "failed"),
         "role": row.role,
-        "content": readable_text(row, readable),
+        "content": text_with_links(row, readable),
         "contentType": row.content_type or ("text" if row.role == Message.Role.USER else "markdown"),
         "sources": [source(item) for item in readable if item.label in row.citations],
         "error": {"message": failure[1], "code": failure[0]} if failure else None,
@@ -315,11 +317,21 @@ def readable_text(row: Message, readable: Sequence[Source]) -> str:
     return without(row.content, [label for label in row.citations if label not in open_labels])
 
 
-def source(row: Source) -> Json:
+def text_with_links(row: Message, readable: Sequence[Source]) -> str:
+    """The readable text as its client shows it, as Markdown: citations of the site are links."""
+    addresses = {item.label: address_of(item) for item in readable if item.label in row.citations}
+    return with_links(readable_text(row, readable), addresses)
+
+
+def address_of(row: Source) -> str:
     address = content_address(row.document.public_id, row.label.partition("#")[0].rpartition("/")[2])
+    return address + (f"#page={row.page}" if row.page else "")
+
+
+def source(row: Source) -> Json:
     return {
         "id": f"{row.document.public_id}-{row.passage_id}",
         "title": row.title,
-        "url": address + (f"#page={row.page}" if row.page else ""),
+        "url": address_of(row),
         "snippet": " ".join(row.content.split())[:SNIPPET],
     }

@@ -1,7 +1,8 @@
 """The Chat UI's API: each event of a stream carries the whole text so far, ten times a second at the most."""
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -32,6 +33,9 @@ from .request_body import (
 
 INTERVAL = 0.1  # seconds between two events of one message
 SNIPPET = 300  # characters
+# The client shows a text as Markdown, so citations are sent as links; it sends them back the same way.
+_CITATION = re.compile(r"\[([^\[\]\n]+)\](?!\()")
+_CITATION_LINK = re.compile(r"\[([^\[\]\n]+)\]\(/content/[0-9a-f-]{36}/[^()\[\]\s]*\)")
 CODES = {
     401: "unauthorized",
     403: "forbidden",
@@ -54,13 +58,15 @@ class ChatUi:
 
     def parse(self, body: Any) -> ChatRequest:
         members = an_exchange(body)
-        earlier, question = conversation(members)
+        # The client shows each error as a message of its own with this role, and sends it back.
+        earlier, question = conversation(members, dropped_role="system")
         images(members)  # refused: this protocol has none
         conversation_id = members.get("conversationId")
         if conversation_id is not None:
             validators.a_text(conversation_id, "conversationId")
         named = session(conversation_id, "conversationId")
-        return ChatRequest(question, named, earlier=tuple(earlier), listed=named is not None)
+        said = tuple(replace(turn, content=_CITATION_LINK.sub(r"[\1]", turn.content)) for turn in earlier)
+        return ChatRequest(question, named, earlier=said, listed=named is not None)
 
     def encoder(self) -> "ChatUiEncoder":
         return ChatUiEncoder()
@@ -170,7 +176,7 @@ class ChatUiEncoder:
             "conversationId": self._started.conversation_id,
             "status": status,
             "role": "assistant",
-            "content": "".join(self._text),
+            "content": with_links("".join(self._text), self._sources),
             "contentType": "markdown",
             **agent,
             "sources": [_source(source) for source in self._sources if source.label in self._cited],
@@ -205,6 +211,7 @@ class MinimalEncoder:
     def __init__(self) -> None:
         self._started: Started | None = None
         self._message = MessageStarted("", "", "")
+        self._sources: tuple[SourceView, ...] = ()
         self._text: list[str] = []
 
     def encode(self, event: Event) -> list[Json]:
@@ -213,7 +220,9 @@ class MinimalEncoder:
                 self._started = event
                 self._message = MessageStarted(event.answer_id, "", event.created_at)
             case MessageStarted():
-                self._message, self._text = event, []
+                self._message, self._sources, self._text = event, (), []
+            case ContextReady():
+                self._sources = event.sources
             case TextDelta():
                 self._text.append(event.text)
             case MessageDone() if self._message.agent:
@@ -229,7 +238,7 @@ class MinimalEncoder:
     def _whole(self, failed: Failed | None = None) -> list[Json]:
         """Also a failure is a message, with its words as the last item: the client knows nothing else."""
         assert self._started is not None
-        text, self._text = "".join(self._text), []
+        text, self._text = with_links("".join(self._text), self._sources), []
         texts = [text] if text or not failed else []
         told: Json = {"AuthorName": self._message.agent} if self._message.agent else {}
         if failed:
@@ -251,9 +260,24 @@ def _source(source: SourceView) -> Json:
         "id": f"{source.document_id}-{source.passage_id}",
         "title": source.title,
         # By its id: another document of the same name changes nothing. The name is there for people.
-        "url": f"/content/{source.document_id}/{quote(_file_name(source))}{_fragment(source)}",
+        "url": _address(source),
         "snippet": " ".join(source.content.split())[:SNIPPET],
     }
+
+
+def _address(source: SourceView) -> str:
+    return f"/content/{source.document_id}/{quote(_file_name(source))}{_fragment(source)}"
+
+
+def with_links(text: str, sources: Iterable[SourceView]) -> str:
+    """The text with each citation of one of the sources as a Markdown link to its document."""
+    addresses = {source.label: _address(source) for source in sources}
+
+    def link(match: re.Match[str]) -> str:
+        address = addresses.get(match[1])
+        return f"{match[0]}({address})" if address else match[0]
+
+    return _CITATION.sub(link, text) if addresses else text
 
 
 def _file_name(source: SourceView) -> str:

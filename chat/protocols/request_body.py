@@ -43,20 +43,23 @@ def an_exchange(body: Any) -> dict[str, Any]:
     return body
 
 
-def conversation(body: dict[str, Any], *, parts: bool = False) -> tuple[Sequence[Turn], str]:
+def conversation(
+    body: dict[str, Any], *, parts: bool = False, dropped_role: str = ""
+) -> tuple[Sequence[Turn], str]:
     """What was said before, and the question. With `parts`, a content may be a list of texts.
 
-    Raises InvalidRequest.
+    Earlier messages with `dropped_role` are left out unread. Raises InvalidRequest.
     """
-    turns = [
-        _turn(item, f"messages[{index}]", parts=parts)
-        for index, item in enumerate(validators.a_list(body.get("messages"), "messages"))
-    ]
-    if not turns:
+    items = validators.a_list(body.get("messages"), "messages")
+    if not items:
         raise InvalidRequest("“messages” must not be empty.", "messages")
-    *earlier, last = turns
+    *earlier, last = [
+        _turn(item, f"messages[{index}]", parts=parts)
+        for index, item in enumerate(items)
+        if not (dropped_role and index < len(items) - 1 and _has_role(item, dropped_role))
+    ]
     if last.role != "user":
-        member = f"messages[{len(earlier)}].role"
+        member = f"messages[{len(items) - 1}].role"
         raise InvalidRequest(f"“{member}” must be “user”: the last message is the question.", member)
     return earlier, last.content
 
@@ -90,6 +93,10 @@ def session(value: Any, member: str) -> UUID | None:
 def session_answer(sent: Any, conversation_id: str) -> Any:
     """The session to send back: the id, or the client's own object with the id beside what it holds."""
     return sent | {SESSION_KEY: conversation_id} if isinstance(sent, dict) else conversation_id
+
+
+def _has_role(item: Any, role: str) -> bool:
+    return isinstance(item, dict) and item.get("role") == role
 
 
 def _turn(item: Any, member: str, *, parts: bool) -> Turn:

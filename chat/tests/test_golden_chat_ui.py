@@ -1,13 +1,14 @@
 """Every example of the Chat UI's document that one message shows, whole and streamed."""
 
 import json
+import re
 import time
 from itertools import pairwise
 
 from chat.llm import ModelError
 from chat.llm.scripted import ScriptedModel
 from chat.models import Agent
-from chat.tests.golden_exchange import WORDS, GoldenTestCase, golden
+from chat.tests.golden_exchange import FILE, WORDS, GoldenTestCase, golden
 from history.models import Conversation
 
 TIME = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\Z"
@@ -33,6 +34,8 @@ class ChatUiTests(GoldenTestCase):
         self.assertEqual(len(answer["sources"]), 1)
         self.like(self.golden["source"], answer["sources"][0])
         self.assertTrue(answer["sources"][0]["url"].endswith("#page=91"))
+        link = f"[{FILE}#page=91]({answer['sources'][0]['url']})"
+        self.assertEqual(answer["content"], f"The plan {link}.")
 
     async def test_each_event_carries_the_text_so_far_of_the_same_message(self):
         begun = time.monotonic()
@@ -125,7 +128,10 @@ class MinimalTests(GoldenTestCase):
         self.like(golden("chat_ui_minimal")["answer"][0]["Items"][0]["Text"], message["Items"][0]["Text"])
         self.assertEqual(set(message), {"Role", "Items", "ModelId", "Metadata"})
         self.assertEqual(message["Role"], {"Label": "Assistant"})
-        self.assertEqual(message["Items"], [{"$type": "TextContent", "Text": "".join(WORDS)}])
+        [item] = message["Items"]
+        self.assertEqual(set(item), {"$type", "Text"})
+        self.assertEqual(item["$type"], "TextContent")
+        self.assertEqual(re.sub(r"\(/content/[^)]*\)", "", item["Text"]), "".join(WORDS))
         self.assertRegex(message["Metadata"]["CreatedAt"], TIME)
         self.assertTrue(message["Metadata"]["Id"])
 

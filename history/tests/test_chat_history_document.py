@@ -110,7 +110,8 @@ class DocumentTests(ChatHistoryCase):
         self.assertNotIn("agentName", sent)
         self.assertEqual((question["contentType"], question["sources"]), ("text", []))
         self.assertEqual((sent["messageId"], sent["id"]), (str(answer.pk),) * 2)
-        self.assertEqual((sent["content"], sent["contentType"]), (f"Five days [{LABEL}].", "markdown"))
+        link = f"[{LABEL}]({sent['sources'][0]['url']})"
+        self.assertEqual((sent["content"], sent["contentType"]), (f"Five days {link}.", "markdown"))
         [source] = sent["sources"]
         self.assertEqual(source["id"], f"{self.document.public_id}-7")
         address = f"/content/{self.document.public_id}/guide.md#page=3"

@@ -27,6 +27,7 @@ PHASES = "examples,coverage,fuzzing,stateful"
 MANY = "1000000"
 # Thousands of questions come from one address in a few minutes.
 UNLIMITED = {
+    "CHATSITE_JOURNAL_FLUSH_SECONDS": "0.02",  # each answer waits for a flush
     "CHATSITE_USER_QUESTIONS_PER_MINUTE": MANY,
     "CHATSITE_USER_EMBEDDINGS_PER_MINUTE": MANY,
     "CHATSITE_USER_CONCURRENT_ANSWERS": MANY,

@@ -24,4 +24,4 @@ def _character(escaped: str) -> str:
 
 def use_linear_unquote() -> None:
     """Replace the standard library's function for this process."""
-    cookies._unquote = unquote  # type: ignore[attr-defined]
+    cookies._unquote = unquote  # type: ignore[assignment]

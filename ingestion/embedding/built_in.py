@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from .base import Vectors, unit
 from .names import BUILT_IN_DIMENSIONS, BUILT_IN_NAME
 
-TEXTS_PER_BATCH = 64  # texts whose words' vectors are in memory together
+TEXTS_PER_BATCH = 8  # texts tokenized together: their tokens take far more memory than the texts
 HEADER = 8  # bytes of a safetensors file that say how long its header is
 
 
@@ -42,17 +42,20 @@ class WordLlamaEmbedder:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for start in range(0, len(texts), TEXTS_PER_BATCH):
             part = [text or " " for text in texts[start : start + TEXTS_PER_BATCH]]
-            encoded = self._tokenizer.encode_batch(part, add_special_tokens=False)
-            tokens = {place: text.ids for place, text in enumerate(encoded, start) if text.ids}
-            if tokens:
-                vectors[list(tokens)] = self._sums(list(tokens.values()))
+            encoded = self._tokenizer.encode_batch_fast(part, add_special_tokens=False)
+            for row, text in enumerate(encoded, start):
+                vectors[row] = self._sum(text.ids)
         return unit(vectors)
 
-    def _sums(self, tokens: Sequence[list[int]]) -> Vectors:
-        """Of the vectors of each text's words: at length 1 the same as their average."""
-        starts = np.cumsum([0, *map(len, tokens)])[:-1]
-        rows = self._table[np.clip(np.concatenate(tokens), 0, len(self._table) - 1)]
-        result: Vectors = np.add.reduceat(rows.astype(np.float32), starts, axis=0)
+    def _sum(self, tokens: Sequence[int]) -> NDArray[np.float32]:
+        """Sum of the vectors of a text's tokens: scaled to length 1, it equals their average.
+
+        Each distinct token's vector is read once, however often a long text repeats it.
+        """
+        known = np.clip(np.asarray(tokens, dtype=np.int64), 0, len(self._table) - 1)
+        distinct, counts = np.unique(known, return_counts=True)
+        rows = self._table[distinct].astype(np.float32)
+        result: NDArray[np.float32] = counts.astype(np.float32) @ rows
         return result
 
 

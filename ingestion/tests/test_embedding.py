@@ -7,6 +7,7 @@ from django.db import connection
 from django.test import SimpleTestCase, TestCase, override_settings
 
 from ingestion.embedding import EmbeddingError, active_space, embedder
+from ingestion.embedding.built_in import WordLlamaEmbedder
 from ingestion.models import EmbeddingSpace
 from ingestion.tests.embedding_server import Server
 
@@ -24,6 +25,37 @@ class BuiltInTests(SimpleTestCase):
             ["a ferry to the island", "a boat to the isle", "income tax return"]
         )
         self.assertGreater(ferry @ boat, ferry @ tax)
+
+    def test_a_vector_is_the_average_of_the_vectors_of_its_tokens(self):
+        model = WordLlamaEmbedder()
+        texts = ["a", "tax " * 5_000, *(f"Leave number {number}, naïve 東京 🦊" for number in range(20))]
+        averages = np.stack(
+            [
+                model._table[model._tokenizer.encode(text, add_special_tokens=False).ids]
+                .astype(np.float64)
+                .mean(axis=0)
+                for text in texts
+            ]
+        )
+        averages /= np.linalg.norm(averages, axis=1, keepdims=True)
+        np.testing.assert_allclose(model.embed(texts), averages, atol=1e-6)
+
+    def test_a_token_that_is_repeated_is_looked_up_once(self):
+        model, looked_up = WordLlamaEmbedder(), []
+        table = model._table
+
+        class Counted:
+            def __len__(self):
+                return len(table)
+
+            def __getitem__(self, rows):
+                looked_up.append(len(rows))
+                return table[rows]
+
+        model._table = Counted()
+        model.embed(["leave " * 10_000] * 20)
+        self.assertEqual(len(looked_up), 20)
+        self.assertLessEqual(max(looked_up), 4)
 
     def test_many_threads_get_the_same_vectors(self):
         texts = [f"text {'long ' * number}" for number in range(40)]

@@ -92,6 +92,13 @@ class ResponseTests(ResponsesTestCase):
         self.assertEqual(told["usage"]["total_tokens"], 0)
         self.assertTrue(told["sources"])
 
+    async def test_a_stored_response_is_kept_by_no_cache(self):
+        told = await self.asked()
+        headers = (await self.call("get", told["id"])).headers
+        self.assertEqual(headers["Cache-Control"], "private, no-store")
+        for name in ("Authorization", "api-key", "X-Api-Key", "Cookie"):
+            self.assertIn(name, headers["Vary"])
+
     async def test_annotations_say_where_the_text_cites_which_file(self):
         words = ["🙂 Grüße: ", f"the plan [{FILE}#page=91]; also [{FILE}#page=17]", f"[{FILE}#page=91]."]
         part = (await self.asked(ScriptedModel(words=words)))["output"][0]["content"][0]

@@ -33,6 +33,21 @@ class PagesTests(TestCase):
     def setUp(self):
         self.user = User.objects.create_user("ada")
 
+    def test_no_page_of_somebody_signed_in_is_kept_by_a_cache(self):
+        self.client.force_login(self.user)
+        for page in [*PAGES, "/", "/documents/", "/search/", "/v1/models"]:
+            kept = self.client.get(page).headers["Cache-Control"]
+            self.assertIn("private", kept, page)
+            self.assertIn("no-store", kept, page)
+
+    def test_what_programs_get_varies_by_all_that_says_who_asks(self):
+        secret = ApiKey.objects.issue(self.user, "report")[1]
+        for path in ("/v1/models", "/chat-history", "/v1/responses/resp_0"):
+            response = self.client.get(path, headers={"Authorization": f"Bearer {secret}"})
+            self.assertIn("no-store", response.headers["Cache-Control"], path)
+            varies = {name.strip().lower() for name in response.headers["Vary"].split(",")}
+            self.assertLessEqual({"authorization", "api-key", "x-api-key", "cookie"}, varies, path)
+
     def test_each_page_needs_signing_in(self):
         for page in PAGES:
             self.assertRedirects(

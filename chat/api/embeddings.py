@@ -3,11 +3,14 @@
 import asyncio
 import time
 from collections import deque
-from typing import cast
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import TypeVar, cast
 
 from django.conf import settings
 from django.db import transaction
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from rest_framework.request import Request
 
 from chat.errors import Refused
@@ -34,12 +37,19 @@ from ingestion.embedding.spaces import active_space, embedder_of
 from .base import (
     Door,
     refused,
-    refused_with,
 )
+
+T = TypeVar("T")
 
 SECONDS = 60.0  # for one batch, where the model is on a server
 SHORTER = {BUILT_IN_NAME: (64, 128)}  # the first numbers of these vectors are vectors by themselves
 MINUTE = 60.0
+QUEUE_SECONDS = 5.0  # a request may wait for those before it
+RETRY_SECONDS = 5
+BUSY = "The site is busy with other embeddings. Try again in a few seconds."
+
+# One thread: a process works on one request at a time, also after its caller has gone.
+_thread = ThreadPoolExecutor(1, thread_name_prefix="embeddings")
 
 
 class EmbeddingsView(Door):
@@ -55,13 +65,12 @@ class EmbeddingsView(Door):
         principal, wanted, model = asked
         try:
             with seats.taken(principal.user_id):
-                vectors = await asyncio.to_thread(model.embed, wanted.texts, SECONDS)
+                body = await _in_turn(lambda: _body(wanted, model))
         except EmbeddingError as error:
             return refused(self.dialect, _failure(error))
-        if wanted.dimensions:
-            vectors = unit(vectors[:, : wanted.dimensions])
-        body = openai_embeddings.answer(vectors, model.name, as_base64=wanted.as_base64)
-        return refused_with(body, 200)
+        except Refused as refusal:
+            return refused(self.dialect, refusal)
+        return HttpResponse(body, content_type="application/json")
 
     def _asked(self, request: Request) -> tuple[Principal, EmbeddingRequest, Embedder]:
         principal = cast(Principal, request.auth)
@@ -76,6 +85,27 @@ class EmbeddingsView(Door):
             )
         _count(principal)
         return principal, wanted, model
+
+
+async def _in_turn(function: Callable[[], T]) -> T:
+    """Result of `function`, run in the one thread for embeddings. Raises Refused if that stays occupied."""
+    work = _thread.submit(copy_context().run, function)
+    result = asyncio.wrap_future(work)
+    try:
+        await asyncio.wait({result}, timeout=QUEUE_SECONDS)
+        if not result.done() and work.cancel():
+            raise Refused("rate_limited", RETRY_SECONDS, BUSY)
+        return await result
+    except asyncio.CancelledError:
+        work.cancel()
+        raise
+
+
+def _body(wanted: EmbeddingRequest, model: Embedder) -> bytes:
+    vectors = model.embed(wanted.texts, SECONDS)
+    if wanted.dimensions:
+        vectors = unit(vectors[:, : wanted.dimensions])
+    return openai_embeddings.answer(vectors, model.name, as_base64=wanted.as_base64)
 
 
 _asked_at: dict[int, deque[float]] = {}  # by person: when each embedding of the last minute was asked for

@@ -1,6 +1,7 @@
 """OpenAI's embeddings: texts in, vectors of the site's own model out."""
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chat.events import Json
 from chat.requests import InvalidRequest
 
 from . import openai_members as shared
@@ -18,6 +18,7 @@ from .request_body import an_exchange
 
 MAX_TEXTS = 2_048
 MAX_CHARACTERS = 32_000  # of one text
+MAX_TOTAL_CHARACTERS = 100_000  # of all texts of a request
 
 KNOWN: Mapping[str, Reader | None] = {
     "input": None,
@@ -52,21 +53,30 @@ def parse(body: Any) -> EmbeddingRequest:
             )
         if not 0 < len(validators.a_text(item, "input")) <= MAX_CHARACTERS:
             raise InvalidRequest(f"“input” must hold texts of 1 to {MAX_CHARACTERS:,} characters.", "input")
+    if sum(map(len, items)) > MAX_TOTAL_CHARACTERS:
+        raise InvalidRequest(
+            f"“input” must hold at most {MAX_TOTAL_CHARACTERS:,} characters in all.", "input"
+        )
     return EmbeddingRequest(items, found.get("dimensions"), found.get("encoding_format") == "base64")
 
 
-def answer(vectors: NDArray[np.float32], model: str, *, as_base64: bool) -> Json:
-    """The body. No tokens are counted."""
-    data = [
-        {
-            "object": "embedding",
-            "index": place,
-            "embedding": _encoded(vector) if as_base64 else vector.tolist(),
-        }
-        for place, vector in enumerate(vectors)
-    ]
-    usage = {"prompt_tokens": 0, "total_tokens": 0}
-    return {"object": "list", "data": data, "model": model, "usage": usage}
+def answer(vectors: NDArray[np.float32], model: str, *, as_base64: bool) -> bytes:
+    """JSON body of the response; `usage` is 0, since no tokens are counted.
+
+    Written vector by vector: encoding all of them in one call would hold the interpreter's lock throughout.
+    """
+    data = ", ".join(
+        json.dumps(
+            {
+                "object": "embedding",
+                "index": index,
+                "embedding": _encoded(vector) if as_base64 else vector.tolist(),
+            }
+        )
+        for index, vector in enumerate(vectors)
+    )
+    rest = json.dumps({"model": model, "usage": {"prompt_tokens": 0, "total_tokens": 0}})
+    return f'{{"object": "list", "data": [{data}], {rest[1:]}'.encode()
 
 
 def _encoded(vector: NDArray[np.float32]) -> str:

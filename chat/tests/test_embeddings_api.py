@@ -1,6 +1,8 @@
 """`/v1/embeddings`: vectors as OpenAI's clients read them, within the caller's limits."""
 
+import asyncio
 import base64
+import threading
 from unittest import mock
 
 import numpy as np
@@ -8,9 +10,11 @@ from django.test import override_settings
 
 from chat.api import embeddings
 from chat.models import MessageAllowance, Usage
+from chat.protocols import openai_embeddings
 from chat.tests.golden_exchange import GoldenTestCase
 from chatsite.db.threads import in_database
 from ingestion.embedding.base import EmbeddingError
+from ingestion.embedding.built_in import WordLlamaEmbedder
 from ingestion.embedding.selection import embedder
 
 PATH = "/v1/embeddings"
@@ -48,7 +52,8 @@ class EmbeddingTests(GoldenTestCase):
     async def test_what_cannot_be_embedded_is_refused_by_name(self):
         for member, value in (
             ("input", None), ("input", []), ("input", [""]), ("input", [1, 2]), ("input", [[1, 2]]),
-            ("input", ["x"] * 2_049), ("input", "x" * 32_001), ("input", "a\x00b"), ("dimensions", 100),
+            ("input", ["x"] * 2_049), ("input", "x" * 32_001), ("input", "a\x00b"),
+            ("input", ["x" * 32_000] * 4), ("dimensions", 100),
             ("dimensions", 512), ("encoding_format", "int8"), ("other", 1),
         ):  # fmt: skip
             error = (await self.asked(400, **{member: value}))["error"]
@@ -76,6 +81,45 @@ class EmbeddingTests(GoldenTestCase):
             error = (await self.asked(502))["error"]
         self.assertEqual((error["type"], error["code"]), ("server_error", "upstream_unavailable"))
         self.assertNotIn("secret", error["message"])
+
+    async def test_one_request_at_a_time_is_embedded_and_others_wait_or_are_told_when_to_retry(self):
+        started, release = threading.Event(), threading.Event()
+        self.addCleanup(release.set)
+        concurrent, most = 0, 0
+        embed = WordLlamaEmbedder.embed
+
+        def slow(model, texts, seconds=None):
+            nonlocal concurrent, most
+            concurrent += 1
+            most = max(most, concurrent)
+            started.set()
+            release.wait(30)
+            concurrent -= 1
+            return embed(model, texts, seconds)
+
+        with mock.patch.object(WordLlamaEmbedder, "embed", slow):
+            first = asyncio.create_task(self.asked())
+            self.assertTrue(await asyncio.to_thread(started.wait, 30))
+            with mock.patch.object(embeddings, "QUEUE_SECONDS", 0.01):
+                error = (await self.asked(429))["error"]
+            self.assertEqual((error["code"], self.headers["Retry-After"]), ("rate_limited", "5"))
+            waiting = [asyncio.create_task(self.asked()) for _ in range(3)]
+            release.set()
+            answers = await asyncio.gather(first, *waiting)
+        self.assertEqual([len(answer["data"]) for answer in answers], [1] * 4)
+        self.assertEqual(most, 1)
+
+    async def test_vectors_are_computed_and_encoded_off_the_event_loop(self):
+        threads = []
+        answer = openai_embeddings.answer
+
+        def recorded(*args, **kwargs):
+            threads.append(threading.current_thread().name)
+            return answer(*args, **kwargs)
+
+        with mock.patch.object(openai_embeddings, "answer", recorded):
+            await self.asked()
+        self.assertEqual([name.rpartition("_")[0] for name in threads], ["embeddings"])
 
     async def test_a_stranger_gets_no_vectors(self):
         response = await self.post(PATH, {"input": "x"}, Authorization="Bearer wrong")

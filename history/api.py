@@ -222,6 +222,9 @@ def _refusal(exc: Exception) -> Response | None:
         case merging.TooMany():
             words = f"A conversation keeps at most {merging.MOST_KEPT:,} messages."
             return Response(serializers.error(words, "too_many_messages"), status=400)
+        case merging.TooLarge():
+            words = f"A conversation keeps at most {merging.MAX_BYTES // 1_000_000} MB. Start another one."
+            return Response(serializers.error(words, "too_large"), status=413)
         case exceptions.APIException():
             code = CODES.get(exc.status_code, "invalid_request")
             return Response(serializers.error(str(exc.detail), code), status=exc.status_code)

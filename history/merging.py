@@ -5,12 +5,15 @@ that nobody reads as the site's answer what the site did not say. Messages that 
 replaced by the next request that names them; what is not named stays.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F, Func, IntegerField, Sum, TextField
+from django.db.models.functions import Cast, Coalesce
 from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
@@ -23,6 +26,7 @@ from .search_words import search_vector
 from .serializers import Incoming
 
 MOST_KEPT = 5_000  # messages of one conversation
+MAX_BYTES = 10_000_000  # of all texts of one conversation, and of what programs keep beside them
 TITLE = 60  # characters, where the first question is the title
 SAID = (
     "role",
@@ -46,24 +50,39 @@ class TooMany(Exception):
     """The conversation would have more messages than one may have."""
 
 
+class TooLarge(Exception):
+    """The conversation would hold more than MAX_BYTES."""
+
+
 @transaction.atomic
 def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incoming]) -> None:
     """Replace the messages that are known, append the others in order; the same again changes nothing.
 
-    Raises Conversation.DoesNotExist, or TooMany.
+    Raises Conversation.DoesNotExist, TooMany or TooLarge.
     """
     conversation = recording.lock_conversation(principal, conversation_id)
+    size = _stored_size(conversation)
+    if size > MAX_BYTES:
+        raise TooLarge  # before its texts are read
     stored = list(conversation.messages.only(*KEPT).order_by("position"))
     known = _match(stored, incoming)
     new = [item for item in incoming if item.key not in known]
     if len(stored) + len(new) > MOST_KEPT:
         raise TooMany
-    changed = [known[item.key] for item in incoming if item.key in known and _replace(known[item.key], item)]
+    changed = []
+    for item in incoming:
+        if row := known.get(item.key):
+            size -= _size(row)
+            if _replace(row, item):
+                changed.append(row)
+            size += _size(row)
+    first = stored[-1].position + 1 if stored else 0
+    added = [_new(conversation, first + number, item) for number, item in enumerate(new)]
+    if size + sum(map(_size, added)) > MAX_BYTES:
+        raise TooLarge
     for row in changed:
         row.search = search_vector(conversation.owner_id, row.content)
     Message.objects.bulk_update(changed, [*SAID, "search"])
-    first = stored[-1].position + 1 if stored else 0
-    added = [_new(conversation, first + number, item) for number, item in enumerate(new)]
     answers = _answers(principal, added)
     for row in added:
         row.search = search_vector(conversation.owner_id, without(row.content, row.citations))
@@ -71,6 +90,23 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
     _take_sources(answers)
     if changed or added:
         _date(conversation, [*stored, *added])
+
+
+def _stored_size(conversation: Conversation) -> int:
+    """Bytes of all messages, also of the site's own, which programs may copy."""
+    members = Coalesce(_octets(Cast("client_members", TextField())), 0)
+    total = conversation.messages.aggregate(total=Sum(_octets(F("content")) + members))["total"]
+    return total or 0
+
+
+def _octets(value: F | Cast) -> Func:
+    return Func(value, function="octet_length", output_field=IntegerField())
+
+
+def _size(row: Message) -> int:
+    """Bytes of one message, as :func:`_stored_size` counts them."""
+    members = row.client_members
+    return len((row.content + (json.dumps(members, ensure_ascii=False) if members else "")).encode())
 
 
 def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str, Message]:

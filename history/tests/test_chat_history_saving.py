@@ -4,8 +4,9 @@ import threading
 from datetime import UTC, datetime
 from unittest.mock import patch
 
-from django.db import connections
+from django.db import connection, connections
 from django.test import Client, TransactionTestCase
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chatsite.accounts.models import ApiKey
@@ -289,13 +290,45 @@ class SavingTests(ChatHistoryCase):
             response = self.call("PUT", f"/{conversation.pk}", {"messages": [message("one more")]})
         self.assertEqual((response.status_code, response.json()["error"]["code"]), (400, "too_many_messages"))
 
+    def test_a_conversation_keeps_a_bounded_amount_of_text(self):
+        conversation = self.conversation()
+        self.put(conversation, message("1", "é" * 400), message("2", sources=[{"title": "x" * 150}]))
+        larger = [
+            [message("1", "x" * 1_000)],
+            [message("3", "x" * 500)],
+            [message("3", sources=[{"title": "x" * 500}])],
+            [message("2", error={"message": "x" * 500})],
+            [message(str(number), "x" * 60) for number in range(3, 10)],
+        ]
+        with patch.object(merging, "MAX_BYTES", 1_200):
+            for messages in larger:
+                before = self.rows()
+                response = self.call("PUT", f"/{conversation.pk}", {"messages": messages})
+                error = response.json()["error"]
+                self.assertEqual((response.status_code, error["code"]), (413, "too_large"), messages)
+                self.assertEqual(self.rows(), before)
+            self.put(conversation, message("1", "é" * 400), message("2", sources=[{"title": "x" * 150}]))
+            self.put(conversation, message("1", "Shorter"), message("3", "x" * 700))
+
+    def test_a_conversation_that_is_too_large_already_is_refused_before_its_texts_are_read(self):
+        conversation = self.conversation()
+        self.put(conversation, *(message(str(number), "x" * 1_000) for number in range(3)))
+        with (
+            patch.object(merging, "MAX_BYTES", 2_000),
+            CaptureQueriesContext(connection) as captured,
+            self.assertRaises(merging.TooLarge),
+        ):
+            merging.merge(self.principal, conversation.pk, [Incoming("0", "user", "Short")])
+        read = [query["sql"] for query in captured if '"history_message"."position"' in query["sql"]]
+        self.assertEqual(read, [])
+
     def test_the_number_of_queries_does_not_grow_with_the_messages(self):
         counts = []
         for number in (3, 100):
             conversation = self.conversation()
             self.put(conversation, *(message(f"{index}", f"Text {index}") for index in range(number)))
             changed = [Incoming(f"{index}", "user", f"Other {index}") for index in range(2 * number)]
-            with self.assertNumQueries(7) as captured:
+            with self.assertNumQueries(8) as captured:
                 merging.merge(self.principal, conversation.pk, changed)
             counts.append(len(captured))
         self.assertEqual(counts[0], counts[1])

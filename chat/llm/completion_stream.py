@@ -26,6 +26,7 @@ from .connections import code_of
 from .sse import EventParser
 
 COUNT_SECONDS = 2.0  # for the token count, once the text has ended
+MAX_STREAM_BYTES = 20_000_000  # of one answer's event stream, with all that surrounds its text
 COMPLETE = frozenset({"stop", "length"})  # the reasons that end an answer as complete
 CALLS = ("tool_calls", "function_call")  # members, and reasons, of calls that were not asked for
 NAME = re.compile(r"[a-z_]{2,30}", re.I)  # of a reason that is safe to log
@@ -133,16 +134,23 @@ async def parts(chunks: Chunks, clock: Clock) -> AsyncGenerator[Part, None]:
     A stream that stops in good order ends without End; others raise. Once the text has ended, nothing that
     happens to the stream can undo it.
     """
-    progress, events = Progress(clock), EventParser()
+    progress, events, received = Progress(clock), EventParser(), 0
     try:
         while not events.done:
             piece = await _next(chunks, clock, at_once=not (progress.begun or progress.thinking))
+            received += len(piece)
+            if received > MAX_STREAM_BYTES:
+                raise ModelError("upstream_protocol", detail="a stream without an end")
+            passed_on = False
             for kind, data in events.feed(piece, last=not piece):
                 for found in _parts_of(kind, data):
                     for part in progress.add(found):
+                        passed_on = True
                         yield part
             if not piece:
                 return
+            if not passed_on:
+                await asyncio.sleep(0)  # a buffered piece is read without waiting: other tasks get a turn
     except ModelError:
         if not progress.ended:
             raise

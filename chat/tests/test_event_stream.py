@@ -12,6 +12,7 @@ from chat.llm.base import (
     TokenCount,
 )
 from chat.llm.completion_stream import (
+    MAX_STREAM_BYTES,
     Clock,
     Deadlines,
     Iterated,
@@ -19,6 +20,7 @@ from chat.llm.completion_stream import (
 )
 from chat.llm.sse import MAX_EVENT_BYTES, EventParser
 
+PATIENT = Deadlines(first=60, idle=60, total=60)
 QUICK = Deadlines(first=0.2, idle=0.1, total=1.0)
 
 
@@ -73,6 +75,64 @@ class EventStreamTests(SimpleTestCase):
             self.assertEqual(read(event("Half", reason)), [Text("Half"), code], reason)
         for reason in ("stop", "length"):
             self.assertEqual(read(event("All", reason)), [Text("All"), End(reason)])
+
+    def test_an_answer_has_a_budget_of_bytes_whatever_they_hold(self):
+        for piece in (
+            b": " + b"x" * 65_530 + b"\n\n",
+            delta(reasoning_content="x" * 65_000),
+            event("x" * 65_000),
+        ):
+            given = 0
+
+            async def flood(piece=piece):
+                nonlocal given
+                while given < 2 * MAX_STREAM_BYTES:
+                    given += len(piece)
+                    yield piece
+
+            async def collect(flood=flood):
+                async for _ in parts(Iterated(flood()), Clock(PATIENT)):
+                    pass
+
+            with self.assertRaises(ModelError) as caught:
+                asyncio.run(collect())
+            self.assertEqual(caught.exception.code, "upstream_protocol")
+            self.assertLessEqual(given, MAX_STREAM_BYTES + len(piece))
+
+    def test_what_follows_the_end_of_an_answer_has_the_same_budget_and_does_not_undo_it(self):
+        given = 0
+
+        def pieces():
+            nonlocal given
+            yield from (event("Five days."), event(reason="stop"))
+            while given < 2 * MAX_STREAM_BYTES:
+                given += 65_534
+                yield b": " + b"x" * 65_530 + b"\n\n"
+
+        async def collect():
+            return [part async for part in parts(Iterated(arriving(pieces())), Clock(PATIENT))]
+
+        self.assertEqual(asyncio.run(collect()), [Text("Five days."), End("stop")])
+        self.assertLessEqual(given, MAX_STREAM_BYTES + 65_534)
+
+    def test_other_tasks_get_a_turn_after_each_piece_without_content(self):
+        turns = 0
+
+        async def count_turns():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async def collect():
+            counting = asyncio.create_task(count_turns())
+            pieces = [b": nothing\n\n" * 100] * 50 + [event("Five days."), event(reason="stop")]
+            found = [part async for part in parts(Iterated(arriving(pieces)), Clock(PATIENT))]
+            counting.cancel()
+            return found
+
+        self.assertEqual(asyncio.run(collect()), [Text("Five days."), End("stop")])
+        self.assertGreaterEqual(turns, 50)
 
     def test_calls_and_sounds_that_were_not_asked_for_are_no_answer(self):
         call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}

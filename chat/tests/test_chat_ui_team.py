@@ -13,6 +13,7 @@ from chat.protocols import (
 from chat.protocols.chat_ui import ChatUiEncoder
 from chat.tests.sources import source
 
+LINK = "[a.md#x](/content/00000000-0000-0000-0000-000000000001/a.md)"
 CONTEXT = ContextReady((source(label="a.md#x"),), ())
 TEAM = [
     Started("r", "c", "q", "m1", "2026-01-01T00:00:00.000Z", "model"),
@@ -42,7 +43,7 @@ class TeamTests(SimpleTestCase):
         self.assertEqual(status, 200)
         first, second = messages
         self.assertEqual(
-            (first["messageId"], first["agentName"], first["content"]), ("m1", "Research", "Facts [a.md#x].")
+            (first["messageId"], first["agentName"], first["content"]), ("m1", "Research", f"Facts {LINK}.")
         )
         self.assertEqual((second["messageId"], second["agentName"], second["content"]), ("m2", "Code", "So."))
         self.assertEqual([message["status"] for message in messages], ["completed", "completed"])
@@ -68,7 +69,7 @@ class TeamTests(SimpleTestCase):
     def test_minimal_names_the_author_of_each_message(self):
         messages = TeamChatUiMinimal().whole(whole(TEAM))[1]
         self.assertEqual([message["AuthorName"] for message in messages], ["Research", "Code"])
-        self.assertEqual([message["Items"][0]["Text"] for message in messages], ["Facts [a.md#x].", "So."])
+        self.assertEqual([message["Items"][0]["Text"] for message in messages], [f"Facts {LINK}.", "So."])
 
     def test_a_request_asks_for_the_team(self):
         body = {"messages": [{"role": "user", "content": "Hello?"}]}

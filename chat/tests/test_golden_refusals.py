@@ -136,6 +136,10 @@ class EveryPositionTests(SimpleTestCase):
         self.assertGreater(refused, 500)
 
 
+# The Chat UI sends its own error bubbles back as system messages; OpenAI's are wishes of the caller.
+SYSTEM_IS_READ = ("openai", "chat_ui", "chat_ui_minimal")
+
+
 class RefusalTests(GoldenTestCase):
     def check_form(self, dialect, response, status):
         body = response.json()
@@ -151,9 +155,9 @@ class RefusalTests(GoldenTestCase):
             self.assertIsInstance(body["error"]["code"], str)
         self.assertIsInstance(words(body), str)
 
-    async def every_door(self, status, change=dict, member="", leave_out="", **options):
+    async def every_door(self, status, change=dict, member="", leave_out=(), **options):
         for name, (path, dialect, body) in DOORS.items():
-            if name == leave_out:
+            if name in leave_out:
                 continue
             with self.subTest(name):
                 response = await self.post(path, change(body), **options)
@@ -170,7 +174,9 @@ class RefusalTests(GoldenTestCase):
                 400,
                 lambda body, told=messages: body | {"messages": told},
                 "messages[0].role",
-                leave_out="openai" if role in ("system", "developer", "tool") else "",
+                leave_out={"system": SYSTEM_IS_READ, "developer": ("openai",), "tool": ("openai",)}.get(
+                    role, ()
+                ),
             )
 
     async def test_an_empty_list_and_a_last_message_that_is_not_the_users_are_refused(self):

@@ -10,10 +10,7 @@ from chat.errors import Refused
 from chat.events import TextDelta
 from chat.models import Run
 from chat.requests import ChatRequest
-from chat.runs import (
-    journal,
-    start,
-)
+from chat.runs import begin, journal
 from chat.runs.journal import Batch
 from chat.runs.revalidation import Guards
 from chat.tests.conversations import answered
@@ -71,7 +68,7 @@ class ValidityTests(TransactionTestCase):
 class WritingTests(TransactionTestCase):
     def asked(self, name):
         principal = command_principal(make_user(name))
-        return start.begin(principal, ChatRequest("Leave?"))
+        return begin(principal, ChatRequest("Leave?"))
 
     def test_many_answers_are_written_and_their_leases_renewed_with_one_statement(self):
         accepted = [self.asked(f"asker{number}") for number in range(8)]

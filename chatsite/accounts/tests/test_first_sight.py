@@ -20,6 +20,7 @@ class FirstSight(TransactionTestCase):
             subject="s-1",
             subjects={"sub": "s-1"},
             expires_at=0,
+            issued_at=0,
             groups=frozenset({"Staff"}),
             username="ann",
             first_name="Ann",

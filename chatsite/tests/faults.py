@@ -169,7 +169,9 @@ class FaultSite(Site):
 
     def __init__(self, folder, upstream, parameters=None, **values):
         self.parameters = parameters or connection_parameters(Path(folder))
-        values = SHORT | {"OPENAI_BASE_URL": upstream.url} | values
+        # All callers come from one address here, so its limit would queue them behind each other.
+        together = {"OPENAI_BASE_URL": upstream.url, "CHATSITE_ADDRESS_CONCURRENT_REQUESTS": "0"}
+        values = SHORT | together | values
         if parameters:
             values["DATABASE_URL"] = make_conninfo(**parameters)
         super().__init__(folder, demo=False, **values)

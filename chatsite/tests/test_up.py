@@ -37,6 +37,14 @@ def folder():
     shutil.rmtree(path, ignore_errors=True)
 
 
+@pytest.fixture
+def own_folder():
+    """A data directory of one test, which may leave demo accounts in it."""
+    path = temporary_folder()
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
 @pytest.fixture(scope="module")
 def cluster(folder):
     """The embedded PostgreSQL of that directory, kept running."""
@@ -130,7 +138,8 @@ class TestDemo:
         assert not any(password in page.text for password in site.passwords.values())
         assert site.session().get("/readyz", Host="ask.example.org").status == 403
 
-    def test_a_site_with_known_passwords_does_not_start_for_more_than_this_machine(self, folder):
+    def test_a_site_with_known_passwords_does_not_start_for_more_than_this_machine(self, own_folder):
+        folder = own_folder
         with Site(folder, demo=True, workers=0) as site:
             assert site.passwords
         status, output = Site(folder, demo=True, workers=0, HOST="0.0.0.0").outcome()

@@ -3,6 +3,8 @@ PYTHON ?= python3.11
 PYTHON := $(shell command -v $(PYTHON) || command -v python3)
 BIN := .venv/bin
 DEV := .venv-dev/bin
+# A process that dies under a test is not replaced: its successor would run the same test.
+PARALLEL := -n 2 --dist loadfile --max-worker-restart 0
 
 .PHONY: run help dev test quick check format licences bench lock clean
 
@@ -17,10 +19,10 @@ dev: .venv-dev/.installed ## Start the development server: reloads, debug page, 
 	@CHATSITE_DEBUG=1 exec $(DEV)/python manage.py runserver
 
 test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
-	@$(DEV)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(DEV)/python -m pytest $(PARALLEL) $(ARGS)
 
 quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser
-	@$(DEV)/python -m pytest -n 2 --dist loadfile -m "not server and not browser" $(ARGS)
+	@$(DEV)/python -m pytest $(PARALLEL) -m "not server and not browser" $(ARGS)
 
 check: .venv-dev/.installed ## Check format, lint, types, imports, dependencies, migrations, deployment settings
 	$(DEV)/ruff format --check .

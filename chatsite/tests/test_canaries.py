@@ -21,10 +21,10 @@ from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import answer
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.canary_world import CANARIES, LATER, PEOPLE, TOPICS
-from chatsite.tests.limits import HANG_SECONDS
+from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS
 from chatsite.tests.server import BASE, TOKEN, Site, temporary_folder
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 QUESTIONS = 200
 AT_ONCE = 4

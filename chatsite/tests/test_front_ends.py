@@ -13,9 +13,10 @@ from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import KEY, answer
 from chatsite.tests.conftest import wait_for_documents
 from chatsite.tests.front_ends import Origin, driven_chromium, front_end, opened, share_with_guests
+from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.server import Site, temporary_folder
 
-pytestmark = [pytest.mark.server, pytest.mark.browser]
+pytestmark = [pytest.mark.server, pytest.mark.browser, pytest.mark.timeout(LONG_SECONDS)]
 
 SHARED = ("parental-leave.md", "employee-handbook.pdf", "working-abroad.md")
 QUESTION = "How many weeks of leave do partners have?"

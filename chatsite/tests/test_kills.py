@@ -15,9 +15,10 @@ import psutil
 import pytest
 
 from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
+from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.server import alive, temporary_folder
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "2"))
 STREAMS = 20

@@ -33,6 +33,7 @@ from chatsite.accounts.models import User
 from chatsite.http.body_limits import BodyLimit
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.tests import expressions, scans
+from chatsite.tests.limits import LONG_SECONDS
 from history.citation_text import without
 from history.search import excerpt
 from ingestion.file_names import (
@@ -46,6 +47,8 @@ from ingestion.search.labels import (
     Uniqueness,
     source_name,
 )
+
+pytestmark = pytest.mark.timeout(LONG_SECONDS)
 
 SIZES = (2_000, 8_000, 50_000, 200_000)
 BUDGET = 5e-6  # seconds a character, of an expression

@@ -21,11 +21,13 @@ from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.server.pooler import check_sessions
 from chatsite.server.refusal import StartRefused
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, cluster, fresh, order, told, upload
+from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.pgbouncer import PgBouncer
 from chatsite.tests.server import BASE, Site, temporary_folder
 
 pytestmark = [
     pytest.mark.server,
+    pytest.mark.timeout(LONG_SECONDS),
     pytest.mark.skipif(not Path("/usr/sbin/pgbouncer").exists(), reason="PgBouncer is not installed."),
 ]
 

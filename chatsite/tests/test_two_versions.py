@@ -21,11 +21,12 @@ import pytest
 
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, cluster, fresh, order, told
-from chatsite.tests.limits import HANG_SECONDS
+from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS
 from chatsite.tests.server import BASE, temporary_folder
 
 pytestmark = [
     pytest.mark.server,
+    pytest.mark.timeout(LONG_SECONDS),
     pytest.mark.skipif(int(os.environ.get("CHATSITE_TEST_ROUNDS", "1")) < 20, reason="A long test."),
 ]
 

@@ -31,9 +31,10 @@ from chatsite.tests.fault_table import (
     long_text,
 )
 from chatsite.tests.fault_world import Asker, question
+from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.server import Site, temporary_folder
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 IN_FORMS = {
     "unauthorised": ("upstream_misconfigured", ""),

@@ -14,6 +14,7 @@ import psutil
 import psycopg
 import pytest
 
+from chatsite.tests.limits import LONG_SECONDS
 from chatsite.tests.server import BASE, TOKEN, Site, reading_parameters, temporary_folder
 from ingestion.tests.hostile import GOOD, corpus, names
 
@@ -29,7 +30,7 @@ WORKER_BYTES = 900_000_000
 SECONDS = 600  # for the whole corpus; on two free cores it takes 25
 STATES = "SELECT name, status, reason FROM ingestion_document"
 BOUNDARY = "hostile-boundary"
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection
 from psycopg.conninfo import make_conninfo
 
+from chatsite.tests.limits import LONG_SECONDS
 from ingestion.indexing.reembedding import PASSAGE_BATCH
 from ingestion.models import EmbeddingSpace, Vector
 from ingestion.tests.documents import make_document
@@ -20,7 +21,8 @@ from ingestion.tests.test_reembedding import ReembedCase
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "1"))
 PASSAGES = 1_000
 
-pytestmark = pytest.mark.server  # a program in a process of its own, and minutes of work
+# Programs in processes of their own, and minutes of work.
+pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 
 class KilledTests(ReembedCase):

@@ -20,6 +20,7 @@ from django.test import TransactionTestCase
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from psycopg.conninfo import make_conninfo
 
+from chatsite.tests.limits import LONG_SECONDS
 from ingestion import (
     documents as pipeline,
 )
@@ -35,7 +36,8 @@ ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "3"))
 SECONDS = 120 + 10 * ROUNDS  # in which what was killed is taken up and done
 LEFT = {"status__in": ["todo", "doing"], "task_name": pipeline.TASK}
 
-pytestmark = pytest.mark.server  # a program in a process of its own, and minutes of work
+# Programs in processes of their own, and minutes of work.
+pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 
 class Workers(MediaMixin, TransactionTestCase):

@@ -1,0 +1,61 @@
+"""Pytest plugin: a run that hangs ends, and says where.
+
+pytest-timeout fails a test that takes too long, with the stacks of all threads. A process that does not react
+to that, or whose fixtures do not end afterwards, writes its stacks and exits (`faulthandler_timeout` and
+TEARDOWN_SECONDS). A run that is told to end (SIGTERM, as `timeout` does) names the tests that were running,
+and each of its processes writes its stacks.
+"""
+
+import faulthandler
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+# Of a test's fixtures, those of its module and of the session included.
+TEARDOWN_SECONDS = float(os.environ.get("TEST_TEARDOWN_SECONDS", "400"))
+FAULT_LOG = os.fdopen(os.dup(sys.__stderr__.fileno()), "w", buffering=1)  # not what pytest captures
+
+_running: dict[str, float] = {}  # in the process that the user started, also of its workers
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown():
+    """Bound the teardown. A test that has failed has no other limit left by then."""
+    faulthandler.dump_traceback_later(TEARDOWN_SECONDS, file=FAULT_LOG, exit=True)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def pytest_configure(config):
+    """Write the stacks of a worker, or the names of the running tests, on SIGTERM."""
+    if hasattr(config, "workerinput"):
+        faulthandler.register(signal.SIGTERM, file=FAULT_LOG, chain=True)
+    else:
+        signal.signal(signal.SIGTERM, _stop)
+
+
+def pytest_runtest_logstart(nodeid):
+    """Note a test that begins."""
+    _running[nodeid] = time.monotonic()
+
+
+def pytest_runtest_logfinish(nodeid):
+    """Forget a test that has ended."""
+    _running.pop(nodeid, None)
+
+
+def describe_running():
+    """A line for each running test, the oldest first."""
+    now = time.monotonic()
+    return [f"  {nodeid}, for {now - since:.0f} s" for nodeid, since in _running.items()]
+
+
+def _stop(number, frame):
+    FAULT_LOG.write("\n".join(["", "Stopped by SIGTERM. These tests were running:", *describe_running(), ""]))
+    faulthandler.dump_traceback(file=FAULT_LOG)
+    pytest.exit("stopped by SIGTERM", returncode=128 + signal.SIGTERM)

@@ -1,0 +1,82 @@
+"""A run of tests that hangs ends by itself, and says where it was."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from chatsite.tests.limits import HANG_SECONDS
+from chatsite.tests.server import BASE
+
+pytestmark = pytest.mark.server  # programs in processes of their own
+
+HANGING = """
+import threading
+import pytest
+
+@pytest.fixture
+def lasting():
+    yield
+    threading.Event().wait()
+
+def test_of_a_lock():
+    print("it begins", flush=True)
+    threading.Event().wait()
+
+def test_of_a_fixture(lasting):
+    assert False, "and then its end hangs too"
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Start pytest on the tests above, with the plugin alone; it is ended with the test."""
+    (tmp_path / "test_hanging.py").write_text(HANGING)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    started = []
+
+    def start(name, *options, **environment):
+        command = [sys.executable, "-m", "pytest", "-p", "chatsite.tests.bounds", "-p", "no:cacheprovider"]
+        process = subprocess.Popen(
+            [*command, "-p", "no:django", "-k", name, *options, str(tmp_path)],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(BASE)} | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_test_that_hangs_fails_with_the_stacks_of_all_threads(run):
+    process = run("lock", "--timeout=1")
+    output, _ = process.communicate(timeout=HANG_SECONDS)
+    assert process.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "Timeout (>1.0s) from pytest-timeout" in output
+
+
+def test_a_fixture_that_does_not_end_after_a_failure_ends_the_process_with_its_stacks(run):
+    process = run("fixture", TEST_TEARDOWN_SECONDS="1")
+    output, _ = process.communicate(timeout=HANG_SECONDS)
+    assert process.returncode == 1
+    assert "Timeout (0:00:01)!" in output
+    assert "in lasting" in output
+
+
+def test_a_run_that_is_told_to_end_names_the_tests_that_were_running(run):
+    process = run("lock", "-s")
+    while "it begins" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=HANG_SECONDS)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "These tests were running:\n  test_hanging.py::test_of_a_lock, for " in output
+    assert "stopped by SIGTERM" in output

@@ -238,7 +238,9 @@ class HostileFilesTests(SimpleTestCase):
         fork = forkserver._Template.fork
 
         def fork_and_die(template, *arguments):
-            template._process.send_signal(signal.SIGSTOP)  # or it may have finished before it is killed
+            # Only once all its threads stand still is it certain that it does not finish before it is killed.
+            template._process.send_signal(signal.SIGSTOP)
+            os.waitpid(template._process.pid, os.WUNTRACED)
             output = fork(template, *arguments)
             template._process.kill()
             template._process.wait()

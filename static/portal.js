@@ -6,7 +6,6 @@ export const $$ = (selector, root = document) => [...root.querySelectorAll(selec
 
 const { dataset: likes } = document.documentElement;
 const { conversation, run, panel: panelModule, stream: streamModule } = document.body.dataset;
-const narrow = matchMedia('(max-width: 60rem)');
 const touch = matchMedia('(pointer: coarse)');
 const form = $('#composer');
 const box = $('#question');
@@ -184,7 +183,7 @@ document.addEventListener('click', async event => {
 });
 
 // ---- Source panel: chips are links; the module opens them in place. ---------------------------------------------
-const shared = { $, $$, parsed, say, tell, toast, rove, enliven, narrow };
+const shared = { $, $$, parsed, say, tell, toast, rove, enliven };
 let opening;
 function panel() {
   opening ??= import(panelModule).then(module => module.begin(shared));
@@ -226,7 +225,7 @@ document.addEventListener('keydown', event => {
   }
   if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && $('#find')) {
     event.preventDefault();
-    if (narrow.matches && !$('#side').matches(':popover-open')) $('#side').showPopover();
+    if (!$('#side').checkVisibility()) $('#side').showPopover();
     $('#find').focus();
   }
 });

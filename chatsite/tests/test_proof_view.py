@@ -1,0 +1,71 @@
+"""The source of an answer beside it, in headless Chromium."""
+
+import pytest
+
+from chatsite.tests.chromium import open_page, sign_in, violations
+
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
+QUESTION = "When must carried days of leave be used?"
+COMPLETE = ".answer[data-state=complete] .source-row"
+
+
+@pytest.fixture(scope="module")
+def answered(chromium, slow_site):
+    """(options of a signed-in page, path of a conversation with a complete answer)"""
+    with open_page(chromium, slow_site.url) as page:
+        sign_in(page, "employee", slow_site.passwords["employee"])
+        page.goto("/")
+        page.get_by_label("Your question").fill(QUESTION)
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_selector(COMPLETE)
+        yield {"storage_state": page.context.storage_state()}, page.url.removeprefix(slow_site.url)
+
+
+def overlaps(page, first, second):
+    """Whether any of two elements' areas is the same."""
+    one, other = page.locator(first).bounding_box(), page.locator(second).bounding_box()
+    across = one["x"] < other["x"] + other["width"] and other["x"] < one["x"] + one["width"]
+    down = one["y"] < other["y"] + other["height"] and other["y"] < one["y"] + one["height"]
+    return across and down
+
+
+@pytest.mark.parametrize("width", [1024, 1280, 1440])
+def test_a_source_stands_beside_the_answer_and_covers_neither_it_nor_send(
+    chromium, slow_site, answered, width
+):
+    options, path = answered
+    with open_page(chromium, slow_site.url, viewport={"width": width, "height": 800}, **options) as page:
+        page.goto(path)
+        page.locator(".answer .prose .cite").first.click()
+        page.wait_for_selector("#source mark")
+        for covered in (".thread", ".composer", "#send"):
+            assert not overlaps(page, "#source", covered), covered
+        assert page.locator(".prose").bounding_box()["width"] > 400
+        page.locator("#send").click(trial=True)
+        page.keyboard.press("Control+k")
+        page.wait_for_selector("#find:focus")
+        assert violations(page) == []
+
+
+def test_on_a_phone_a_source_is_a_sheet_of_its_own(chromium, slow_site, answered):
+    options, path = answered
+    with open_page(chromium, slow_site.url, viewport={"width": 390, "height": 800}, **options) as page:
+        page.goto(path)
+        page.locator(".answer .prose .cite").first.click()
+        page.wait_for_selector("#source mark")
+        assert page.locator("#source").bounding_box() == {"x": 0, "y": 0, "width": 390, "height": 800}
+        assert page.locator("main").evaluate("main => main.inert")
+        page.go_back()
+        page.wait_for_selector("#source", state="hidden")
+        assert not page.locator("main").evaluate("main => main.inert")
+
+
+def test_without_scripts_a_source_is_a_page_of_its_own(chromium, slow_site, answered):
+    options, path = answered
+    with open_page(chromium, slow_site.url, java_script_enabled=False, **options) as page:
+        page.goto(path)
+        page.locator(".answer .prose .cite").first.click()
+        assert "31 March" in page.locator("#source mark").first.inner_text()
+        page.get_by_role("link", name="Close source").click()
+        page.wait_for_selector("#source", state="hidden")

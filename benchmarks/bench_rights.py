@@ -227,7 +227,7 @@ def vector_leg(
             plans.prepare()
             found: list[int] = []
             unfiltered.append(milliseconds(partial(run, UNFILTERED, parameters, [])))
-            own.append(milliseconds(partial(run, leg_statement(somebody.plan), parameters, found)))
+            own.append(milliseconds(partial(run, leg_statement(), parameters, found)))
         best = vectors.best(vector, visible)
         scores = sorted(best.values(), reverse=True)[:COMPARED]
         right = sum(best.get(passage, -1) >= scores[-1] - ROUNDING for passage in found[:COMPARED])
@@ -241,15 +241,25 @@ def run(text: str, parameters: dict[str, Any], found: list[int]) -> None:
         found.extend(row[0] for row in cursor.fetchall())
 
 
-def leg_statement(plan: plans.Plan) -> str:
-    if plan == "indexed":
-        return f"WITH {statement('lists')}, {statement('nearest_indexed')} {LEG}"
-    return f"WITH {statement('lists')}, {statement('documents')}, {statement('nearest_exact')} {LEG}"
+def leg_statement() -> str:
+    """The vector leg of the search, without what follows it."""
+    leg, found, _ = statement("search").partition(",\n\nmet AS MATERIALIZED")
+    assert found, "the statement has another order now"
+    return f"{leg} {LEG}"
 
 
 def leg_parameters(somebody: Person, space: EmbeddingSpace, vector: str) -> dict[str, Any]:
     return EVERYTHING | {
         "user_id": somebody.principal.user_id,
+        "plan": somebody.plan,
+        "words": [],
+        "otherwise": [],
+        "groups": [],
+        "members": [],
+        "common": [],
+        "max_common": 0,
+        "visible": float(somebody.visible),
+        "every": OPTIONS.passages,
         "with_nearest": True,
         "vector": vector,
         "space_id": space.pk,

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -53,21 +52,6 @@ class Ended:
     owner_id: int
     answer_id: UUID
     unfinished: tuple[UUID, ...]
-
-
-@cache
-def _readable_statement() -> str:
-    """The predicate of who may read a document is search's own, asked for each person in turn."""
-    return _with_readable("readable_sources", statement("readable").replace("%(user_id)s", "asked.user_id"))
-
-
-@cache
-def _visible_statement() -> str:
-    return _with_readable("visible_sources", statement("readable"))
-
-
-def _with_readable(name: str, readable: str) -> str:
-    return statement(name, SQL).replace("{readable}", readable)
 
 
 def _entry(batch: Batch) -> dict[str, Any]:
@@ -142,7 +126,7 @@ def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, 
     """The sources of an answer that the reader may open now."""
     parameters: dict[str, Any] = {"message_id": answer_id, "user_id": principal.user_id}
     with connection.cursor() as cursor:
-        cursor.execute(_visible_statement(), parameters)
+        cursor.execute(statement("visible_sources", SQL), parameters)
         columns = [column.name for column in cursor.description or ()]
         rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
     return tuple(
@@ -165,7 +149,7 @@ def count_readable_sources(answers: Sequence[tuple[Principal, UUID]]) -> dict[UU
     }
     # For several people at once: who may read is the statement's own predicate here.
     with reading_everything(), connection.cursor() as cursor:
-        cursor.execute(_readable_statement(), parameters)
+        cursor.execute(statement("readable_sources", SQL), parameters)
         return dict(cursor.fetchall())
 
 

@@ -1,7 +1,7 @@
 -- What somebody has asked today; until the transaction ends nobody else counts for them. Whose clock is a little
 -- behind at midnight counts on the day that others have begun: a day never comes back with nothing used.
 INSERT INTO chat_usage AS known (owner_id, day, messages)
-VALUES (%(owner)s, %(today)s, 0)
+VALUES (:'owner', :'today', 0)
 ON CONFLICT (owner_id) DO UPDATE
 SET
     day = CASE WHEN excluded.day = known.day - 1 THEN known.day ELSE excluded.day END,

@@ -1,7 +1,7 @@
-"""SQL from the named files in ingestion/sql or another folder, each read once. Values travel as parameters.
+r"""SQL from the named files in ingestion/sql or another folder, each read once. Values travel as parameters.
 
-A line `-- include: name` stands for another file, so that the predicate of who may read is one text in
-every statement that needs it.
+Each file is one whole statement as `psql -f` runs it: a parameter is a variable of psql, `:'name'` or `:name`
+(where PostgreSQL takes no quotes), and lines `\set name value` may give it a value to try the statement with.
 """
 
 import functools
@@ -14,17 +14,17 @@ from django.conf import settings
 from django.db import connection
 
 _DIRECTORY = Path(settings.BASE_DIR) / "ingestion" / "sql"
-_INCLUDE = re.compile(r"^[ ]*-- include: (\w+)$", re.MULTILINE)
-_MARGIN = re.compile(r"^(?: *--.*\n| +)", re.MULTILINE)
+_MARGIN = re.compile(r"^(?: *--.*\n|\\.*\n| +)", re.MULTILINE)
+_VARIABLE = re.compile(r"(?<![:\w]):(?:'(?P<quoted>[a-z_]+)'|(?P<bare>[a-z_]+))")
 
 
 @functools.cache
 def statement(name: str, folder: Path = _DIRECTORY) -> str:
-    """The text of <name>.sql in that folder, with its includes in place, and without comments: the server and
-    the driver read it at every execution."""
+    """The text of <name>.sql in that folder, with its variables as the driver writes parameters, and without
+    comments: the server and the driver read it at every execution."""
     text = (folder / f"{name}.sql").read_text(encoding="utf-8")
-    whole = _INCLUDE.sub(lambda match: statement(match.group(1), folder), text)
-    return _MARGIN.sub("", whole)
+    whole = _MARGIN.sub("", text).strip().removesuffix(";")
+    return _VARIABLE.sub(lambda match: f"%({match['quoted'] or match['bare']})s", whole.replace("%", "%%"))
 
 
 def rows(

@@ -5,19 +5,19 @@ WITH opened AS (
         id, owner_id, title, title_by_owner, mode, listed, created_at, updated_at, search
     )
     SELECT
-        %(conversation)s, %(owner)s, %(title)s, false, %(mode)s, %(listed)s, %(now)s, %(now)s,
-        array_to_tsvector(%(title_words)s::text[])
-    WHERE %(opens)s
+        :'conversation', :'owner', :'title', false, :'mode', :'listed', :'now', :'now',
+        array_to_tsvector(:'title_words'::text[])
+    WHERE :'opens'
 ),
 
 continued AS (
-    UPDATE history_conversation SET updated_at = %(now)s WHERE id = %(conversation)s AND NOT %(opens)s
+    UPDATE history_conversation SET updated_at = :'now' WHERE id = :'conversation' AND NOT :'opens'
 ),
 
 place AS (
     SELECT coalesce(max(said.position) + 1, 0) AS position
     FROM history_message AS said
-    WHERE said.conversation_id = %(conversation)s
+    WHERE said.conversation_id = :'conversation'
 )
 
 INSERT INTO history_message (
@@ -25,13 +25,13 @@ INSERT INTO history_message (
     finish_reason, error_code, imported, content_type, citations, followups, thoughts, usage
 )
 SELECT
-    added.id, %(conversation)s, place.position + added.step, added.role, added.content, added.state, added.exchange,
-    added.agent_name, array_to_tsvector(added.words), %(request_id)s, %(now)s,
+    added.id, :'conversation', place.position + added.step, added.role, added.content, added.state, added.exchange,
+    added.agent_name, array_to_tsvector(added.words), :'request_id', :'now',
     '', '', false, '', '[]', '[]', '[]', '{}'
 FROM place
 CROSS JOIN (
     VALUES
-    (0, %(question)s::uuid, 'user', %(text)s, 'complete', NULL::uuid, '', %(words)s::text[]),
-    (1, %(answer)s::uuid, 'assistant', '', 'queued', %(exchange)s::uuid, %(agent_name)s, NULL)
+    (0, :'question'::uuid, 'user', :'text', 'complete', NULL::uuid, '', :'words'::text[]),
+    (1, :'answer'::uuid, 'assistant', '', 'queued', :'exchange'::uuid, :'agent_name', NULL)
 ) AS added (step, id, role, content, state, exchange, agent_name, words)
 RETURNING position

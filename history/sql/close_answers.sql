@@ -10,8 +10,8 @@ WITH ended AS (
         citations = closing.citations,
         followups = closing.followups,
         usage = closing.usage,
-        finished_at = %(now)s
-    FROM jsonb_to_recordset(%(closings)s::jsonb) AS closing (
+        finished_at = :'now'
+    FROM jsonb_to_recordset(:'closings'::jsonb) AS closing (
         id uuid, state text, content text, words text[], finish_reason text, error_code text, citations jsonb,
         followups jsonb, usage jsonb
     )
@@ -20,7 +20,7 @@ WITH ended AS (
 ),
 
 told AS (
-    UPDATE history_conversation SET updated_at = %(now)s WHERE id IN (SELECT ended.conversation_id FROM ended)
+    UPDATE history_conversation SET updated_at = :'now' WHERE id IN (SELECT ended.conversation_id FROM ended)
 )
 
 SELECT ended.id FROM ended

@@ -1,6 +1,6 @@
 -- What an answer is written from, before its first word; recorded once more, it takes the place of what was.
 WITH former AS (
-    DELETE FROM history_source WHERE message_id = %(answer)s AND rank > %(count)s
+    DELETE FROM history_source WHERE message_id = :'answer' AND rank > :'count'
 ),
 
 recorded AS (
@@ -9,10 +9,10 @@ recorded AS (
         captions, given, score, ranker_score, found_by
     )
     SELECT
-        %(answer)s, source.document_id, source.document_version, source.passage_id, source.rank, source.label,
+        :'answer', source.document_id, source.document_version, source.passage_id, source.rank, source.label,
         source.title, source.heading, source.page, source.content, '[]', source.captions, source.given, source.score,
         source.ranker_score, source.found_by
-    FROM jsonb_to_recordset(%(sources)s::jsonb) AS source (
+    FROM jsonb_to_recordset(:'sources'::jsonb) AS source (
         document_id bigint, document_version integer, passage_id bigint, rank integer, label text, title text,
         heading text, page integer, content text, captions jsonb, given text, score double precision,
         ranker_score double precision, found_by text
@@ -38,13 +38,13 @@ recorded AS (
 named AS (
     INSERT INTO ingestion_citedname (reader_id, name, document)
     SELECT DISTINCT conversation.owner_id, md5(split_part(source.label, '#', 1))::uuid, source.public_id
-    FROM jsonb_to_recordset(%(sources)s::jsonb) AS source (label text, public_id uuid)
+    FROM jsonb_to_recordset(:'sources'::jsonb) AS source (label text, public_id uuid)
     CROSS JOIN history_message AS message
     JOIN history_conversation AS conversation ON conversation.id = message.conversation_id
-    WHERE message.id = %(answer)s AND source.public_id IS NOT NULL
+    WHERE message.id = :'answer' AND source.public_id IS NOT NULL
     ON CONFLICT DO NOTHING
 )
 
 UPDATE history_message
-SET state = 'streaming', labels = %(labels)s::jsonb, thoughts = %(thoughts)s::jsonb, searched_count = %(readable)s
-WHERE id = %(answer)s AND state IN ('queued', 'streaming')
+SET state = 'streaming', labels = :'labels'::jsonb, thoughts = :'thoughts'::jsonb, searched_count = :'readable'
+WHERE id = :'answer' AND state IN ('queued', 'streaming')

@@ -1,13 +1,12 @@
-"""Why somebody may read a document, or may not, in words: the rule of `visible_to`, told entry by entry."""
+"""Why somebody may read a document, or may not, in words: the entries that the rule itself names."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib.auth.models import Group
 from django.db.models import Q
 
 from chatsite.accounts.models import User
@@ -22,7 +21,8 @@ NAMES_SHOWN = 10
 DOCUMENTS_SHOWN = 20
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
-Kind = Literal["owner", "person", "group", "everyone", "guests"]
+Kind = Literal["owner", "person", "group", "guests", "everyone"]
+KINDS = get_args(Kind)  # in the order in which they are told
 TO_THEMSELVES: dict[Kind, str] = {
     "owner": "You added it.",
     "person": "It is shared with you.",
@@ -100,19 +100,19 @@ def documents_named(text: str) -> list[Document]:
 
 def _access_reasons(user: User, document: Document) -> list[AccessReason]:
     """The entries that include this person, as if the account were active."""
-    entries = list(document.access_list.entries.all())
-    grounds: list[AccessReason] = []
-    if any(entry.user_id == user.pk for entry in entries):
-        grounds.append(AccessReason("owner" if document.owner_id == user.pk else "person"))
-    groups = Group.objects.filter(user=user, pk__in=[entry.group_id for entry in entries if entry.group_id])
-    grounds += [
-        AccessReason("group", name) for name in groups.order_by("name").values_list("name", flat=True)
-    ]
-    if any(entry.guests for entry in entries):
-        grounds.append(AccessReason("guests"))
-    elif any(_is_for_everyone(entry) for entry in entries) and not user.is_guest:
-        grounds.append(AccessReason("everyone"))
-    return grounds
+    entries = document.access_list.entries.filter(pk__in=AccessEntry.including(user.pk)).select_related(
+        "group"
+    )
+    grounds = {_reason(entry, document) for entry in entries}
+    return sorted(grounds, key=lambda ground: (KINDS.index(ground.kind), ground.group))
+
+
+def _reason(entry: AccessEntry, document: Document) -> AccessReason:
+    if entry.group:
+        return AccessReason("group", entry.group.name)
+    if entry.user_id:
+        return AccessReason("owner" if document.owner_id == entry.user_id else "person")
+    return AccessReason("guests" if entry.guests else "everyone")
 
 
 def _why_not(user: User, document: Document) -> list[str]:

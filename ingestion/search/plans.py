@@ -1,8 +1,7 @@
-"""Which statement finds the candidates of a search.
+"""How the candidates of a search are found (sql/search.sql).
 
-The choice goes by how many passages the caller may search, and is one of speed alone: every statement holds
-the same predicate of who may read (sql/allowed.sql), and each gives the same passages as far as its indexes
-allow.
+The choice goes by how many passages the caller may search, and is one of speed alone: every plan holds the
+same condition of who may read, and each gives the same passages as far as its indexes allow.
 """
 
 from collections.abc import Mapping
@@ -153,6 +152,7 @@ def _run(search: Mapping[str, Any], dimensions: int, surveyed: Survey) -> list[d
     groups = [*((group, False) for group in sought.groups), *((group, True) for group in sought.common)]
     parameters = {
         **search,
+        "plan": plan,
         "dimensions": dimensions,
         "visible": float(surveyed.visible),
         "every": surveyed.every,
@@ -165,4 +165,4 @@ def _run(search: Mapping[str, Any], dimensions: int, surveyed: Survey) -> list[d
         "estimated": list(sought.shares),
         "shares": list(sought.shares.values()),
     }
-    return _planned(f"search_{plan}", parameters) if surveyed.visible else []
+    return _planned("search", parameters) if surveyed.visible else []

@@ -1,6 +1,6 @@
 """Search: the passages that fit a question best among those that the caller may read.
 
-Rights are part of every statement here, as one text (sql/readable.sql), and nothing is filtered
+Rights are part of every statement here, by one function (ingestion_readable_entries), and nothing is filtered
 afterwards. Which plan finds the candidates is a question of speed alone.
 """
 

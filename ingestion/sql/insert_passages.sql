@@ -1,16 +1,27 @@
 -- One row per passage, and one of its words: title (A), heading (B) and content (D), stemmed by the document's
 -- language; a language that PostgreSQL does not know is indexed word for word.
+\set document_id 1
+\set first 0
+\set language english
+\set title_words guide
+\set anchors '{leave}'
+\set pages '{1}'
+\set headings '{Leave}'
+\set contents '{27 days.}'
+\set heading_words '{leave}'
+\set content_words '{27 days}'
+
 WITH new AS MATERIALIZED (
     SELECT *
     FROM unnest(
-        %(anchors)s::text[], %(pages)s::int[], %(headings)s::text[], %(contents)s::text[],
-        %(heading_words)s::text[], %(content_words)s::text[]
+        :'anchors'::text[], :'pages'::int[], :'headings'::text[], :'contents'::text[],
+        :'heading_words'::text[], :'content_words'::text[]
     ) WITH ORDINALITY AS new (anchor, page, heading, content, heading_words, content_words, position)
 ),
 
 passage AS (
     INSERT INTO ingestion_passage (document_id, position, anchor, page, heading, content)
-    SELECT %(document_id)s, %(first)s::int + new.position - 1, new.anchor, new.page, new.heading, new.content
+    SELECT :'document_id', :'first'::int + new.position - 1, new.anchor, new.page, new.heading, new.content
     FROM new
     ORDER BY new.position
     RETURNING position, id
@@ -20,17 +31,17 @@ words AS (
     INSERT INTO ingestion_passagewords (passage_id, document_id, search)
     SELECT
         passage.id,
-        %(document_id)s,
-        setweight(to_tsvector(language.configuration, %(title_words)s), 'A')
+        :'document_id',
+        setweight(to_tsvector(language.configuration, :'title_words'), 'A')
             || setweight(to_tsvector(language.configuration, new.heading_words), 'B')
             || setweight(to_tsvector(language.configuration, new.content_words), 'D')
     FROM passage
-    JOIN new ON new.position = passage.position + 1 - %(first)s::int
+    JOIN new ON new.position = passage.position + 1 - :'first'::int
     CROSS JOIN (
         SELECT coalesce(
-            (SELECT oid FROM pg_ts_config WHERE cfgname = %(language)s LIMIT 1), 'simple'::regconfig
+            (SELECT oid FROM pg_ts_config WHERE cfgname = :'language' LIMIT 1), 'simple'::regconfig
         )::regconfig AS configuration
     ) AS language
 )
 
-SELECT passage.position, passage.id FROM passage
+SELECT passage.position, passage.id FROM passage;

@@ -1,10 +1,13 @@
 -- What a document has been embedded as goes to what lies prepared, each text once, where it is not there yet.
+\set document_id 1
+\set space_id 1
+
 INSERT INTO ingestion_preparedvector (space_id, document_id, digest, vector)
 SELECT DISTINCT ON (vector.digest) vector.space_id, vector.document_id, vector.digest, vector.vector
 FROM ingestion_vector AS vector
 WHERE
-    vector.document_id = %(document_id)s
-    AND vector.space_id = %(space_id)s
+    vector.document_id = :'document_id'
+    AND vector.space_id = :'space_id'
     AND vector.digest IS NOT NULL
     AND NOT EXISTS (
         SELECT 1
@@ -14,4 +17,4 @@ WHERE
             AND prepared.space_id = vector.space_id
             AND prepared.digest = vector.digest
     )
-ORDER BY vector.digest
+ORDER BY vector.digest;

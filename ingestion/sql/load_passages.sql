@@ -2,12 +2,15 @@
 -- caller may read and that were read in: one that they may not read, or an empty one, changes no label. A name under
 -- which the caller was once cited another document is not free either, whatever became of that document.
 -- Arrays lead to the rows by their numbers, whatever the planner thinks of the policies on the tables.
+\set user_id 1
+\set passage_ids '{1,2}'
+
 WITH readable AS MATERIALIZED (
--- include: readable
+    SELECT mine.access_list_id FROM ingestion_readable_entries(:'user_id') AS mine
 ),
 
 passage AS MATERIALIZED (
-    SELECT * FROM ingestion_passage AS every WHERE every.id = ANY(%(passage_ids)s::bigint[])
+    SELECT * FROM ingestion_passage AS every WHERE every.id = ANY(:'passage_ids'::bigint[])
 )
 
 SELECT
@@ -36,7 +39,7 @@ SELECT
         SELECT 1
         FROM ingestion_citedname AS cited
         WHERE
-            cited.reader_id = %(user_id)s
+            cited.reader_id = :'user_id'
             AND cited.name = md5(document.name)::uuid
             AND cited.document <> document.public_id
     ) AS name_is_unique,
@@ -53,7 +56,7 @@ SELECT
         SELECT 1
         FROM ingestion_citedname AS cited
         WHERE
-            cited.reader_id = %(user_id)s
+            cited.reader_id = :'user_id'
             AND cited.name = md5(document.folder || '/' || document.name)::uuid
             AND cited.document <> document.public_id
     ) AS path_is_unique,
@@ -71,4 +74,4 @@ JOIN ingestion_document AS document ON document.id = passage.document_id
 WHERE
     document.id = ANY(ARRAY(SELECT passage.document_id FROM passage))
     AND document.version > 0
-    AND (document.access_list_id IN (SELECT readable.access_list_id FROM readable)) IS TRUE
+    AND (document.access_list_id IN (SELECT readable.access_list_id FROM readable)) IS TRUE;

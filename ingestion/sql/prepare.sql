@@ -4,6 +4,9 @@
 -- moving parts the index of words is worth more than the planner thinks; where it guesses wrong how much is
 -- readable, a join in nested loops takes minutes, so search goes without them. The index of vectors is read on
 -- until enough readable ones were met, in about the order of their distance.
+\set ef_search 300
+\set max_scanned 40000
+
 SELECT
     set_config('plan_cache_mode', 'force_custom_plan', true),
     set_config('jit', 'off', true),
@@ -12,5 +15,5 @@ SELECT
     set_config('enable_nestloop', 'off', true),
     set_config('work_mem', '32MB', true),
     set_config('hnsw.iterative_scan', 'relaxed_order', true),
-    set_config('hnsw.ef_search', %(ef_search)s::text, true),
-    set_config('hnsw.max_scan_tuples', %(max_scanned)s::text, true)
+    set_config('hnsw.ef_search', :'ef_search'::text, true),
+    set_config('hnsw.max_scan_tuples', :'max_scanned'::text, true);

@@ -1,5 +1,9 @@
 -- The documents that were cited to this reader under that name, of which some may be gone or closed by now.
+\set user_id 1
+\set sourcefile guide.md
+\set most 20
+
 SELECT cited.document
 FROM ingestion_citedname AS cited
-WHERE cited.reader_id = %(user_id)s AND cited.name = md5(%(sourcefile)s)::uuid
-LIMIT %(most)s
+WHERE cited.reader_id = :'user_id' AND cited.name = md5(:'sourcefile')::uuid
+LIMIT :'most';

@@ -1,13 +1,16 @@
 -- What the name alone can mean to this reader, the newest first: documents that were read in, and not their namesakes
 -- that are empty, failed or still waiting.
+\set user_id 1
+\set name guide.md
+\set folder ''
+\set most 20
+
 SELECT document.id
 FROM ingestion_document AS document
 WHERE
-    document.name = %(name)s
-    AND (%(folder)s::text IS NULL OR document.folder = %(folder)s)
+    document.name = :'name'
+    AND (:'folder'::text IS NULL OR document.folder = :'folder')
     AND document.version > 0
-    AND document.access_list_id IN (
--- include: readable
-    )
+    AND document.access_list_id IN (SELECT mine.access_list_id FROM ingestion_readable_entries(:'user_id') AS mine)
 ORDER BY document.id DESC
-LIMIT %(most)s
+LIMIT :'most';

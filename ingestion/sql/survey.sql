@@ -1,9 +1,30 @@
 -- How much the caller may search, of how much there is, and, of a large corpus, which words of the question occur
 -- together in how many passages of a sample of it. How much is estimated from a sample of documents where that
 -- holds enough of them, else counted.
-WITH
--- include: lists
-,
+\set user_id 1
+\set include_category ''
+\set exclude_category ''
+\set to_person false
+\set to_groups false
+\set words '{annual,leave}'
+\set otherwise '{"",""}'
+\set asked 2
+-- Documents of the sample, and how many of them must be readable to estimate from them; passages of the sample, where
+-- there are more passages than `large` and more readable ones than `max_scan`.
+\set probes 1000
+\set min_probed 20
+\set sampled 1500
+\set large 100000
+\set max_scan 4000
+
+WITH lists AS MATERIALIZED (
+    SELECT mine.access_list_id
+    FROM ingestion_readable_entries(:'user_id') AS mine
+    WHERE
+        NOT (:'to_person' OR :'to_groups')
+        OR (:'to_person' AND mine.user_id IS NOT NULL)
+        OR (:'to_groups' AND mine.group_id IS NOT NULL)
+),
 
 probed AS MATERIALIZED (
     SELECT document.id, document.language, document.passage_count
@@ -11,25 +32,29 @@ probed AS MATERIALIZED (
     WHERE
         document.id = ANY(ARRAY(
             -- Numbers of documents, spread evenly over all that were ever given.
-            SELECT DISTINCT 1 + given.last_value * probe.number / %(probes)s
+            SELECT DISTINCT 1 + given.last_value * probe.number / :'probes'
             FROM ingestion_document_id_seq AS given
-            CROSS JOIN generate_series(0, %(probes)s - 1) AS probe (number)
+            CROSS JOIN generate_series(0, :'probes' - 1) AS probe (number)
         ))
-        AND
--- include: allowed
+        AND document.version > 0
+        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+        AND (:'include_category' = '' OR document.category = :'include_category')
+        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
 ),
 
 size AS MATERIALIZED (
     SELECT
         CASE
-            WHEN estimated.met >= %(min_probed)s THEN estimated.passages
+            WHEN estimated.met >= :'min_probed' THEN estimated.passages
             ELSE (
                 SELECT coalesce(sum(document.passage_count), 0)::bigint
                 FROM ingestion_document AS document
                 WHERE
--- include: by_lists
-                    AND
--- include: allowed
+                    document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
+                    AND document.version > 0
+                    AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+                    AND (:'include_category' = '' OR document.category = :'include_category')
+                    AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
             )
         END AS visible,
         (
@@ -40,18 +65,11 @@ size AS MATERIALIZED (
     FROM (
         SELECT
             count(*) AS met,
-            (sum(probed.passage_count) * greatest(1, max(given.last_value)::numeric / %(probes)s))::bigint AS passages
+            (sum(probed.passage_count) * greatest(1, max(given.last_value)::numeric / :'probes'))::bigint AS passages
         FROM probed
         CROSS JOIN ingestion_document_id_seq AS given
     ) AS estimated
 ),
-
-languages AS MATERIALIZED (
-    SELECT DISTINCT probed.language FROM probed
-),
-
--- include: words
-,
 
 sample AS MATERIALIZED (
     SELECT passage.search, probed.language
@@ -60,10 +78,17 @@ sample AS MATERIALIZED (
         SELECT words.search
         FROM ingestion_passagewords AS words
         WHERE words.document_id = probed.id
-        LIMIT 1 + %(sampled)s / (SELECT count(*) FROM probed)
+        LIMIT 1 + :'sampled' / (SELECT count(*) FROM probed)
     ) AS passage
-    WHERE %(asked)s > 0 AND (SELECT size.every > %(large)s AND size.visible > %(max_scan)s FROM size)
-    LIMIT %(sampled)s
+    WHERE :'asked' > 0 AND (SELECT size.every > :'large' AND size.visible > :'max_scan' FROM size)
+    LIMIT :'sampled'
+),
+
+words AS MATERIALIZED (
+    SELECT word.number, word.language, word.query
+    FROM ingestion_question_words(
+        :'words', :'otherwise', ARRAY(SELECT DISTINCT sample.language FROM sample)
+    ) AS word
 )
 
 SELECT size.visible, size.every, held.numbers, held.passages
@@ -79,4 +104,4 @@ LEFT JOIN (
         FROM sample
     ) AS each
     GROUP BY each.numbers
-) AS held ON true
+) AS held ON true;

@@ -1,12 +1,12 @@
 -- The end of an answer: its last events, and whose messages are still to be closed. No row where it has ended already.
 -- The lease goes first: whoever has its lock writes or ends the run, and nobody else.
 WITH released AS (
-    DELETE FROM chat_lease WHERE run_id = %(run)s RETURNING run_id
+    DELETE FROM chat_lease WHERE run_id = :'run' RETURNING run_id
 ),
 
 ended AS (
     UPDATE chat_run AS run
-    SET finished_at = statement_timestamp(), last_event = %(last)s
+    SET finished_at = statement_timestamp(), last_event = :'last'
     FROM released
     WHERE run.id = released.run_id AND run.finished_at IS NULL
     RETURNING run.id, run.owner_id, run.answer_id
@@ -14,7 +14,7 @@ ended AS (
 
 written AS (
     INSERT INTO chat_journalentry (run_id, first, last, events)
-    SELECT ended.id, %(first)s, %(last)s, %(events)s::jsonb
+    SELECT ended.id, :'first', :'last', :'events'::jsonb
     FROM ended
     ON CONFLICT (run_id, first) DO UPDATE SET last = excluded.last, events = excluded.events
 )

@@ -2,13 +2,13 @@
 -- A run that another process has closed has no lease: it is missing from the answer, and its events are not written.
 WITH leased AS (
     UPDATE chat_lease AS lease
-    SET until = now() + make_interval(secs => %(lease)s)
-    WHERE lease.run_id = ANY(%(runs)s::uuid[])
+    SET until = now() + make_interval(secs => :'lease')
+    WHERE lease.run_id = ANY(:'runs'::uuid[])
     RETURNING lease.run_id
 ), written AS (
     INSERT INTO chat_journalentry (run_id, first, last, events)
     SELECT entry.run_id, entry.first, entry.last, entry.events
-    FROM jsonb_to_recordset(%(entries)s::jsonb) AS entry (run_id uuid, first int, last int, events jsonb)
+    FROM jsonb_to_recordset(:'entries'::jsonb) AS entry (run_id uuid, first int, last int, events jsonb)
     JOIN leased ON leased.run_id = entry.run_id
     -- A flush whose answer was lost on the way is repeated, perhaps with more events behind it; a server that hung
     -- may take up the first one after that.

@@ -1,13 +1,10 @@
 -- Of each message asked about: how many of its sources the person asked for may open now. One statement for all
 -- answers that are being written, whoever asked for them.
 SELECT asked.message_id, count(*)
-FROM unnest(%(messages)s::uuid[], %(users)s::bigint[]) AS asked (message_id, user_id)
+FROM unnest(:'messages'::uuid[], :'users'::bigint[]) AS asked (message_id, user_id)
 JOIN history_source AS source ON source.message_id = asked.message_id
 JOIN ingestion_document AS document ON document.id = source.document_id
 WHERE EXISTS (
-    SELECT FROM (
-{readable}
-    ) AS mine
-    WHERE mine.access_list_id = document.access_list_id
+    SELECT FROM ingestion_readable_entries(asked.user_id) AS mine WHERE mine.access_list_id = document.access_list_id
 )
 GROUP BY asked.message_id

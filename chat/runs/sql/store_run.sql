@@ -1,7 +1,7 @@
 -- One more answer to write, and one more message of its owner's. All times are the database's: the machines' clocks
 -- may differ.
 WITH counted AS (
-    UPDATE chat_usage SET messages = messages + 1 WHERE owner_id = %(owner)s
+    UPDATE chat_usage SET messages = messages + 1 WHERE owner_id = :'owner'
 ),
 
 stored AS (
@@ -10,12 +10,12 @@ stored AS (
         created_at, last_event
     )
     VALUES (
-        %(id)s, %(owner)s, %(conversation)s, %(question)s, %(answer)s, %(options)s::jsonb, %(key)s, %(digest)s, false,
+        :'id', :'owner', :'conversation', :'question', :'answer', :'options'::jsonb, :'key', :'digest', false,
         statement_timestamp(), 0
     )
     RETURNING id
 )
 
 INSERT INTO chat_lease (run_id, until)
-SELECT stored.id, statement_timestamp() + make_interval(secs => %(lease)s)
+SELECT stored.id, statement_timestamp() + make_interval(secs => :'lease')
 FROM stored

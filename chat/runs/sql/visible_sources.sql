@@ -7,11 +7,8 @@ SELECT
 FROM history_source AS source
 JOIN ingestion_document AS document ON document.id = source.document_id
 WHERE
-    source.message_id = %(message_id)s
+    source.message_id = :'message_id'
     AND EXISTS (
-        SELECT FROM (
-{readable}
-        ) AS mine
-        WHERE mine.access_list_id = document.access_list_id
+        SELECT FROM ingestion_readable_entries(:'user_id') AS mine WHERE mine.access_list_id = document.access_list_id
     )
 ORDER BY source.rank

@@ -1,0 +1,368 @@
+-- The passages that the words or the vector of a question put forward, or a run before, among those that the caller
+-- may read: each scored by all words and by its nearest piece. Run it by hand with psql -f, after prepare.sql.
+--
+-- `plan` is a question of speed alone; what is not part of it costs nothing, since its value is known to the planner:
+--   scan     few passages may be read: all are looked at, by their words and by their vectors
+--   mixed    some thousand: the words by their index, and every readable vector
+--   indexed  many: words and vectors by their indexes; nothing grows with the number of documents
+-- The documents that may be read and are asked for are found in five places, by one condition that all hold whole:
+-- IS TRUE keeps the lists in a hash; as a join they would be read anew for each document.
+\set user_id 1
+\set include_category ''
+\set exclude_category ''
+\set to_person false
+\set to_groups false
+\set plan scan
+-- The words asked, then those added to them; what else each is sought as; what each is worth.
+\set words '{annual,leave}'
+\set otherwise '{"",""}'
+\set worths '{1,1}'
+\set asked 2
+-- Which words lead to passages: in each group (place) those that a passage must hold together, and whether the group
+-- is a common one, with at most so many passages; how frequent words are that lead nowhere alone.
+\set groups '{0,1}'
+\set members '{1,2}'
+\set common '{false,false}'
+\set max_common 300
+\set estimated '{}'
+\set shares '{}'
+-- Passages that may be read, and all there are; those that each leg puts forward, and those of a run before.
+\set visible 300
+\set every 300
+\set depth 100
+\set kept '{}'
+-- The vector of the question, and the space it lies in.
+\set with_vectors true
+\set with_nearest true
+\set space_id 1
+\set dimensions 2
+\set vector '[0.6,0.8]'
+\set pieces 400
+
+WITH RECURSIVE lists AS MATERIALIZED (
+    SELECT mine.access_list_id
+    FROM ingestion_readable_entries(:'user_id') AS mine
+    WHERE
+        NOT (:'to_person' OR :'to_groups')
+        OR (:'to_person' AND mine.user_id IS NOT NULL)  -- an owner is named, too
+        OR (:'to_groups' AND mine.group_id IS NOT NULL)
+),
+
+library AS MATERIALIZED (
+    SELECT document.id, document.language
+    FROM ingestion_document AS document
+    WHERE
+        :'plan' <> 'indexed'
+        -- Not the condition (that follows) but a way to its rows: an array leads through the index of access lists.
+        AND document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
+        AND document.version > 0
+        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+        AND (:'include_category' = '' OR document.category = :'include_category')
+        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+),
+
+-- The languages of the documents, each found by the index from the one before it.
+following AS (
+    SELECT (
+        SELECT document.language
+        FROM ingestion_document AS document
+        WHERE
+            document.version > 0
+            AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+            AND (:'include_category' = '' OR document.category = :'include_category')
+            AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+        ORDER BY document.language
+        LIMIT 1
+    ) AS language
+    WHERE :'plan' = 'indexed'
+    UNION ALL
+    SELECT (
+        SELECT document.language
+        FROM ingestion_document AS document
+        WHERE
+            document.language > following.language
+            AND document.version > 0
+            AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+            AND (:'include_category' = '' OR document.category = :'include_category')
+            AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+        ORDER BY document.language
+        LIMIT 1
+    )
+    FROM following
+    WHERE following.language IS NOT NULL
+),
+
+words AS MATERIALIZED (
+    SELECT word.number, word.language, word.query, word.operands
+    FROM ingestion_question_words(
+        :'words',
+        :'otherwise',
+        ARRAY(SELECT library.language FROM library UNION SELECT following.language FROM following)
+    ) AS word
+),
+
+-- By the index of words, once for each language: the passages that hold all words of one of the groups sought.
+-- OFFSET keeps the planner from joining the other way round. What is readable of them is decided below.
+sought AS MATERIALIZED (
+    SELECT grouped.language, grouped.common, string_agg('(' || grouped.query || ')', ' | ')::tsquery AS query
+    FROM (
+        SELECT words.language, member.common, string_agg('(' || words.query::text || ')', ' & ') AS query
+        FROM unnest(:'groups'::int[], :'members'::int[], :'common'::boolean[]) AS member (place, number, common)
+        JOIN words ON words.number = member.number
+        WHERE :'plan' <> 'scan'
+        GROUP BY words.language, member.common, member.place
+    ) AS grouped
+    GROUP BY grouped.language, grouped.common
+),
+
+rare AS MATERIALIZED (
+    SELECT sought.language, passage.passage_id, passage.document_id, passage.search
+    FROM sought
+    CROSS JOIN LATERAL (
+        SELECT passage.passage_id, passage.document_id, passage.search
+        FROM ingestion_passagewords AS passage
+        WHERE NOT sought.common AND passage.search @@ sought.query
+        OFFSET 0
+    ) AS passage
+),
+
+-- Where these are hardly any, some of those with commoner words: the first that the caller may read.
+found AS MATERIALIZED (
+    SELECT rare.language, rare.passage_id, rare.document_id, rare.search FROM rare
+    UNION ALL
+    SELECT sought.language, passage.passage_id, passage.document_id, passage.search
+    FROM sought
+    CROSS JOIN LATERAL (
+        SELECT passage.passage_id, passage.document_id, passage.search
+        FROM ingestion_passagewords AS passage
+        WHERE
+            sought.common
+            AND (SELECT count(*) FROM rare) * :'visible' < :'depth' * :'every'::double precision
+            AND passage.search @@ sought.query
+            AND (passage.passage_id IN (SELECT rare.passage_id FROM rare)) IS NOT TRUE
+            AND (
+                SELECT true
+                FROM ingestion_document AS document
+                WHERE
+                    document.id = passage.document_id
+                    AND document.version > 0
+                    AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+                    AND (:'include_category' = '' OR document.category = :'include_category')
+                    AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+            )
+        LIMIT :'max_common'
+    ) AS passage
+),
+
+-- The readable passages nearest to the question; the nearest piece counts for its passage.
+nearest AS MATERIALIZED (
+    SELECT piece.passage_id, piece.document_id
+    FROM (
+        -- Every vector compared. They have length 1, so the inner product is the cosine; `+ 0` keeps the index away.
+        (
+            SELECT
+                vector.passage_id,
+                vector.document_id,
+                (vector.vector <#> :'vector'::halfvec) + 0 AS distance
+            FROM ingestion_vector AS vector
+            WHERE
+                :'with_nearest'
+                AND :'plan' <> 'indexed'
+                AND vector.space_id = :'space_id'
+                AND vector.document_id = ANY(ARRAY(SELECT library.id FROM library))
+            ORDER BY distance
+            LIMIT :'pieces'
+        )
+        UNION ALL
+        -- By the index, which goes on until it has met enough that the caller may read.
+        (
+            SELECT
+                vector.passage_id,
+                vector.document_id,
+                vector.vector::halfvec(:dimensions) <=> :'vector'::halfvec(:dimensions) AS distance
+            FROM ingestion_vector AS vector
+            WHERE
+                :'with_nearest'
+                AND :'plan' = 'indexed'
+                AND vector.space_id = :'space_id'
+                AND (
+                    SELECT true
+                    FROM ingestion_document AS document
+                    WHERE
+                        document.id = vector.document_id
+                        AND document.version > 0
+                        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+                        AND (:'include_category' = '' OR document.category = :'include_category')
+                        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+                )
+            ORDER BY vector.vector::halfvec(:dimensions) <=> :'vector'::halfvec(:dimensions)
+            LIMIT :'pieces'
+        )
+    ) AS piece
+    GROUP BY piece.passage_id, piece.document_id
+    ORDER BY min(piece.distance), piece.passage_id
+    LIMIT :'depth'
+),
+
+-- Of the documents that a leg met by an index, now or before, those that the caller may read and asks for.
+met AS MATERIALIZED (
+    SELECT document.id, document.language
+    FROM ingestion_document AS document
+    WHERE
+        :'plan' = 'indexed'
+        AND document.id = ANY(
+            ARRAY(
+                SELECT found.document_id FROM found
+                UNION
+                SELECT nearest.document_id FROM nearest
+                UNION
+                SELECT kept.document_id
+                FROM ingestion_passagewords AS kept
+                WHERE kept.passage_id = ANY(:'kept'::bigint[])
+            )
+        )
+        AND document.version > 0
+        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+        AND (:'include_category' = '' OR document.category = :'include_category')
+        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+),
+
+readable AS NOT MATERIALIZED (
+    SELECT library.id, library.language FROM library
+    UNION ALL
+    SELECT met.id, met.language FROM met
+),
+
+-- Of one word in one passage. The weights are those of D (content), C, B (heading) and A (title). What is sought in
+-- several ways at once would count by the mean of them, and counts by all.
+hits AS MATERIALIZED (
+    SELECT
+        hit.number,
+        hit.passage_id,
+        hit.operands * ts_rank('{0.8, 0.8, 1, 1}', hit.search, hit.query, 1) AS rank
+    FROM (
+        SELECT words.number, words.query, words.operands, passage.passage_id, passage.search
+        FROM ingestion_passagewords AS passage
+        JOIN library ON library.id = passage.document_id
+        JOIN words ON words.language = library.language AND passage.search @@ words.query
+        WHERE :'plan' = 'scan' AND passage.document_id = ANY(ARRAY(SELECT library.id FROM library))
+        UNION ALL
+        SELECT words.number, words.query, words.operands, found.passage_id, found.search
+        FROM found
+        JOIN words ON words.language = found.language AND found.search @@ words.query
+        WHERE
+            :'plan' <> 'scan'
+            AND ((found.document_id, found.language) IN (SELECT readable.id, readable.language FROM readable)) IS TRUE
+    ) AS hit
+),
+
+-- How many readable passages hold each word; of those not sought alone, as a sample had it.
+frequencies AS MATERIALIZED (
+    SELECT
+        word.number,
+        coalesce(
+            (
+                SELECT estimated.share * :'visible'
+                FROM unnest(:'estimated'::int[], :'shares'::double precision[]) AS estimated (number, share)
+                WHERE estimated.number = word.number
+            ),
+            counted.passages,
+            0
+        ) AS passages
+    FROM (SELECT DISTINCT words.number FROM words) AS word
+    LEFT JOIN (
+        SELECT hits.number, count(*)::double precision AS passages FROM hits GROUP BY hits.number
+    ) AS counted ON counted.number = word.number
+),
+
+-- What each word is worth, by how few of the readable passages hold it. Among few passages that says little:
+-- for the share of the question that a passage covers, a hundred more without the word are imagined.
+weights AS MATERIALIZED (
+    SELECT
+        frequencies.number,
+        worth.worth,
+        ln(1 + (:'visible' - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) * worth.worth AS idf,
+        ln(1 + (:'visible' + 100 - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS share
+    FROM frequencies
+    JOIN unnest(:'worths'::double precision[]) WITH ORDINALITY AS worth (worth, number)
+        ON worth.number = frequencies.number
+),
+
+-- What a language calls a stop word is no part of the question for its passages, nor are words added to those
+-- asked.
+questions AS MATERIALIZED (
+    SELECT words.language, sum(weights.share) AS share
+    FROM words
+    JOIN weights ON weights.number = words.number
+    WHERE words.number <= :'asked'
+    GROUP BY words.language
+),
+
+-- The passages that the words put forward.
+worded AS MATERIALIZED (
+    SELECT hits.passage_id
+    FROM hits
+    JOIN weights ON weights.number = hits.number
+    GROUP BY hits.passage_id
+    ORDER BY sum(weights.idf * hits.rank) DESC, hits.passage_id
+    LIMIT :'depth'
+),
+
+-- Whatever a leg did, nothing leaves here that is not of a readable document.
+candidates AS MATERIALIZED (
+    SELECT passage.passage_id, passage.search, readable.language
+    FROM ingestion_passagewords AS passage
+    JOIN readable ON readable.id = passage.document_id
+    WHERE
+        passage.passage_id = ANY(
+            ARRAY(
+                SELECT worded.passage_id FROM worded
+                UNION
+                SELECT nearest.passage_id FROM nearest
+                UNION
+                SELECT unnest(:'kept'::bigint[])
+            )
+        )
+),
+
+-- The score of a candidate by all words, and the share of the question that it covers.
+by_words AS MATERIALIZED (
+    SELECT
+        hit.passage_id,
+        sum(weights.idf * hit.operands * ts_rank('{0.8, 0.8, 1, 1}', hit.search, hit.query, 1)) AS score,
+        least(1, sum(weights.share * weights.worth) / max(questions.share)) AS coverage
+    FROM (
+        SELECT candidates.passage_id, candidates.language, candidates.search, words.number, words.query, words.operands
+        FROM candidates
+        JOIN words ON words.language = candidates.language AND candidates.search @@ words.query
+    ) AS hit
+    JOIN weights ON weights.number = hit.number
+    JOIN questions ON questions.language = hit.language
+    GROUP BY hit.passage_id
+),
+
+by_vectors AS MATERIALIZED (
+    SELECT vector.passage_id, max(-(vector.vector <#> :'vector'::halfvec)) AS score
+    FROM ingestion_vector AS vector
+    WHERE
+        :'with_vectors'
+        AND vector.space_id = :'space_id'
+        AND vector.passage_id = ANY(ARRAY(SELECT candidates.passage_id FROM candidates))
+    GROUP BY vector.passage_id
+)
+
+SELECT
+    candidates.passage_id,
+    CASE
+        WHEN candidates.language IN (SELECT known.cfgname::text FROM pg_ts_config AS known) THEN candidates.language
+        ELSE 'simple'
+    END AS language,
+    by_words.score AS text_score,
+    coalesce(by_words.coverage, 0) AS coverage,
+    by_vectors.score AS vector_score,
+    -- The words that no readable passage holds.
+    ARRAY(SELECT frequencies.number FROM frequencies WHERE frequencies.passages = 0) AS unknown
+FROM candidates
+LEFT JOIN by_words ON by_words.passage_id = candidates.passage_id
+LEFT JOIN by_vectors ON by_vectors.passage_id = candidates.passage_id
+ORDER BY candidates.passage_id;

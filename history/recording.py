@@ -31,21 +31,24 @@ RESTORABLE = timedelta(hours=1)  # after deleting
 KEPT_FOR_REPETITION = timedelta(hours=1)  # for the same idempotency key
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A question and the answer to come, at the end of a conversation; `new` opens that."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnIds:
+    """A question with its answer: owner and ids, also those of the run and the request behind them."""
 
-    owner_id: int
+    principal: Principal
+    run_id: UUID
     conversation_id: UUID
     question_id: UUID
-    answer_id: UUID
-    exchange: UUID  # the generation that writes the answer
-    question: str
+    answer_id: UUID  # of the first answer, where a team writes several
+    request_id: str
     created_at: datetime
-    agent_name: str = ""  # who answers first, of a team
-    request_id: str = ""
-    new: bool = False
-    title: str = ""  # of a new conversation, as are these
+
+
+@dataclass(frozen=True, slots=True)
+class NewConversation:
+    """A conversation to open. One that is not listed is shown nowhere and purged soon."""
+
+    title: str
     mode: str = Conversation.Mode.STANDARD
     listed: bool = True
 
@@ -124,30 +127,34 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def begin_exchange(opening: Opening) -> int:
-    """Store a question and its queued answer; gives the question's position.
+def begin_turn(
+    turn: TurnIds, question: str, *, agent_name: str = "", opens: NewConversation | None = None
+) -> int:
+    """Store a question and its queued answer; returns the question's position.
 
-    The caller holds the lock of a conversation that is not new.
+    Without `opens` the caller holds the conversation's lock. `agent_name` is who answers first, of a team.
     """
-    title = opening.title[:TITLE_LENGTH]
+    owner_id = turn.principal.user_id
+    conversation = opens or NewConversation("")
+    title = conversation.title[:TITLE_LENGTH]
     parameters = {
-        "opens": opening.new,
-        "conversation": opening.conversation_id,
-        "owner": opening.owner_id,
+        "opens": opens is not None,
+        "conversation": turn.conversation_id,
+        "owner": owner_id,
         "title": title,
-        "title_words": lexemes(opening.owner_id, title),
-        "mode": opening.mode,
-        "listed": opening.listed,
-        "now": opening.created_at,
-        "question": opening.question_id,
-        "text": opening.question,
-        "words": lexemes(opening.owner_id, opening.question),
-        "answer": opening.answer_id,
-        "exchange": opening.exchange,
-        "agent_name": opening.agent_name,
-        "request_id": opening.request_id,
+        "title_words": lexemes(owner_id, title),
+        "mode": conversation.mode,
+        "listed": conversation.listed,
+        "now": turn.created_at,
+        "question": turn.question_id,
+        "text": question,
+        "words": lexemes(owner_id, question),
+        "answer": turn.answer_id,
+        "exchange": turn.run_id,
+        "agent_name": agent_name,
+        "request_id": turn.request_id,
     }
-    return min(int(row["position"]) for row in rows("begin_exchange", parameters, SQL))
+    return min(int(row["position"]) for row in rows("begin_turn", parameters, SQL))
 
 
 def record_context(

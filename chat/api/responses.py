@@ -14,6 +14,7 @@ from chat import (
     errors,
     runs,
 )
+from chat.engine import AcceptedRun
 from chat.errors import Refused
 from chat.limits import seats
 from chat.models import (
@@ -36,7 +37,6 @@ from chat.requests import (
     ChatRequest,
     InvalidRequest,
 )
-from chat.runs import Accepted
 from chat.runs.start import stored_turns
 from chatsite.accounts.principal import Principal
 from history import recording
@@ -89,10 +89,10 @@ class ResponsesView(ExchangeView):
         check_abilities(asked, dialect)
         return _continued(principal, asked, dialect.previous) if dialect.previous else asked
 
-    async def _answer(self, accepted: Accepted, *, streamed: bool) -> HttpResponseBase:
+    async def _answer(self, run: AcceptedRun, *, streamed: bool) -> HttpResponseBase:
         if streamed or not cast(Responses, self.dialect).background:
-            return await super()._answer(accepted, streamed=streamed)
-        return await _told(self.dialect, accepted.principal, accepted.id)
+            return await super()._answer(run, streamed=streamed)
+        return await _told(self.dialect, run.principal, run.run_id)
 
 
 class ResponseView(Door):

@@ -14,6 +14,7 @@ from chat import (
     protocols,
     runs,
 )
+from chat.engine import AcceptedRun
 from chat.errors import Refused
 from chat.events import Failed
 from chat.limits import seats
@@ -30,7 +31,6 @@ from chat.requests import (
     ChatRequest,
     InvalidRequest,
 )
-from chat.runs import Accepted
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import request_may_wait
 from chatsite.http.json_parser import StrictJSONParser
@@ -51,7 +51,7 @@ from .streaming import (
 KEY_LENGTH = 200
 # What every answer may be, beside the stream's own type; a client that streams often asks for plain JSON.
 SENDABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "application/json")
-Begun = tuple[bool, Accepted]  # whether a stream is wanted
+Begun = tuple[bool, AcceptedRun]  # whether a stream is wanted
 
 
 class ExchangeView(Door):
@@ -69,9 +69,9 @@ class ExchangeView(Door):
         begun = await asyncio.shield(asyncio.create_task(self._started(request)))
         if isinstance(begun, HttpResponseBase):
             return begun
-        streamed, accepted = begun
+        streamed, run = begun
         request_may_wait()
-        return _told(await self._answer(accepted, streamed=streamed), accepted)
+        return _told(await self._answer(run, streamed=streamed), run)
 
     async def _started(self, request: HttpRequest) -> Begun | HttpResponseBase:
         begun = await self.let_in(request, self._begin)
@@ -86,13 +86,13 @@ class ExchangeView(Door):
         except (InvalidRequest, APIException):
             return self.dialect
 
-    async def _answer(self, accepted: Accepted, *, streamed: bool) -> HttpResponseBase:
+    async def _answer(self, run: AcceptedRun, *, streamed: bool) -> HttpResponseBase:
         if streamed:
-            stream = exchange_stream(accepted.principal, accepted.id, self.dialect)
+            stream = exchange_stream(run.principal, run.run_id, self.dialect)
             return ClosingStream(stream, self.dialect.stream_type)
         try:
-            with seats.taken(accepted.principal.user_id):
-                whole = await runs.whole(accepted.principal, accepted.id)
+            with seats.taken(run.principal.user_id):
+                whole = await runs.whole(run.principal, run.run_id)
         except Refused as refusal:
             return refused(self.dialect, refusal)
         code, body = self.dialect.whole(whole)
@@ -111,7 +111,7 @@ class ExchangeView(Door):
         """The question in a body. Raises InvalidRequest."""
         return self.dialect.parse(body)
 
-    def _accept(self, request: Request) -> Accepted:
+    def _accept(self, request: Request) -> AcceptedRun:
         principal = cast(Principal, request.auth)
         seats.check(principal.user_id)
         key = request.headers.get("Idempotency-Key") or None
@@ -193,11 +193,11 @@ class TeamMinimalChatUiView(ChatUiView):
     dialect: Dialect = TeamChatUiMinimal()
 
 
-def _told(response: HttpResponseBase, accepted: Accepted) -> HttpResponseBase:
+def _told(response: HttpResponseBase, run: AcceptedRun) -> HttpResponseBase:
     """With the id by which the answer is resumed and stopped, and what is left of the day's messages."""
-    mark_run(response, accepted.id)
-    if accepted.allowance:
-        for name, value in limit_headers(accepted.allowance).items():
+    mark_run(response, run.run_id)
+    if run.allowance:
+        for name, value in limit_headers(run.allowance).items():
             response.headers[name] = value
     return response
 

@@ -1,9 +1,9 @@
-"""One exchange, from a question to its events: search under rights, prompt, model, verified citations.
+"""One run, from a question to its events: search under rights, prompt, model, verified citations.
 
-Knows no request, no socket and no run: whoever iterates decides what becomes of the events.
+Knows no request and no socket: whoever iterates decides what becomes of the events.
 """
 
 from .answering import answer
-from .exchange import Exchange
+from .run import AcceptedRun, Speaker
 
-__all__ = ["Exchange", "answer"]
+__all__ = ["AcceptedRun", "Speaker", "answer"]

@@ -1,4 +1,4 @@
-"""The order of an exchange: search, context, text, what helps to go on."""
+"""The order of a run: search, context, text, what helps to go on."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -24,7 +24,7 @@ from history.models import Message
 from history.recording import Closing
 from ingestion.search import retrieval
 
-from .exchange import Exchange, Speaker
+from .run import AcceptedRun, Speaker
 from .searching import keep_context, search
 from .team import next_speaker
 from .writing import written
@@ -32,7 +32,7 @@ from .writing import written
 
 @dataclass(slots=True)
 class _Told:
-    """What an exchange has come to so far."""
+    """What a run has come to so far."""
 
     prompt: Prompt
     text: str = ""  # of the last message
@@ -40,15 +40,15 @@ class _Told:
     done: MessageDone | None = None
 
 
-async def answer(exchange: Exchange) -> AsyncGenerator[Event, None]:
+async def answer(run: AcceptedRun) -> AsyncGenerator[Event, None]:
     """All events between Started and the end. Raises ModelError; what was yielded before it stands."""
     model = configured_model()
-    readable = await patiently(retrieval.count_readable, exchange.principal)
+    readable = await patiently(retrieval.count_readable, run.principal)
     yield Searching(readable)
-    asked = exchange.request
+    asked = run.request
     prompt = Prompt(
         asked.question,
-        exchange.earlier,
+        asked.earlier,
         (),
         asked.options.temperature,
         images=asked.images,
@@ -57,44 +57,42 @@ async def answer(exchange: Exchange) -> AsyncGenerator[Event, None]:
         generation=asked.generation,
     )
     told = _Told(prompt)
-    speak = (
-        _team(exchange, model, readable, told) if exchange.team else _alone(exchange, model, readable, told)
-    )
+    speak = _team(run, model, readable, told) if run.team else _alone(run, model, readable, told)
     async with aclosing(speak) as events:
         async for event in events:
             yield event
-    async for event in _afterwards(exchange, model, told):
+    async for event in _afterwards(run, model, told):
         yield event
 
 
 async def _alone(
-    exchange: Exchange, model: ChatModel, readable: int, told: _Told
+    run: AcceptedRun, model: ChatModel, readable: int, told: _Told
 ) -> AsyncGenerator[Event, None]:
-    query = await model.search_query(exchange.request.question, exchange.earlier)
-    found = await search(exchange, model, query)
-    found, context = await keep_context(exchange, exchange.answer_id, model, found, readable)
+    query = await model.search_query(run.request.question, run.request.earlier)
+    found = await search(run, model, query)
+    found, context = await keep_context(run, run.answer_id, model, found, readable)
     yield context
     told.prompt = replace(told.prompt, sources=found.sources, pages=found.pages)
-    async with aclosing(_message(model, told, exchange.answer_id)) as events:
+    async with aclosing(_message(model, told, run.answer_id)) as events:
         async for event in events:
             yield event
 
 
 async def _team(
-    exchange: Exchange, model: ChatModel, readable: int, told: _Told
+    run: AcceptedRun, model: ChatModel, readable: int, told: _Told
 ) -> AsyncGenerator[Event, None]:
     """Each agent in turn, as a message of its own, which sees what the others have said."""
     said: list[Said] = []
-    question = exchange.request.question
-    query = await model.search_query(question, exchange.earlier)
-    found = await search(exchange, model, query)
-    while speaker := await next_speaker(exchange, model, said):
+    question = run.request.question
+    query = await model.search_query(question, run.request.earlier)
+    found = await search(run, model, query)
+    while speaker := await next_speaker(run, model, said):
         agent_model = configured_model(speaker.model)
         if speaker.may_search and said and (more := await agent_model.further_query(question, said)):
-            found = await search(exchange, agent_model, more)
-        message = await patiently(_open_message, exchange, speaker, told, first=not said)
+            found = await search(run, agent_model, more)
+        message = await patiently(_open_message, run, speaker, told, first=not said)
         yield MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at))
-        found, context = await keep_context(exchange, message.pk, agent_model, found, readable)
+        found, context = await keep_context(run, message.pk, agent_model, found, readable)
         yield context
         told.prompt = replace(
             told.prompt,
@@ -130,11 +128,11 @@ def _keep_quotes(message_id: UUID, text: str, sources: Sequence[SourceView]) -> 
         recording.record_quotes(message_id, found)
 
 
-async def _afterwards(exchange: Exchange, model: ChatModel, told: _Told) -> AsyncGenerator[Event, None]:
+async def _afterwards(run: AcceptedRun, model: ChatModel, told: _Told) -> AsyncGenerator[Event, None]:
     """What helps to go on, asked for side by side: follow-up questions, and a new conversation's title."""
-    wants_followups = exchange.request.options.followups and bool(told.prompt.sources)
+    wants_followups = run.request.options.followups and bool(told.prompt.sources)
     followups = model.followups(told.prompt, told.text) if wants_followups else _nothing()
-    questions, title = await asyncio.gather(followups, _title(exchange, model))
+    questions, title = await asyncio.gather(followups, _title(run, model))
     if questions:
         yield FollowUps(tuple(questions))
     if title:
@@ -145,26 +143,24 @@ async def _nothing() -> list[str]:
     return []
 
 
-async def _title(exchange: Exchange, model: ChatModel) -> str:
+async def _title(run: AcceptedRun, model: ChatModel) -> str:
     """A better title than the question's own words, for a conversation that begins with this question."""
-    if not exchange.untitled:
+    if not run.is_untitled:
         return ""
-    title = await model.title(exchange.request.question)
-    owner, conversation = exchange.principal.user_id, exchange.conversation_id
+    title = await model.title(run.request.question)
+    owner, conversation = run.principal.user_id, run.conversation_id
     if not title or not await patiently(recording.set_title, owner, conversation, title):
         return ""
     return title
 
 
-def _open_message(exchange: Exchange, speaker: Speaker, told: _Told, *, first: bool) -> Message:
+def _open_message(run: AcceptedRun, speaker: Speaker, told: _Told, *, first: bool) -> Message:
     """The agent's message; the one before it is complete now, whatever becomes of the rest."""
     if first:
-        return recording.name_speaker(exchange.answer_id, speaker.name)
+        return recording.name_speaker(run.answer_id, speaker.name)
     if told.message_id and told.done:
         closing = Closing(
             Message.State.COMPLETE, told.text, told.done.finish_reason, citations=told.done.citations
         )
-        recording.close_answer(exchange.principal.user_id, told.message_id, closing)
-    return recording.append_answer(
-        exchange.conversation_id, exchange.run_id, speaker.name, request_id=exchange.request_id
-    )
+        recording.close_answer(run.principal.user_id, told.message_id, closing)
+    return recording.append_answer(run.conversation_id, run.run_id, speaker.name, request_id=run.request_id)

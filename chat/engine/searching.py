@@ -24,12 +24,12 @@ from ingestion.search.sentences import (
 )
 
 from . import steps
-from .exchange import Exchange
 from .page_images import (
     Page,
     page_images,
 )
 from .ranking import CANDIDATES, ranked
+from .run import AcceptedRun
 
 SENTENCES = 2
 
@@ -56,10 +56,10 @@ class Search:
     pages: tuple[PageImage, ...]
 
 
-async def search(exchange: Exchange, model: ChatModel, query: str) -> Search:
+async def search(run: AcceptedRun, model: ChatModel, query: str) -> Search:
     """The passages that fit, by the options of the request and the rights of its caller."""
-    options = exchange.request.options
-    found = await patiently(_candidates, exchange.principal, query, options)
+    options = run.request.options
+    found = await patiently(_candidates, run.principal, query, options)
     thoughts = [steps.query(options, query, found), *steps.vector_fields(options)]
     passages = found.passages
     scores: Mapping[int, float] = {}
@@ -71,7 +71,7 @@ async def search(exchange: Exchange, model: ChatModel, query: str) -> Search:
     pages: tuple[PageImage, ...] = ()
     if options.pages:
         places = [Page(passage.label, passage.public_id, passage.page) for passage in passages]
-        pages = await page_images(exchange.principal, places)
+        pages = await page_images(run.principal, places)
         thoughts.append(steps.page_images(options, len(pages)))
     drawn = {page.label for page in pages}
     given: Given = "image" if options.pages == "images" else "both"
@@ -104,16 +104,16 @@ def _candidates(principal: Principal, query: str, options: Options) -> SearchRes
 
 
 async def keep_context(
-    exchange: Exchange, answer_id: UUID, model: ChatModel, found: Search, readable: int
+    run: AcceptedRun, answer_id: UUID, model: ChatModel, found: Search, readable: int
 ) -> tuple[Search, ContextReady]:
     """Store the sources and the steps of a message, before its first word, and tell of them.
 
     What was deleted since it was found, or closed to the caller, is left out of what is returned.
     """
-    thoughts = steps.of_message(exchange, model, found.thoughts)
+    thoughts = steps.of_message(run, model, found.thoughts)
     for attempt in range(1, TRIES + 1):
         try:
-            found = await patiently(_kept, exchange.principal, answer_id, found, thoughts, readable)
+            found = await patiently(_kept, run.principal, answer_id, found, thoughts, readable)
             break
         except (
             IntegrityError,

@@ -13,7 +13,7 @@ from chat.requests import Options
 from ingestion.search.fusion import Mode
 from ingestion.search.retrieval import SearchResult
 
-from .exchange import Exchange
+from .run import AcceptedRun
 
 NO_IMAGE_VECTORS = "This site has no vectors of images: those of the text are searched"
 FIELDS = {"pages": f"{NO_IMAGE_VECTORS} in their place.", "both": f"{NO_IMAGE_VECTORS}."}
@@ -76,16 +76,16 @@ def page_images(options: Options, count: int) -> Thought:
     return Thought("Page images", told, {"gpt4v_input": options.pages})
 
 
-def of_message(exchange: Exchange, model: ChatModel, of_search: Sequence[Thought]) -> tuple[Thought, ...]:
+def of_message(run: AcceptedRun, model: ChatModel, of_search: Sequence[Thought]) -> tuple[Thought, ...]:
     """All steps before the first word of a message."""
-    options = exchange.request.options
-    earlier = [f"{{'role': {turn.role!r}, 'content': {turn.content!r}}}" for turn in exchange.earlier]
+    options = run.request.options
+    earlier = [f"{{'role': {turn.role!r}, 'content': {turn.content!r}}}" for turn in run.request.earlier]
     system = f"{{'role': 'system', 'content': {answer_instructions(options.prompt_template)!r}}}"
     props: dict[str, Any] = {"model": model.name, "temperature": options.temperature}
     if options.prompt_template:
         props["prompt_template"] = True
     thoughts = [
-        Thought("Original user query", exchange.request.question),
+        Thought("Original user query", run.request.question),
         *of_search,
         Thought("Prompt", [system, *earlier], props),
     ]

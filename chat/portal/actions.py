@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chat import runs
+from chat.engine import AcceptedRun
 from chat.errors import Refused
 from chat.models import Run
 from chat.requests import ChatRequest
@@ -131,11 +132,11 @@ def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -
     _start(accepted)
     if _wants_json(request):
         url = reverse("chat:conversation", args=[accepted.conversation_id])
-        return JsonResponse({"url": url, "run": str(accepted.id)}, status=201)
+        return JsonResponse({"url": url, "run": str(accepted.run_id)}, status=201)
     return _latest(accepted.conversation_id)
 
 
-def _begin(request: HttpRequest, principal: Principal, asked: ChatRequest, key: str | None) -> runs.Accepted:
+def _begin(request: HttpRequest, principal: Principal, asked: ChatRequest, key: str | None) -> AcceptedRun:
     """A form sent twice asks once; a form that came back with other words (Back, in a browser) asks anew."""
     try:
         return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))
@@ -186,7 +187,7 @@ def _request_id(request: HttpRequest) -> str:
 
 
 @async_to_sync
-async def _start(accepted: runs.Accepted) -> None:
+async def _start(accepted: AcceptedRun) -> None:
     """On the server's event loop, where the generation lives on after this request."""
     runs.start(accepted)
 

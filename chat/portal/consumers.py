@@ -214,11 +214,11 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._tell({"type": "refused", "key": key, **told})
             return
         runs.start(accepted)
-        html = await in_database(new_exchange, self.principal, accepted.id)
+        html = await in_database(new_exchange, self.principal, accepted.run_id)
         left = accepted.allowance.words if accepted.allowance else ""
-        run = str(accepted.id)
+        run = str(accepted.run_id)
         await self._tell({"type": "accepted", "key": key, "run": run, "html": html, "left": left})
-        await self._follow(accepted.id, 0)
+        await self._follow(accepted.run_id, 0)
 
     async def _stop(self, run_id: UUID | None) -> None:
         if run_id is None:

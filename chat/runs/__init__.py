@@ -4,7 +4,6 @@ Two calls from every door: :func:`begin` does everything that can be refused, af
 A generation needs no connection; readers attach and detach. Only :func:`stop` ends it early.
 """
 
-from .active import Accepted
 from .finish import (
     close_expired,
     expire_all,
@@ -36,7 +35,7 @@ from .start import (
 )
 
 __all__ = [
-    "Accepted", "again", "begin", "close_expired", "expire_all", "follow", "guards", "housekeeping",
+    "again", "begin", "close_expired", "expire_all", "follow", "guards", "housekeeping",
     "hub", "is_written_here", "last_event", "listening", "progress", "request_stop", "shutdown", "start",
     "stop", "told", "watch", "whole",
 ]  # fmt: skip

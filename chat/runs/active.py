@@ -13,9 +13,8 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
+from chat.engine import AcceptedRun
 from chat.events import TERMINAL, ContextReady, Event, MessageDone, TextDelta
-from chat.limits import Allowance
-from chat.requests import ChatRequest
 from chatsite.accounts.principal import Principal
 
 Numbered = tuple[int, Event]
@@ -67,27 +66,6 @@ def turn() -> asyncio.Lock:
     return _by_loop.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A stored question and its queued answer. `new` is False for the repetition of an earlier request."""
-
-    id: UUID
-    principal: Principal
-    request: ChatRequest
-    conversation_id: UUID
-    question_id: UUID
-    answer_id: UUID
-    request_id: str
-    created_at: str
-    team: bool  # whether the agents answer
-    allowance: Allowance | None  # what is left of the owner's messages of the day
-    new: bool
-    first: bool = False  # whether nothing was said before in the conversation
-    untitled: bool = (
-        False  # whether a title is looked for: a first question's, unless the owner has chosen one
-    )
-
-
 class Room:
     """Counted on the event loop; looked at from any thread."""
 
@@ -116,7 +94,7 @@ STRIDE_SECONDS = 0.2  # between two times that readers are woken for text: each 
 class Live:
     """One answer that is being written here."""
 
-    accepted: Accepted
+    run: AcceptedRun
     events: list[Event] = field(default_factory=list)
     written: int = 0  # how many of the events the journal has
     sources: dict[UUID, int] = field(default_factory=dict)  # how many passages each message is written from
@@ -130,7 +108,7 @@ class Live:
 
     def just_begun_by(self, principal: Principal) -> bool:
         """Whether that caller was let in a moment ago to ask this."""
-        return principal == self.accepted.principal and time.monotonic() - self.begun < MOMENT
+        return principal == self.run.principal and time.monotonic() - self.begun < MOMENT
 
     def publish(self, event: Event) -> None:
         self.events.append(event)
@@ -138,7 +116,7 @@ class Live:
             self._wake_in_strides()
             return
         if isinstance(event, ContextReady):
-            message_id = UUID(event.message_id) if event.message_id else self.accepted.answer_id
+            message_id = UUID(event.message_id) if event.message_id else self.run.answer_id
             self.sources[message_id] = len(event.sources)
         self.wake()
 
@@ -188,4 +166,4 @@ class Live:
 
     def is_whole(self) -> bool:
         """Whether the model has said all: what comes after it may be missing. Of a team nobody knows."""
-        return not self.accepted.team and any(isinstance(event, MessageDone) for event in self.events)
+        return not self.run.by_team and any(isinstance(event, MessageDone) for event in self.events)

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -17,8 +18,9 @@ from django.db import Error as DatabaseError
 from django.db import InterfaceError, OperationalError
 
 from chat import engine
+from chat.engine import AcceptedRun
 from chat.errors import retry_after
-from chat.events import Event, Failed, Finished, Started
+from chat.events import Event, Failed, Finished
 from chat.llm import ModelError, configured_model
 from chatsite import logs
 from chatsite.accounts.principal import Principal
@@ -38,13 +40,13 @@ from . import (
     journal,
     notifications,
 )
-from . import (
-    start as beginning,
-)
-from .active import Accepted, Live, room
+from .active import Live, room
 from .journal import Batch
 from .start import (
+    earlier_turns,
+    request_stop,
     team,
+    told_turns,
 )
 
 logger = logging.getLogger(__name__)
@@ -68,21 +70,12 @@ class Generations:
         self._ticking: asyncio.TimerHandle | None = None
         self._over, self._until = False, float("inf")  # that of the process, whatever is not stored then
 
-    def start(self, accepted: Accepted) -> None:
-        if not accepted.new or accepted.id in self.live:
+    def start(self, run: AcceptedRun) -> None:
+        if not run.is_new or run.run_id in self.live:
             return
-        live = self.live[accepted.id] = Live(accepted)
+        live = self.live[run.run_id] = Live(run)
         room.enter()
-        live.publish(
-            Started(
-                run_id=str(accepted.id),
-                conversation_id=str(accepted.conversation_id),
-                question_id=str(accepted.question_id),
-                answer_id=str(accepted.answer_id),
-                created_at=accepted.created_at,
-                model=configured_model().name,
-            )
-        )
+        live.publish(run.started(configured_model().name))
         # An empty context: the request's own would tie the task to a thread that ends with the request.
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._generate(live), context=contextvars.Context())
@@ -131,10 +124,10 @@ class Generations:
         # Known only now: a task that is cancelled before its first turn would not even end its answer.
         # A stop that comes earlier is heard with the next flush.
         live.task = asyncio.current_task()
-        logs.request_id.set(live.accepted.request_id)
+        logs.request_id.set(live.run.request_id)
         if self._over and live.task:
             live.task.cancel()
-        with reading_as(live.accepted.principal.user_id):
+        with reading_as(live.run.principal.user_id):
             end = await self._run_engine(live)
         if isinstance(end, Failed) and end.code == "storage_full" and not live.has_text():
             live.publish(end)  # there is nothing that could be lost, and the disk may stay full for long
@@ -148,7 +141,7 @@ class Generations:
 
     def _forget(self, live: Live) -> None:
         """Whatever became of its task: what could not be ended here ends with its lease."""
-        del self.live[live.accepted.id]
+        del self.live[live.run.run_id]
         room.leave()
 
     async def _run_engine(self, live: Live) -> Finished | Failed:
@@ -156,23 +149,15 @@ class Generations:
         return Finished(Message.State.COMPLETE) if live.is_whole() else end
 
     async def _end_of_engine(self, live: Live) -> Finished | Failed:
-        request_id = live.accepted.request_id
+        run, request_id = live.run, live.run.request_id
         try:
-            earlier = beginning.told_turns(live.accepted)
-            if not live.accepted.first:
-                earlier = await patiently(beginning.earlier_turns, live.accepted)
-            exchange = engine.Exchange(
-                principal=live.accepted.principal,
-                request=live.accepted.request,
-                earlier=earlier,
-                conversation_id=live.accepted.conversation_id,
-                run_id=live.accepted.id,
-                answer_id=live.accepted.answer_id,
-                request_id=request_id,
-                untitled=live.accepted.untitled,
-                team=await patiently(team) if live.accepted.team else (),
-            )
-            async with aclosing(engine.answer(exchange)) as events:
+            earlier = told_turns(run)
+            if not run.is_first:
+                earlier = await patiently(earlier_turns, run)
+            request = replace(run.request, earlier=earlier)
+            agents = await patiently(team) if run.by_team else ()
+            prepared = replace(run, request=request, team=agents)
+            async with aclosing(engine.answer(prepared)) as events:
                 async for event in events:
                     live.publish(event)
         except asyncio.CancelledError:
@@ -199,22 +184,20 @@ class Generations:
             try:
                 async with self._writing:
                     rest = _batch(live, events[live.written :], last=True)
-                    end = await in_database(finish.settled, live.accepted.id, rest, events)
+                    end = await in_database(finish.settled, live.run.run_id, rest, events)
                 break
             except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
                 if time.monotonic() > begun + _patience(live, error):
                     # Whoever finds the run dead ends it as it stands in the journal.
                     code = "storage_full" if has_no_room(error) else "interrupted"
-                    end = Failed(Message.State.INTERRUPTED, code, live.accepted.request_id)
+                    end = Failed(Message.State.INTERRUPTED, code, live.run.request_id)
                     break
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
         if not live.has_ended():
             live.publish(end)
-        notifications.publish(
-            notifications.messages("news", [live.accepted.id, live.accepted.conversation_id])
-        )
+        notifications.publish(notifications.messages("news", [live.run.run_id, live.run.conversation_id]))
 
     async def _write(self) -> None:
         while self.live:
@@ -239,17 +222,17 @@ class Generations:
         lives = [live for live in self.live.values() if not live.has_ended()]
         if not lives:
             return
-        ends = {live.accepted.id: len(live.events) if room else live.written for live in lives}
+        ends = {live.run.run_id: len(live.events) if room else live.written for live in lives}
         batches = [
-            _batch(live, live.events[live.written : ends[live.accepted.id]])
+            _batch(live, live.events[live.written : ends[live.run.run_id]])
             for live in lives
-            if ends[live.accepted.id] > live.written
+            if ends[live.run.run_id] > live.written
         ]
         stops = await in_database(journal.flush, list(ends), batches)
         for live in lives:
-            live.written = ends[live.accepted.id]
+            live.written = ends[live.run.run_id]
             # A run that is missing was closed by another process, which took us for dead.
-            if stops.get(live.accepted.id, True):
+            if stops.get(live.run.run_id, True):
                 live.stop()
         notifications.publish(journal.news(batches))
 
@@ -259,7 +242,7 @@ class Generations:
             return
         # What is found while the database is asked is looked at the next time.
         expected = [(live, dict(live.sources)) for live in self.live.values()]
-        asked = [(live.accepted.principal, message) for live, sources in expected for message in sources]
+        asked = [(live.run.principal, message) for live, sources in expected for message in sources]
         counts = await in_database(journal.count_readable_sources, asked)
         self._looked = time.monotonic()
         for live, sources in expected:
@@ -269,8 +252,8 @@ class Generations:
 
 def _batch(live: Live, events: Sequence[Event], *, last: bool = False) -> Batch:
     """What the journal does not have yet; the conversation hears of the first and the last."""
-    told = live.accepted.conversation_id if last or not live.written else None
-    return Batch(live.accepted.id, live.written + 1, events, told)
+    told = live.run.conversation_id if last or not live.written else None
+    return Batch(live.run.run_id, live.written + 1, events, told)
 
 
 def _patience(live: Live, error: Exception) -> float:
@@ -297,9 +280,9 @@ def generations() -> Generations:
     return _by_loop[loop]
 
 
-def start(accepted: Accepted) -> None:
+def start(run: AcceptedRun) -> None:
     """Write the answer in a task of its own. Nothing happens where it was started before."""
-    generations().start(accepted)
+    generations().start(run)
 
 
 async def stop(principal: Principal, run_id: UUID) -> None:
@@ -307,7 +290,7 @@ async def stop(principal: Principal, run_id: UUID) -> None:
 
     Asking twice, or for an answer that has ended, changes nothing.
     """
-    await in_database(beginning.request_stop, principal, run_id)
+    await in_database(request_stop, principal, run_id)
     generations().stop(run_id)
 
 

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
-from chat.engine.exchange import Speaker
+from chat.engine import AcceptedRun, Speaker
 from chat.errors import Refused, no_room
 from chat.limits import (
     SQL as LIMITS_SQL,
@@ -37,11 +37,10 @@ from chatsite.db.threads import tried_twice
 from history import recording
 from history.citation_text import without
 from history.models import Conversation, Message
-from history.recording import Opening
 from history.withheld import withheld_labels
 
 from . import finish, notifications
-from .active import Accepted, room
+from .active import room
 
 
 def team() -> tuple[Speaker, ...]:
@@ -111,95 +110,83 @@ def free(principal: Principal, conversation_id: UUID) -> Conversation:
     return conversation
 
 
-def stored(
+def _store_turn(
     principal: Principal, request: ChatRequest, request_id: str, allowance: Allowance | None
-) -> Accepted:
-    """The question, with a queued answer to it. Raises Refused."""
+) -> AcceptedRun:
+    """Store the question with a queued answer. Raises Refused."""
     known = free(principal, request.conversation_id) if request.conversation_id else None
     title = title_of(request.question)
     if known and not known.title:
         recording.set_title(principal.user_id, known.pk, title)
     mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
-    team = _by_team(known.mode if known else mode, request)
-    opening = Opening(
-        owner_id=principal.user_id,
-        conversation_id=known.pk if known else uuid4(),
+    conversation_id = known.pk if known else uuid4()
+    run = AcceptedRun(
+        principal=principal,
+        run_id=uuid4(),
+        conversation_id=conversation_id,
         question_id=uuid4(),
         answer_id=uuid4(),
-        exchange=uuid4(),
-        question=request.question,
+        request_id=request_id,
         created_at=timezone.now(),
-        agent_name=_first_speaker() if team else "",
-        request_id=request_id,
-        new=known is None,
-        title=title,
-        mode=mode,
-        listed=request.listed,
-    )
-    first = recording.begin_exchange(opening) == 0
-    return Accepted(
-        id=opening.exchange,
-        principal=principal,
-        request=replace(request, conversation_id=opening.conversation_id),
-        conversation_id=opening.conversation_id,
-        question_id=opening.question_id,
-        answer_id=opening.answer_id,
-        request_id=request_id,
-        created_at=recording.timestamp(opening.created_at),
-        team=team,
+        request=replace(request, conversation_id=conversation_id),
+        by_team=_by_team(known.mode if known else mode, request),
         allowance=allowance,
-        new=True,
-        first=first,
-        untitled=first and not (known and known.title_by_owner),
     )
+    position = recording.begin_turn(
+        run,
+        request.question,
+        agent_name=_first_speaker() if run.by_team else "",
+        opens=None if known else recording.NewConversation(title, mode, request.listed),
+    )
+    is_first = position == 0
+    return replace(run, is_first=is_first, is_untitled=is_first and not (known and known.title_by_owner))
 
 
-def answered_again(
+def _answer_again(
     principal: Principal,
     request: ChatRequest,
     conversation: Conversation,
     question: Message,
     request_id: str,
     allowance: Allowance | None,
-) -> Accepted:
-    """One more answer to a question that is stored."""
+) -> AcceptedRun:
+    """Store one more queued answer to a question that is stored."""
     run_id = uuid4()
-    team = _by_team(conversation.mode, request)
+    by_team = _by_team(conversation.mode, request)
     answer = recording.append(
         conversation,
         Message.Role.ASSISTANT,
         state=Message.State.QUEUED,
         exchange=run_id,
-        agent_name=_first_speaker() if team else "",
+        agent_name=_first_speaker() if by_team else "",
         request_id=request_id,
     )
-    return Accepted(
-        id=run_id,
+    return AcceptedRun(
         principal=principal,
-        request=request,
+        run_id=run_id,
         conversation_id=conversation.pk,
         question_id=question.pk,
         answer_id=answer.pk,
         request_id=request_id,
-        created_at=recording.timestamp(answer.created_at),
-        team=team,
+        created_at=answer.created_at,
+        request=request,
+        by_team=by_team,
         allowance=allowance,
-        new=True,
-        untitled=question.position == 0 and not conversation.title_by_owner,
+        is_untitled=question.position == 0 and not conversation.title_by_owner,
     )
 
 
-def store_run(accepted: Accepted, digest: str, key: str | None) -> None:
-    """The run of an accepted question; its lease begins now, and it counts as a message of its owner's."""
-    options = asdict(accepted.request.options)
-    if accepted.request.echo:
-        options["echo"] = dict(accepted.request.echo)
+def _store_run(run: AcceptedRun, digest: str, key: str | None) -> None:
+    """Store the run; its lease begins now, and it counts as a message of its owner's."""
+    options = asdict(run.request.options)
+    if run.request.echo:
+        options["echo"] = dict(run.request.echo)
     parameters = {
-        "id": accepted.id,
-        "owner": accepted.principal.user_id,
-        "conversation": accepted.conversation_id,
-        "question": accepted.question_id,
-        "answer": accepted.answer_id,
+        "id": run.run_id,
+        "owner": run.principal.user_id,
+        "conversation": run.conversation_id,
+        "question": run.question_id,
+        "answer": run.answer_id,
         "options": json.dumps(options),
         "key": key,
         "digest": digest,
@@ -218,20 +205,20 @@ def _first_speaker() -> str:
     return Agent.objects.team().values_list("name", flat=True).first() or ""
 
 
-def repeated(principal: Principal, request: ChatRequest, run: Run) -> Accepted:
+def _repeated(principal: Principal, request: ChatRequest, run: Run) -> AcceptedRun:
     """What an earlier request with the same key has become."""
-    return Accepted(
-        id=run.pk,
+    return AcceptedRun(
         principal=principal,
-        request=replace(request, conversation_id=run.conversation_id),
+        run_id=run.pk,
         conversation_id=run.conversation_id,
         question_id=run.question_id,
         answer_id=run.answer_id,
         request_id=run.answer.request_id,
-        created_at=recording.timestamp(run.answer.created_at),
-        team=_by_team(run.conversation.mode, request),
+        created_at=run.answer.created_at,
+        request=replace(request, conversation_id=run.conversation_id),
+        by_team=_by_team(run.conversation.mode, request),
         allowance=allowance_of(principal),
-        new=False,
+        is_new=False,
     )
 
 
@@ -247,7 +234,7 @@ def begin(
     *,
     idempotency_key: str | None = None,
     request_id: str = "",
-) -> Accepted:
+) -> AcceptedRun:
     """Store the question and a queued answer, in one transaction.
 
     The same key with the same request gives the same run, whatever became of it. Without a key, the same
@@ -266,15 +253,13 @@ def begin(
                 allowance = admit(principal, used)
                 failed = None if idempotency_key else _failed_before_a_word(principal, digest)
                 if failed is None:
-                    accepted = stored(principal, request, request_id, allowance)
+                    run = _store_turn(principal, request, request_id, allowance)
                 else:
                     conversation = free(principal, failed.conversation_id)
                     same = replace(request, conversation_id=conversation.pk)
-                    accepted = answered_again(
-                        principal, same, conversation, failed.question, request_id, allowance
-                    )
-                store_run(accepted, digest, idempotency_key)
-                return accepted
+                    run = _answer_again(principal, same, conversation, failed.question, request_id, allowance)
+                _store_run(run, digest, idempotency_key)
+                return run
     except IntegrityError:
         # Somebody else used the key between our look and our write: theirs is committed now.
         earlier = _by_key(principal, idempotency_key)
@@ -282,11 +267,11 @@ def begin(
             raise Refused("generation_in_progress") from None
     if earlier.body_digest != digest:
         raise Refused("idempotency_mismatch")
-    return repeated(principal, request, earlier)
+    return _repeated(principal, request, earlier)
 
 
 @tried_twice
-def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Accepted:
+def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> AcceptedRun:
     """Answer the question of an earlier answer once more; what had arrived is kept. Raises Refused."""
     with transaction.atomic():
         used = used_today(principal)
@@ -307,9 +292,9 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
             )
         request = ChatRequest(question.content, conversation.pk)
         allowance = admit(principal, used)
-        accepted = answered_again(principal, request, conversation, question, request_id, allowance)
-        store_run(accepted, _digest(request), None)
-        return accepted
+        run = _answer_again(principal, request, conversation, question, request_id, allowance)
+        _store_run(run, _digest(request), None)
+        return run
 
 
 @tried_twice
@@ -322,20 +307,20 @@ def request_stop(principal: Principal, run_id: UUID) -> None:
             notifications.publish_on_commit(notifications.messages("stop", [run_id]))
 
 
-def told_turns(accepted: Accepted) -> tuple[Turn, ...]:
+def told_turns(run: AcceptedRun) -> tuple[Turn, ...]:
     """What was said before this question, as the caller tells it."""
-    return () if accepted.request.alone else accepted.request.earlier[-EARLIER_MESSAGES:]
+    return () if run.request.alone else run.request.earlier[-EARLIER_MESSAGES:]
 
 
-def earlier_turns(accepted: Accepted) -> tuple[Turn, ...]:
+def earlier_turns(run: AcceptedRun) -> tuple[Turn, ...]:
     """The same: the stored history, or the caller's where nothing is stored."""
-    if accepted.request.alone:
+    if run.request.alone:
         return ()
-    position = Message.objects.filter(pk=accepted.question_id).values("position")
+    position = Message.objects.filter(pk=run.question_id).values("position")
     rows = Message.objects.filter(
-        conversation_id=accepted.conversation_id, position__lt=Subquery(position)
+        conversation_id=run.conversation_id, position__lt=Subquery(position)
     ).exclude(state__in=Message.UNFINISHED)
-    return stored_turns(accepted.principal, accepted.conversation_id, rows) or told_turns(accepted)
+    return stored_turns(run.principal, run.conversation_id, rows) or told_turns(run)
 
 
 def stored_turns(

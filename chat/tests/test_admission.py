@@ -94,8 +94,8 @@ class CapTests(AdmissionCase):
         await in_database(MessageAllowance.objects.create, messages=1)
         accepted, refused = await self.at_once(50, idempotency_key="same")
         self.assertEqual((len(accepted), refused), (50, []))
-        self.assertEqual(len({item.id for item in accepted}), 1)
-        self.assertEqual([item.new for item in accepted].count(True), 1)
+        self.assertEqual(len({item.run_id for item in accepted}), 1)
+        self.assertEqual([item.is_new for item in accepted].count(True), 1)
         self.assertEqual((await in_database(Usage.objects.get)).messages, 1)
 
     @override_settings(PROCESS_ANSWERS=0)

@@ -5,7 +5,7 @@ from unittest.mock import patch
 from django.test import TestCase
 
 from chat import runs
-from chat.events import Finished, Started, TextDelta
+from chat.events import Finished, TextDelta
 from chat.requests import ChatRequest
 from chat.runs import finish
 from chat.runs.journal import Batch
@@ -20,10 +20,9 @@ class MeanwhileTests(TestCase):
         self.client.force_login(user)
 
     def end(self):
-        ids = (self.run.id, self.run.conversation_id, self.run.question_id, self.run.answer_id)
-        started = Started(*map(str, ids), self.run.created_at, "fake")
+        started = self.run.started("fake")
         events = [started, TextDelta("On 31 March."), Finished(Message.State.STOPPED)]
-        self.assertTrue(finish.close(self.run.id, Batch(self.run.id, 1, events), events))
+        self.assertTrue(finish.close(self.run.run_id, Batch(self.run.run_id, 1, events), events))
 
     def page(self):
         return self.client.get(f"/c/{self.run.conversation_id}/").content.decode()
@@ -33,7 +32,7 @@ class MeanwhileTests(TestCase):
         with patch("chat.portal.conversation.may_see_thoughts", lambda _: self.end()):
             page = self.page()
         self.assertIn('aria-busy="true"', page)
-        self.assertIn(f'data-run="{self.run.id}"', page)
+        self.assertIn(f'data-run="{self.run.run_id}"', page)
         self.assertIn("On 31 March.", page)
 
     def test_a_page_that_shows_its_end_follows_nothing(self):

@@ -98,7 +98,7 @@ class PageTests(RunEventsCase):
         """Take what a page is told that has everything up to that number."""
         principal = command_principal(self.user)
         teller = Teller(principal, accepted.conversation_id, PLACE, after)
-        async for part in runs.watch(principal, accepted.id, apart=after):
+        async for part in runs.watch(principal, accepted.run_id, apart=after):
             for frame in await teller.frames(part):
                 reader.take(frame["messages"])
         for frame in await teller.end():
@@ -109,14 +109,14 @@ class PageTests(RunEventsCase):
         with use_model(ScriptedModel(words=WORDS)):
             accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
             runs.start(accepted)
-            whole = [item async for item in runs.follow(principal, accepted.id)]
+            whole = [item async for item in runs.follow(principal, accepted.run_id)]
         self.assertEqual("".join(event.text for _, event in whole if isinstance(event, TextDelta)), TEXT)
         fresh = Reader()
         await self.told(accepted, 0, fresh)
         self.assertEqual(len(fresh.blocks), 75)
         for after in (7, 500, 2222):
             teller, reader = Teller(principal, accepted.conversation_id, PLACE, 0), Reader()
-            async for part in runs.watch(principal, accepted.id, apart=after):
+            async for part in runs.watch(principal, accepted.run_id, apart=after):
                 for frame in await teller.frames(part):
                     reader.take(frame["messages"])
                 if part[-1][0] == after:
@@ -138,8 +138,8 @@ class PageTests(RunEventsCase):
             accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
             page.conversation_id = accepted.conversation_id
             runs.start(accepted)
-            reading = asyncio.create_task(page._read_run(accepted.id, PLACE, 0))
-            told = await self.events(accepted.id)
+            reading = asyncio.create_task(page._read_run(accepted.run_id, PLACE, 0))
+            told = await self.events(accepted.run_id)
         self.assertEqual(told[-1]["state"], "complete")
         self.assertEqual((len(frames), reading.done()), (1, False))
         released.set()

@@ -94,7 +94,7 @@ class ClockTests(TransactionTestCase):
     async def answered(self):
         accepted = await in_database(self.ask)
         runs.start(accepted)
-        await runs.whole(self.principal, accepted.id)
+        await runs.whole(self.principal, accepted.run_id)
 
 
 @patch.object(finish, "_long_up", lambda: True)
@@ -117,7 +117,7 @@ class SecondLookTests(TransactionTestCase):
     def test_who_renews_the_lease_between_two_looks_lives(self):
         with patch.object(finish, "SECOND_LOOK_SECONDS", 0.0):
             runs.close_expired()
-            journal.flush([self.run.id], [])
+            journal.flush([self.run.run_id], [])
             self.assertEqual(runs.close_expired(), 0)
             self.expire()
             self.assertEqual((runs.close_expired(), runs.close_expired()), (0, 1))

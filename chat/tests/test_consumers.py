@@ -127,12 +127,12 @@ class ConsumerTests(ConsumerCase):
         with use_model(ScriptedModel(words=words, pause=0.01)):
             accepted = await self.begun()
             first = await self.opened()
-            await first.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
+            await first.send_json_to({"type": "follow", "run": str(accepted.run_id), "after": 0})
             await first.receive_json_from(10)
             await first.disconnect()
-            self.assertIn(accepted.id, generations().live)
+            self.assertIn(accepted.run_id, generations().live)
             second = await self.opened()
-            await second.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
+            await second.send_json_to({"type": "follow", "run": str(accepted.run_id), "after": 0})
             reader, done = await self.until_done(second)
         self.assertEqual(done["state"], "complete")
         self.assertIn("".join(words).strip(), "\n".join(reader.blocks))
@@ -143,12 +143,12 @@ class ConsumerTests(ConsumerCase):
         with use_model(model):
             accepted = await self.begun()
             first = await self.opened()
-            await first.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
+            await first.send_json_to({"type": "follow", "run": str(accepted.run_id), "after": 0})
             while "guide" not in json.dumps(await first.receive_json_from(10)).lower():
                 pass  # until it is cited: closed before the search, it would not be found
             await in_database(set_audience, self.document, Audience())
             second = await self.opened()
-            await second.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
+            await second.send_json_to({"type": "follow", "run": str(accepted.run_id), "after": 0})
             message = await second.receive_json_from(10)
             model.released.set()
             reader, done = await self.until_done(second, message)
@@ -197,13 +197,13 @@ class ConsumerTests(ConsumerCase):
             socket = await self.socket(user=other, conversation_id=theirs.pk)
             await socket.connect()
             answers = []
-            for run in (accepted.id, uuid4()):
+            for run in (accepted.run_id, uuid4()):
                 for kind in ("follow", "stop"):
                     await socket.send_json_to({"type": kind, "run": str(run)})
                     answers.append(await socket.receive_json_from(10))
             self.assertEqual(answers[:2], answers[2:])
             self.assertEqual({answer["message"] for answer in answers}, {"There is no such answer."})
-            run = await in_database(Run.objects.get, pk=accepted.id)
+            run = await in_database(Run.objects.get, pk=accepted.run_id)
             self.assertFalse(run.stop_requested)
             await socket.disconnect()
             await generations().shutdown()
@@ -281,7 +281,7 @@ class ConsumerTests(ConsumerCase):
             runs.start(accepted)
             socket = await self.socket(conversation_id=accepted.conversation_id)
             self.assertTrue((await socket.connect())[0])
-            await socket.send_json_to({"type": "follow", "run": str(accepted.id), "after": 0})
+            await socket.send_json_to({"type": "follow", "run": str(accepted.run_id), "after": 0})
             frames = [await socket.receive_json_from()]
             while frames[-1]["messages"][-1]["type"] != "done":
                 frames.append(await socket.receive_json_from())

@@ -41,20 +41,20 @@ class EndTests(TransactionTestCase):
     async def ended(self, accepted):
         """(state, text) of the message, and the last event that a reader is told."""
         async with asyncio.timeout(10):
-            events = [event async for _, event in runs.follow(self.principal, accepted.id)]
+            events = [event async for _, event in runs.follow(self.principal, accepted.run_id)]
         text = "".join(event.text for event in events if isinstance(event, TextDelta))
         message = await in_database(Message.objects.get, pk=accepted.answer_id)
         self.assertEqual(message.content, text)
         return message.state, text, events[-1]
 
     async def said(self, accepted):
-        async for _, event in runs.follow(self.principal, accepted.id):
+        async for _, event in runs.follow(self.principal, accepted.run_id):
             if isinstance(event, MessageDone):
                 return
 
     async def test_a_stop_or_a_shutdown_after_the_last_word_leaves_it_complete_for_readers_too(self):
         for end in (
-            lambda accepted: runs.stop(self.principal, accepted.id),
+            lambda accepted: runs.stop(self.principal, accepted.run_id),
             lambda accepted: runs.shutdown(),
         ):
             with use_model(SlowToSuggest(words=WORDS)):

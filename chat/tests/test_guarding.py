@@ -72,10 +72,10 @@ class WritingTests(TransactionTestCase):
 
     def test_many_answers_are_written_and_their_leases_renewed_with_one_statement(self):
         accepted = [self.asked(f"asker{number}") for number in range(8)]
-        batches = [Batch(each.id, 1, [TextDelta("word ")]) for each in accepted]
+        batches = [Batch(each.run_id, 1, [TextDelta("word ")]) for each in accepted]
         with self.assertNumQueries(1):
-            stops = journal.flush([each.id for each in accepted], batches)
-        self.assertEqual(stops, {each.id: False for each in accepted})
+            stops = journal.flush([each.run_id for each in accepted], batches)
+        self.assertEqual(stops, {each.run_id: False for each in accepted})
         self.assertEqual(Run.objects.exclude(journal=None).count(), 8)
 
     def test_the_sources_of_many_answers_are_counted_with_one_statement_each_for_its_owner(self):

@@ -3,7 +3,7 @@
 from django.test import TestCase
 
 from chat import runs
-from chat.events import Failed, Finished, MessageDone, Started, TextDelta
+from chat.events import Failed, Finished, MessageDone, TextDelta
 from chat.models import Run
 from chat.requests import ChatRequest
 from chat.runs import (
@@ -20,21 +20,20 @@ from ingestion.tests.factories import command_principal, make_user
 class LateTests(TestCase):
     def setUp(self):
         self.run = runs.begin(command_principal(make_user("asker")), ChatRequest("When does leave expire?"))
-        ids = (self.run.id, self.run.conversation_id, self.run.question_id, self.run.answer_id)
-        self.events = [Started(*map(str, ids), self.run.created_at, "fake")]
+        self.events = [self.run.started("fake")]
         self.events += [TextDelta(f"word{number} ") for number in range(9)]
 
     def flush(self, first, last):
-        batch = Batch(self.run.id, first, self.events[first - 1 : last])
-        return journal.flush([self.run.id], [batch])
+        batch = Batch(self.run.run_id, first, self.events[first - 1 : last])
+        return journal.flush([self.run.run_id], [batch])
 
     def texts(self):
-        return [event for _, event in journal.read(self.run.id)]
+        return [event for _, event in journal.read(self.run.run_id)]
 
     def test_a_flush_that_comes_after_the_one_that_repeated_it_takes_nothing_away(self):
         self.flush(1, 3)
         self.flush(4, 10)
-        self.assertEqual(self.flush(4, 6), {self.run.id: False})
+        self.assertEqual(self.flush(4, 6), {self.run.run_id: False})
         self.assertEqual(self.texts(), self.events)
 
     def test_a_flush_that_is_repeated_with_more_is_taken_whole(self):
@@ -44,14 +43,14 @@ class LateTests(TestCase):
 
     def test_an_end_whose_confirmation_was_lost_is_told_as_it_stands(self):
         every = [*self.events, MessageDone("stop", ()), Finished(Message.State.COMPLETE)]
-        batch = Batch(self.run.id, 1, every)
+        batch = Batch(self.run.run_id, 1, every)
         for _ in range(2):
-            self.assertEqual(finish.settled(self.run.id, batch, every), every[-1])
+            self.assertEqual(finish.settled(self.run.run_id, batch, every), every[-1])
 
     def test_the_end_of_another_process_that_took_us_for_dead_is_told(self):
         every = [*self.events, Finished(Message.State.STOPPED)]
         finish.expire_all()
-        told = finish.settled(self.run.id, Batch(self.run.id, 1, every), every)
+        told = finish.settled(self.run.run_id, Batch(self.run.run_id, 1, every), every)
         self.assertEqual((told.state, told.code), ("interrupted", "interrupted"))
         self.assertIsInstance(told, Failed)
 
@@ -64,9 +63,9 @@ class LateTests(TestCase):
     def test_the_next_message_of_a_team_is_opened_once_however_often_it_is_asked_for(self):
         Message.objects.filter(pk=self.run.answer_id).update(state=Message.State.COMPLETE)
         opened = [
-            recording.append_answer(self.run.conversation_id, self.run.id, name).pk
+            recording.append_answer(self.run.conversation_id, self.run.run_id, name).pk
             for name in ("Scout", "Scout")
         ]
         self.assertEqual(opened[0], opened[1])
-        self.assertEqual(Message.objects.filter(exchange=self.run.id).count(), 2)
-        self.assertTrue(Run.objects.unfinished().filter(pk=self.run.id).exists())
+        self.assertEqual(Message.objects.filter(exchange=self.run.run_id).count(), 2)
+        self.assertTrue(Run.objects.unfinished().filter(pk=self.run.run_id).exists())

@@ -32,7 +32,7 @@ def value(statement):
 class LeaseTests(TransactionTestCase):
     def begun(self, number=RUNS):
         people = [command_principal(make_user(f"asker{place}")) for place in range(number)]
-        return [begin(person, ChatRequest("Leave?")).id for person in people]
+        return [begin(person, ChatRequest("Leave?")).run_id for person in people]
 
     def test_renewing_a_lease_touches_no_index(self):
         run_ids = self.begun()
@@ -69,7 +69,7 @@ class MigrationTests(TransactionTestCase):
         for name in ("first", "second"):
             begin(command_principal(make_user(name)), ChatRequest("Leave?"))
         runs.expire_all()
-        going = begin(command_principal(make_user("third")), ChatRequest("Leave?")).id
+        going = begin(command_principal(make_user("third")), ChatRequest("Leave?")).run_id
         moment = datetime(2030, 1, 1, tzinfo=UTC)
         Lease.objects.filter(pk=going).update(until=moment)
         try:

@@ -62,12 +62,12 @@ class LocalModelTests(TransactionTestCase):
         accepted = await in_database(self.begin)
         runs.start(accepted)
         whole, pieces = Whole(), 0
-        async with aclosing(runs.follow(self.principal, accepted.id)) as numbered:
+        async with aclosing(runs.follow(self.principal, accepted.run_id)) as numbered:
             async for _, event in numbered:
                 whole.add(event)
                 pieces += isinstance(event, TextDelta)
                 if stop_after and pieces == stop_after and isinstance(event, TextDelta):
-                    await in_database(runs.request_stop, self.principal, accepted.id)
+                    await in_database(runs.request_stop, self.principal, accepted.run_id)
         await connection().client.close()
         return whole, pieces, await in_database(Message.objects.get, pk=accepted.answer_id)
 

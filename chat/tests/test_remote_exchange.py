@@ -41,12 +41,12 @@ class ExchangeTests(TransactionTestCase):
         accepted = await in_database(self.begin, QUESTION, conversation)
         runs.start(accepted)
         whole, seen = Whole(), []
-        async with aclosing(runs.follow(self.principal, accepted.id)) as numbered:
+        async with aclosing(runs.follow(self.principal, accepted.run_id)) as numbered:
             async for _, event in numbered:
                 whole.add(event)
                 seen.append(event)
                 if stop_after and isinstance(event, TextDelta) and stop_after in event.text:
-                    await in_database(runs.request_stop, self.principal, accepted.id)
+                    await in_database(runs.request_stop, self.principal, accepted.run_id)
         await connection().client.close()
         self.assertIsInstance(seen[-1], TERMINAL)
         message = await in_database(Message.objects.get, pk=accepted.answer_id)
@@ -98,7 +98,7 @@ class ExchangeTests(TransactionTestCase):
         async def one(number):
             accepted = await in_database(self.begin, f"{QUESTION} Number {number}.")
             runs.start(accepted)
-            return number, await runs.whole(self.principal, accepted.id)
+            return number, await runs.whole(self.principal, accepted.run_id)
 
         async def echo(exchange):
             number = exchange.request.prompt.rpartition("Number ")[2].split(".")[0]

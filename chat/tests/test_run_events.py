@@ -177,12 +177,12 @@ class ServerSentTests(RunEventsCase):
         principal = command_principal(self.user)
         accepted = await in_database(runs.begin, principal, ChatRequest("When?"))
         words = [["TextDelta", "Half an "], ["TextDelta", "answer"]]
-        await JournalEntry.objects.acreate(run_id=accepted.id, first=1, last=2, events=words)
+        await JournalEntry.objects.acreate(run_id=accepted.run_id, first=1, last=2, events=words)
         await in_database(runs.expire_all)
         for seen in ("2", "3", "4"):  # one of them is what the end would have been counted as
-            [(number, end)] = await self.sse(accepted.id, **{"Last-Event-ID": seen})
+            [(number, end)] = await self.sse(accepted.run_id, **{"Last-Event-ID": seen})
             self.assertEqual(end["messages"][0]["content"], "Half an answer")
-        answer = await self.get(accepted.id, "?format=sse", **{"Last-Event-ID": str(number)})
+        answer = await self.get(accepted.run_id, "?format=sse", **{"Last-Event-ID": str(number)})
         self.assertEqual(answer.status_code, 204)
 
     async def test_silence_is_broken_in_both_formats_and_in_the_streams_of_server_sent_events(self):
@@ -220,7 +220,7 @@ class AbsentDatabaseTests(RunEventsCase):
             principal = command_principal(self.user)
             accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
             runs.start(accepted)
-            following = asyncio.create_task(self.events(accepted.id))
+            following = asyncio.create_task(self.events(accepted.run_id))
             await asyncio.sleep(0.2)
             failures.extend([OperationalError] * 3)
             told = await following

@@ -63,7 +63,7 @@ class RunTests(TransactionTestCase):
         with use_model(model):
             accepted = await in_database(ask, self.principal, text, **values)
             runs.start(accepted)
-            return accepted, await collect(self.principal, accepted.id)
+            return accepted, await collect(self.principal, accepted.run_id)
 
     async def message(self, accepted):
         return await in_database(Message.objects.get, pk=accepted.answer_id)
@@ -91,11 +91,11 @@ class RunTests(TransactionTestCase):
         with use_model(ScriptedModel(words=WORDS, pause=0.005)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
-            async with aclosing(runs.follow(self.principal, accepted.id)) as numbered:
+            async with aclosing(runs.follow(self.principal, accepted.run_id)) as numbered:
                 async for _, event in numbered:
                     if isinstance(event, TextDelta):
                         break
-            later = await collect(self.principal, accepted.id)
+            later = await collect(self.principal, accepted.run_id)
         self.assertEqual(text_of(later), "".join(WORDS))
         self.assertEqual((await self.message(accepted)).state, "complete")
 
@@ -103,18 +103,18 @@ class RunTests(TransactionTestCase):
         with use_model(ScriptedModel(words=WORDS, pause=0.002)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
-            whole = await collect(self.principal, accepted.id)
+            whole = await collect(self.principal, accepted.run_id)
         for after in (0, 1, 5, len(whole) - 2):
-            self.assertEqual(await collect(self.principal, accepted.id, after), whole[after:])
+            self.assertEqual(await collect(self.principal, accepted.run_id, after), whole[after:])
 
     async def test_another_process_reads_the_same_from_the_journal(self):
         with use_model(ScriptedModel(words=WORDS, pause=0.01)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
-            live = generations().live.pop(accepted.id)  # hides it from the reader, not from its own task
-            elsewhere = asyncio.create_task(collect(self.principal, accepted.id))
+            live = generations().live.pop(accepted.run_id)  # hides it from the reader, not from its own task
+            elsewhere = asyncio.create_task(collect(self.principal, accepted.run_id))
             await asyncio.sleep(0.05)
-            generations().live[accepted.id] = live
+            generations().live[accepted.run_id] = live
             numbered = await elsewhere
         self.assertEqual(text_of(numbered), "".join(WORDS))
         self.assertEqual(numbered[-1][1], Finished("complete"))
@@ -128,7 +128,7 @@ class RunTests(TransactionTestCase):
             patch("chat.runs.follow.MOST_READ", 7),
             patch.object(journal, "read", wraps=journal.read) as read,
         ):
-            told = await collect(self.principal, accepted.id)
+            told = await collect(self.principal, accepted.run_id)
         self.assertEqual([number for number, _ in told], [number for number, _ in numbered])
         self.assertEqual(text_of(told), text_of(numbered))
         self.assertGreater(read.call_count, 3)
@@ -136,7 +136,7 @@ class RunTests(TransactionTestCase):
     async def test_after_the_end_the_exchange_is_told_from_its_message(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days."]))
         await in_database(JournalEntry.objects.all().delete)
-        numbered = await collect(self.principal, accepted.id, after=3)
+        numbered = await collect(self.principal, accepted.run_id, after=3)
         self.assertEqual(numbered[0][0], 1)
         self.assertEqual((text_of(numbered), numbered[-1][1]), ("Five days.", Finished("complete")))
 
@@ -146,8 +146,8 @@ class RunTests(TransactionTestCase):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
             await asyncio.sleep(0.2)
-            await in_database(runs.request_stop, self.principal, accepted.id)
-            numbered = await collect(self.principal, accepted.id)
+            await in_database(runs.request_stop, self.principal, accepted.run_id)
+            numbered = await collect(self.principal, accepted.run_id)
         self.assertEqual(numbered[-1][1], Finished("stopped"))
         message = await self.message(accepted)
         self.assertEqual(message.state, "stopped")
@@ -156,8 +156,8 @@ class RunTests(TransactionTestCase):
 
     async def test_stopping_twice_or_too_late_changes_nothing(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five."]))
-        await in_database(runs.request_stop, self.principal, accepted.id)
-        await in_database(runs.request_stop, self.principal, accepted.id)
+        await in_database(runs.request_stop, self.principal, accepted.run_id)
+        await in_database(runs.request_stop, self.principal, accepted.run_id)
         self.assertEqual((await self.message(accepted)).state, "complete")
 
     async def test_a_model_that_fails_before_its_text_leaves_a_failed_message(self):
@@ -195,7 +195,7 @@ class RunTests(TransactionTestCase):
         with use_model(ScriptedModel(words=WORDS * 10, pause=0.01)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
-            async with aclosing(runs.follow(self.principal, accepted.id)) as numbered:
+            async with aclosing(runs.follow(self.principal, accepted.run_id)) as numbered:
                 told = await anext(event.text async for _, event in numbered if isinstance(event, TextDelta))
             await runs.shutdown()
         message = await self.message(accepted)
@@ -217,7 +217,7 @@ class RunTests(TransactionTestCase):
                 await asyncio.sleep(0.01)
             self.assertIn("word3", str(stored))
             self.assertNotIn("carry over five days", str(stored))  # no passage text in the journal
-            await collect(self.principal, accepted.id)
+            await collect(self.principal, accepted.run_id)
 
     async def test_followups_search_with_their_context_in_order(self):
         model = ScriptedModel(words=["Five."])
@@ -231,7 +231,7 @@ class RunTests(TransactionTestCase):
         with use_model(ScriptedModel(words=WORDS * 20, pause=0.01)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
-            reader = asyncio.create_task(collect(self.principal, accepted.id))
+            reader = asyncio.create_task(collect(self.principal, accepted.run_id))
             await asyncio.sleep(0.1)
             await in_database(type(self.user).objects.filter(pk=self.user.pk).update, is_active=False)
             await asyncio.wait([reader], timeout=2)
@@ -253,7 +253,7 @@ class RunTests(TransactionTestCase):
             with self.subTest(reason), use_model(ScriptedModel(words=WORDS * 20, pause=0.01)):
                 accepted = await in_database(ask, self.principal)
                 runs.start(accepted)
-                reader = asyncio.create_task(collect(self.principal, accepted.id))
+                reader = asyncio.create_task(collect(self.principal, accepted.run_id))
                 await asyncio.sleep(0.3)
                 await in_database(change)
                 await asyncio.wait([reader], timeout=2)
@@ -267,17 +267,17 @@ class RunTests(TransactionTestCase):
         live = Live(await in_database(ask, self.principal))
         live.task = asyncio.create_task(asyncio.sleep(5))
         running = Generations()
-        running.live[live.accepted.id] = live
+        running.live[live.run.run_id] = live
         found = ContextReady((source(),), ())
         with patch.object(journal, "count_readable_sources", lambda asked: live.publish(found) or {}):
             await running._check_rights()
-        self.assertEqual((live.sources, live.withdrawn), ({live.accepted.answer_id: 1}, False))
+        self.assertEqual((live.sources, live.withdrawn), ({live.run.answer_id: 1}, False))
         live.task.cancel()
 
     async def test_a_source_that_was_withdrawn_is_not_told_to_a_later_reader(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days [guide.md]."]))
         await in_database(self.document.delete)
-        numbered = await collect(self.principal, accepted.id)
+        numbered = await collect(self.principal, accepted.run_id)
         context = next(event for _, event in numbered if isinstance(event, ContextReady))
         self.assertEqual(context.sources, ())
 
@@ -307,12 +307,12 @@ class BeginTests(TransactionTestCase):
         theirs = ask(command_principal(make_user("other")))
         self.refused("not_found", ask, self.principal, "Hello?", theirs.conversation_id)
         self.refused("not_found", ask, self.principal, "Hello?", uuid4())
-        self.refused("answer_not_found", runs.request_stop, self.principal, theirs.id)
+        self.refused("answer_not_found", runs.request_stop, self.principal, theirs.run_id)
         self.refused("answer_not_found", runs.again, self.principal, theirs.answer_id)
 
     def test_another_persons_run_is_not_followed(self):
         theirs = ask(command_principal(make_user("other")))
-        self.refused("answer_not_found", lambda: asyncio.run(collect(self.principal, theirs.id)))
+        self.refused("answer_not_found", lambda: asyncio.run(collect(self.principal, theirs.run_id)))
         self.refused("answer_not_found", lambda: asyncio.run(collect(self.principal, uuid4())))
 
     def test_a_conversation_without_a_title_has_one_as_soon_as_it_is_asked(self):
@@ -324,7 +324,10 @@ class BeginTests(TransactionTestCase):
     def test_the_same_key_gives_the_same_run_once(self):
         first = ask(self.principal, idempotency_key="k1")
         again = ask(self.principal, idempotency_key="k1")
-        self.assertEqual((first.id, first.new, again.id, again.new), (first.id, True, first.id, False))
+        self.assertEqual(
+            (first.run_id, first.is_new, again.run_id, again.is_new),
+            (first.run_id, True, first.run_id, False),
+        )
         self.assertEqual(Message.objects.count(), 2)
 
     def test_the_same_key_with_another_body_is_refused(self):
@@ -340,7 +343,7 @@ class BeginTests(TransactionTestCase):
     def test_the_same_key_of_another_person_is_another_key(self):
         first = ask(self.principal, idempotency_key="k1")
         other = ask(command_principal(make_user("other")), idempotency_key="k1")
-        self.assertNotEqual(first.id, other.id)
+        self.assertNotEqual(first.run_id, other.run_id)
 
     def test_fifty_at_once_with_one_key_are_one_question(self):
         async def many():
@@ -348,8 +351,8 @@ class BeginTests(TransactionTestCase):
             return await asyncio.gather(*calls)
 
         accepted = asyncio.run(many())
-        self.assertEqual(len({item.id for item in accepted}), 1)
-        self.assertEqual(sum(item.new for item in accepted), 1)
+        self.assertEqual(len({item.run_id for item in accepted}), 1)
+        self.assertEqual(sum(item.is_new for item in accepted), 1)
         self.assertEqual(
             (Conversation.objects.count(), Message.objects.count(), Run.objects.count()), (1, 2, 1)
         )
@@ -370,7 +373,7 @@ class BeginTests(TransactionTestCase):
     def test_a_dead_answer_keeps_the_text_of_its_journal_and_ends_once(self):
         first = ask(self.principal)
         JournalEntry.objects.create(
-            run_id=first.id, first=1, last=2, events=[["TextDelta", "Half an "], ["TextDelta", "answer"]]
+            run_id=first.run_id, first=1, last=2, events=[["TextDelta", "Half an "], ["TextDelta", "answer"]]
         )
         self.assertEqual(runs.close_expired(), 0)
         Lease.objects.update(until=timezone.now() - timedelta(seconds=1))
@@ -378,16 +381,16 @@ class BeginTests(TransactionTestCase):
             self.assertEqual([runs.close_expired() for _ in range(3)], [0, 1, 0])
         message = Message.objects.get(pk=first.answer_id)
         self.assertEqual((message.state, message.content), ("interrupted", "Half an answer"))
-        numbered = asyncio.run(collect(self.principal, first.id))
+        numbered = asyncio.run(collect(self.principal, first.run_id))
         self.assertEqual((text_of(numbered), numbered[-1][1].state), ("Half an answer", "interrupted"))
 
     def test_what_a_later_version_wrote_hides_nothing_of_a_dead_answer(self):
         first = ask(self.principal)
         words = [["TextDelta", "Half an "], ["Later", {"more": 1}], ["TextDelta", "answer"], ["Later", {}]]
-        JournalEntry.objects.create(run_id=first.id, first=1, last=4, events=words)
+        JournalEntry.objects.create(run_id=first.run_id, first=1, last=4, events=words)
         runs.expire_all()
         self.assertEqual(Message.objects.get(pk=first.answer_id).content, "Half an answer")
-        numbered = asyncio.run(collect(self.principal, first.id))
+        numbered = asyncio.run(collect(self.principal, first.run_id))
         self.assertEqual((text_of(numbered), numbered[-1][1].state), ("Half an answer", "interrupted"))
 
     def test_answering_again_keeps_the_earlier_answer(self):

@@ -28,7 +28,7 @@ class ShutdownTests(TransactionTestCase):
     async def begun(self):
         accepted = await in_database(runs.begin, self.principal, ChatRequest("Leave?"))
         runs.start(accepted)
-        return accepted.id
+        return accepted.run_id
 
     async def end(self, run):
         async with asyncio.timeout(10), aclosing(runs.follow(self.principal, run)) as numbered:

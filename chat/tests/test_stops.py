@@ -25,10 +25,10 @@ class StopTests(TransactionTestCase):
         with use_model(ScriptedModel(words=["word "] * 400, pause=0.05)):
             accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
             # Asked for elsewhere, and heard of here before the answer's task has had its first turn.
-            await in_database(runs.request_stop, principal, accepted.id)
+            await in_database(runs.request_stop, principal, accepted.run_id)
             runs.start(accepted)
-            generations().stop(accepted.id)
-            async with asyncio.timeout(10), aclosing(runs.follow(principal, accepted.id)) as numbered:
+            generations().stop(accepted.run_id)
+            async with asyncio.timeout(10), aclosing(runs.follow(principal, accepted.run_id)) as numbered:
                 events = [event async for _, event in numbered]
             await runs.shutdown(5)
         self.assertEqual(events[-1], Finished("stopped"))

@@ -54,7 +54,7 @@ class TeamTests(TransactionTestCase):
             return accepted, await self.collect(accepted)
 
     async def collect(self, accepted):
-        async with aclosing(runs.follow(self.principal, accepted.id)) as numbered:
+        async with aclosing(runs.follow(self.principal, accepted.run_id)) as numbered:
             return [event async for _, event in numbered]
 
     async def messages(self, accepted):
@@ -135,7 +135,9 @@ class TeamTests(TransactionTestCase):
             ["TextDelta", "Whole."],
             ["MessageDone", {"finish_reason": "stop", "citations": []}],
         ]
-        await in_database(JournalEntry.objects.create, run_id=accepted.id, first=1, last=3, events=journal)
+        await in_database(
+            JournalEntry.objects.create, run_id=accepted.run_id, first=1, last=3, events=journal
+        )
         await in_database(runs.expire_all)
         _, first = await self.messages(accepted)
         self.assertEqual((first.state, first.content), ("complete", "Whole."))
@@ -172,5 +174,5 @@ class TeamTests(TransactionTestCase):
         accepted, _ = await self.ask(TeamModel())
         *_, last = await self.messages(accepted)
         again = await in_database(runs.again, self.principal, last.pk)
-        self.assertTrue(again.team)
+        self.assertTrue(again.by_team)
         self.assertEqual(again.question_id, accepted.question_id)

@@ -31,11 +31,11 @@ class ThoughtRightsTests(TransactionTestCase):
                 runs.begin, self.principal, ChatRequest("Carry over leave until when?")
             )
             runs.start(accepted)
-            await collect(self.principal, accepted.id)
+            await collect(self.principal, accepted.run_id)
         return accepted
 
     def told(self):
-        events = asyncio.run(collect(self.principal, self.accepted.id))
+        events = asyncio.run(collect(self.principal, self.accepted.run_id))
         return next(event for _, event in events if isinstance(event, ContextReady)).thoughts
 
     def page(self, query=""):

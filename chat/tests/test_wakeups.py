@@ -80,10 +80,10 @@ class WakeupCase(TransactionTestCase):
         with use_model(ScriptedModel(words=WORDS, pause=0.02)):
             accepted = await in_database(runs.begin, self.principal, ChatRequest("Leave?"))
             runs.start(accepted)
-            live = generations().live.pop(accepted.id)  # hidden from the reader, not from its own task
-            following = asyncio.create_task(self.collect(accepted.id))
+            live = generations().live.pop(accepted.run_id)  # hidden from the reader, not from its own task
+            following = asyncio.create_task(self.collect(accepted.run_id))
             await asyncio.sleep(0.05)
-            generations().live[accepted.id] = live
+            generations().live[accepted.run_id] = live
             async with asyncio.timeout(seconds):
                 return await following
 
@@ -98,9 +98,9 @@ class WakeupCase(TransactionTestCase):
             accepted = await in_database(runs.begin, self.principal, ChatRequest("Leave?"))
             runs.start(accepted)
             await asyncio.sleep(0.2)
-            await in_database(runs.request_stop, self.principal, accepted.id)
+            await in_database(runs.request_stop, self.principal, accepted.run_id)
             async with asyncio.timeout(seconds):
-                return (await self.collect(accepted.id))[1]
+                return (await self.collect(accepted.run_id))[1]
 
 
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)

@@ -1,0 +1,47 @@
+"""A run as the engine is given it."""
+
+from dataclasses import dataclass
+
+from chat.events import Started
+from chat.limits import Allowance
+from chat.requests import ChatRequest
+from history.recording import TurnIds, timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """An agent as the engine needs it."""
+
+    name: str
+    description: str
+    instructions: str
+    may_search: bool
+    model: str  # empty for the site's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedRun(TurnIds):
+    """A stored question with its queued answer, or with several of them, one for each agent of a team.
+
+    Made once, when the request is accepted. `is_new` is False where it repeats an earlier request, whose run
+    may have ended already.
+    """
+
+    request: ChatRequest
+    by_team: bool  # whether the agents answer
+    allowance: Allowance | None  # what is left of the owner's messages of the day
+    is_new: bool = True
+    is_first: bool = False  # whether nothing was said before in the conversation
+    is_untitled: bool = False  # whether the model writes a title: not where the owner has chosen one
+    team: tuple[Speaker, ...] = ()  # the agents, from when the answer is written
+
+    def started(self, model: str) -> Started:
+        """The run's first event."""
+        return Started(
+            run_id=str(self.run_id),
+            conversation_id=str(self.conversation_id),
+            question_id=str(self.question_id),
+            answer_id=str(self.answer_id),
+            created_at=timestamp(self.created_at),
+            model=model,
+        )

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from uuid import UUID
 
@@ -40,21 +40,20 @@ KEEP_ALIVE_SECONDS = 10.0
 
 
 class ClosingStream(StreamingHttpResponse):
-    """Closes its asynchronous generator when the response ends.
+    """A streaming response whose asynchronous generator is closed when the response ends.
 
-    Django leaves that to the garbage collector, which does it at a moment of its own and in another task.
+    Through Django's own wrappers it would be closed by the garbage collector, later and in another task.
     """
 
     def __init__(self, content: AsyncGenerator[bytes, None], media_type: str) -> None:
+        super().__init__(content, content_type=media_type)
         self._content = content
-        super().__init__(self._closing(), content_type=media_type)
         self.headers["Cache-Control"] = "no-store"
         self.headers["X-Accel-Buffering"] = "no"
 
-    async def _closing(self) -> AsyncIterator[bytes]:
-        async with aclosing(self._content) as chunks:
-            async for chunk in chunks:
-                yield chunk
+    def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        """The generator itself, which Django's handler then closes."""
+        return self._content
 
 
 class Silence:

@@ -1,7 +1,7 @@
 """The order of a run: search, context, text, what helps to go on."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -25,118 +25,100 @@ from history.recording import Closing
 from ingestion.search import retrieval
 
 from .run import AcceptedRun, Speaker
-from .searching import keep_context, search
+from .searching import Search, keep_context, search
 from .team import next_speaker
 from .writing import written
 
 
 @dataclass(slots=True)
-class _Told:
-    """What a run has come to so far."""
+class _Answer:
+    """An answer that is being written: its last prompt, and the last of its messages."""
 
+    run: AcceptedRun
+    publish: Callable[[Event], object]
+    readable: int  # documents that were searched
     prompt: Prompt
-    text: str = ""  # of the last message
+    text: str = ""
     message_id: UUID | None = None
     done: MessageDone | None = None
 
 
-async def answer(run: AcceptedRun) -> AsyncGenerator[Event, None]:
-    """All events between Started and the end. Raises ModelError; what was yielded before it stands."""
+async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
+    """Publish all events between Started and the end. Raises ModelError; what was published stays valid."""
     model = configured_model()
     readable = await patiently(retrieval.count_readable, run.principal)
-    yield Searching(readable)
-    asked = run.request
+    publish(Searching(readable))
+    request = run.request
     prompt = Prompt(
-        asked.question,
-        asked.earlier,
+        request.question,
+        request.earlier,
         (),
-        asked.options.temperature,
-        images=asked.images,
-        template=asked.options.prompt_template,
-        wish=asked.wish,
-        generation=asked.generation,
+        request.options.temperature,
+        images=request.images,
+        template=request.options.prompt_template,
+        wish=request.wish,
+        generation=request.generation,
     )
-    told = _Told(prompt)
-    speak = _team(run, model, readable, told) if run.team else _alone(run, model, readable, told)
-    async with aclosing(speak) as events:
-        async for event in events:
-            yield event
-    async for event in _afterwards(run, model, told):
-        yield event
-
-
-async def _alone(
-    run: AcceptedRun, model: ChatModel, readable: int, told: _Told
-) -> AsyncGenerator[Event, None]:
-    query = await model.search_query(run.request.question, run.request.earlier)
+    state = _Answer(run, publish, readable, prompt)
+    query = await model.search_query(request.question, request.earlier)
     found = await search(run, model, query)
-    found, context = await keep_context(run, run.answer_id, model, found, readable)
-    yield context
-    told.prompt = replace(told.prompt, sources=found.sources, pages=found.pages)
-    async with aclosing(_message(model, told, run.answer_id)) as events:
-        async for event in events:
-            yield event
+    if run.team:
+        await _team_messages(state, model, found)
+    else:
+        await _write_message(state, model, found, run.answer_id)
+    await _add_followups_and_title(state, model)
 
 
-async def _team(
-    run: AcceptedRun, model: ChatModel, readable: int, told: _Told
-) -> AsyncGenerator[Event, None]:
+async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> None:
     """Each agent in turn, as a message of its own, which sees what the others have said."""
     said: list[Said] = []
-    question = run.request.question
-    query = await model.search_query(question, run.request.earlier)
-    found = await search(run, model, query)
+    run = state.run
     while speaker := await next_speaker(run, model, said):
         agent_model = configured_model(speaker.model)
-        if speaker.may_search and said and (more := await agent_model.further_query(question, said)):
-            found = await search(run, agent_model, more)
-        message = await patiently(_open_message, run, speaker, told, first=not said)
-        yield MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at))
-        found, context = await keep_context(run, message.pk, agent_model, found, readable)
-        yield context
-        told.prompt = replace(
-            told.prompt,
-            sources=found.sources,
-            pages=found.pages,
-            said=tuple(said),
-            instructions=speaker.instructions,
-        )
-        async with aclosing(_message(agent_model, told, message.pk)) as events:
-            async for event in events:
-                yield event
-        said.append(Said(speaker.name, told.text))
+        if speaker.may_search and said:
+            more = await agent_model.further_query(run.request.question, said)
+            found = await search(run, agent_model, more) if more else found
+        message = await patiently(_open_message, state, speaker, first=not said)
+        state.publish(MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at)))
+        state.prompt = replace(state.prompt, said=tuple(said), instructions=speaker.instructions)
+        found = await _write_message(state, agent_model, found, message.pk)
+        said.append(Said(speaker.name, state.text))
 
 
-async def _message(model: ChatModel, told: _Told, message_id: UUID) -> AsyncGenerator[Event, None]:
-    """One message, and the words of its sources that it rests on."""
+async def _write_message(state: _Answer, model: ChatModel, found: Search, message_id: UUID) -> Search:
+    """Write one message from what was found; returns what of it the caller may still read."""
+    found, context = await keep_context(state.run, message_id, model, found, state.readable)
+    state.publish(context)
+    state.prompt = replace(state.prompt, sources=found.sources, pages=found.pages)
     text: list[str] = []
-    async with aclosing(written(model, told.prompt)) as events:
+    async with aclosing(written(model, state.prompt)) as events:
         async for event in events:
             if isinstance(event, TextDelta):
                 text.append(event.text)
             elif isinstance(event, MessageDone):
-                told.message_id, told.done = message_id, event
-            yield event
-    told.text = "".join(text)
-    if told.done and told.done.citations:
-        await patiently(_keep_quotes, message_id, told.text, told.prompt.sources)
+                state.message_id, state.done = message_id, event
+            state.publish(event)
+    state.text = "".join(text)
+    if state.done and state.done.citations:
+        await patiently(_record_quotes, message_id, state.text, state.prompt.sources)
+    return found
 
 
-def _keep_quotes(message_id: UUID, text: str, sources: Sequence[SourceView]) -> None:
+def _record_quotes(message_id: UUID, text: str, sources: Sequence[SourceView]) -> None:
     """In a thread: comparing the texts takes time that grows with the answer."""
     if found := quotes(text, sources):
         recording.record_quotes(message_id, found)
 
 
-async def _afterwards(run: AcceptedRun, model: ChatModel, told: _Told) -> AsyncGenerator[Event, None]:
-    """What helps to go on, asked for side by side: follow-up questions, and a new conversation's title."""
-    wants_followups = run.request.options.followups and bool(told.prompt.sources)
-    followups = model.followups(told.prompt, told.text) if wants_followups else _nothing()
-    questions, title = await asyncio.gather(followups, _title(run, model))
+async def _add_followups_and_title(state: _Answer, model: ChatModel) -> None:
+    """Ask the model side by side for follow-up questions and for a new conversation's title."""
+    wants_followups = state.run.request.options.followups and bool(state.prompt.sources)
+    followups = model.followups(state.prompt, state.text) if wants_followups else _nothing()
+    questions, title = await asyncio.gather(followups, _title(state.run, model))
     if questions:
-        yield FollowUps(tuple(questions))
+        state.publish(FollowUps(tuple(questions)))
     if title:
-        yield TitleChanged(title)
+        state.publish(TitleChanged(title))
 
 
 async def _nothing() -> list[str]:
@@ -154,13 +136,14 @@ async def _title(run: AcceptedRun, model: ChatModel) -> str:
     return title
 
 
-def _open_message(run: AcceptedRun, speaker: Speaker, told: _Told, *, first: bool) -> Message:
+def _open_message(state: _Answer, speaker: Speaker, *, first: bool) -> Message:
     """The agent's message; the one before it is complete now, whatever becomes of the rest."""
+    run = state.run
     if first:
         return recording.name_speaker(run.answer_id, speaker.name)
-    if told.message_id and told.done:
+    if state.message_id and state.done:
         closing = Closing(
-            Message.State.COMPLETE, told.text, told.done.finish_reason, citations=told.done.citations
+            Message.State.COMPLETE, state.text, state.done.finish_reason, citations=state.done.citations
         )
-        recording.close_answer(run.principal.user_id, told.message_id, closing)
+        recording.close_answer(run.principal.user_id, state.message_id, closing)
     return recording.append_answer(run.conversation_id, run.run_id, speaker.name, request_id=run.request_id)

@@ -8,7 +8,7 @@ import contextvars
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -157,9 +157,7 @@ class Generations:
             request = replace(run.request, earlier=earlier)
             agents = await patiently(team) if run.by_team else ()
             prepared = replace(run, request=request, team=agents)
-            async with aclosing(engine.answer(prepared)) as events:
-                async for event in events:
-                    live.publish(event)
+            await engine.answer(prepared, live.publish)
         except asyncio.CancelledError:
             if live.stopping:
                 return Finished(Message.State.STOPPED)

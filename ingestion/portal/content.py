@@ -1,7 +1,7 @@
 """The files of documents and the images of their pages, to those who may read them.
 
 What one may not read is answered like what does not exist. Nothing that is served can run: types in which
-a script could hide are downloads, and every file stands in a sandbox of its own.
+a script could hide are downloads of another type, and every file stands in a sandbox of its own.
 """
 
 import re
@@ -33,12 +33,20 @@ from ingestion.file_names import ASCII_DIGITS
 from ingestion.models import Document
 from ingestion.parsing.formats import (
     CSV,
+    JPEG,
     JSON,
     MARKUP,
     PAGED,
     PDF,
+    PNG,
+    RECORDS,
+    SHEETS,
+    SLIDES,
     TABS,
     TEXT,
+    TIFF,
+    WEB,
+    WORD,
 )
 from ingestion.parsing.sections import Unreadable
 from ingestion.search.labels import (
@@ -58,6 +66,11 @@ RANGE = re.compile(r"\s*+bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.AS
 # Texts are shown as plain text: a browser would download CSV, and Markdown may hold HTML.
 SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP, CSV, TABS, JSON)}
 SHOWN[PDF.media_type] = PDF.media_type
+# Front ends fetch a file and show it from a `blob:` URL, which keeps the media type but not the sandbox: a
+# script in HTML would run at their origin. So only types that cannot hold one are sent as they are.
+DOWNLOADED = {kind.media_type: kind.media_type for kind in (WORD, SLIDES, SHEETS, RECORDS, PNG, JPEG, TIFF)}
+DOWNLOADED[WEB.media_type] = SHOWN[TEXT.media_type]
+UNKNOWN = "application/octet-stream"
 # Chromium shows PDFs under this policy too: its viewer is a page of its own.
 SANDBOX = "sandbox; default-src 'none'; frame-ancestors {}"
 
@@ -108,7 +121,9 @@ class DocumentFile(Content):
         document = meaning.document
         if document is None:
             return _choices(request, meaning.choices)
-        etag = quote_etag(document.sha256)
+        # A browser keeps the type with the file, so what is sent as another type than before has another tag.
+        renamed = document.media_type not in SHOWN and _media_type(document) != document.media_type
+        etag = quote_etag(f"{document.sha256}-inert" if renamed else document.sha256)
         if _unchanged(request, etag):
             return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
         try:
@@ -194,14 +209,12 @@ def _file_response(request: Request, document: Document, file: "File[bytes]", et
     wanted = _range(request, etag, size)
     start, end = wanted or (0, size - 1)
     length = max(0, end - start + 1)
-    shown = SHOWN.get(document.media_type)
-    response = StreamingHttpResponse(
-        _body(request, file, start, length), content_type=shown or document.media_type
-    )
+    response = StreamingHttpResponse(_body(request, file, start, length), content_type=_media_type(document))
     response._resource_closers.append(file.close)  # type: ignore[attr-defined]
     response.headers["Content-Length"] = str(length)
     response.headers["Accept-Ranges"] = "bytes"
-    response.headers["Content-Disposition"] = str(content_disposition_header(not shown, document.name))
+    downloaded = document.media_type not in SHOWN
+    response.headers["Content-Disposition"] = str(content_disposition_header(downloaded, document.name))
     if wanted and length:
         response.status_code = HTTPStatus.PARTIAL_CONTENT
         response.headers["Content-Range"] = f"bytes {start}-{end}/{size}"
@@ -209,6 +222,11 @@ def _file_response(request: Request, document: Document, file: "File[bytes]", et
         response.status_code = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
         response.headers["Content-Range"] = f"bytes */{size}"
     return _guarded(response, etag)
+
+
+def _media_type(document: Document) -> str:
+    """The type that the file is sent as: never one that could run a script."""
+    return SHOWN.get(document.media_type) or DOWNLOADED.get(document.media_type, UNKNOWN)
 
 
 def _guarded(response: HttpResponseBase, etag: str) -> HttpResponseBase:

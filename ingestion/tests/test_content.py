@@ -18,6 +18,7 @@ from ingestion.access.lists import (
 )
 from ingestion.models import Document
 from ingestion.parsing import process
+from ingestion.parsing.formats import WORD
 from ingestion.tests import building
 from ingestion.tests.media import MediaMixin
 
@@ -178,24 +179,52 @@ class ContentTests(MediaMixin, TestCase):
 
     def test_nothing_that_is_served_can_run(self):
         script = "<script>alert(1)</script><p>Text.</p>"
-        shown = {
-            "a.html": None,
-            "a.md": "text/plain",
-            "a.txt": "text/plain",
-            "a.csv": "text/plain",
-            "a.svg": None,
+        text, unknown = "text/plain; charset=utf-8", "application/octet-stream"
+        sent = {
+            "a.html": ("attachment", text),
+            "a.htm": ("attachment", text),
+            "a.md": ("inline", text),
+            "a.txt": ("inline", text),
+            "a.csv": ("inline", text),
+            "a.svg": ("attachment", unknown),
+            "a.xhtml": ("attachment", unknown),
+            "a.docx": ("attachment", WORD.media_type),
         }
-        for name, media_type in shown.items():
+        for name, (disposition, media_type) in sent.items():
             document = self.mine(name, script, read=False)
             Document.objects.filter(pk=document.pk).update(version=1)
             response = self.client.get(f"/content/{name}")
             self.assertEqual(response.status_code, 200, name)
             self.assertEqual(response["X-Content-Type-Options"], "nosniff")
             self.assertIn("sandbox; default-src 'none'", response["Content-Security-Policy"])
-            if media_type:
-                self.assertEqual(response["Content-Type"], f"{media_type}; charset=utf-8")
-            else:
-                self.assertTrue(response["Content-Disposition"].startswith("attachment"), name)
+            self.assertEqual(response["Content-Type"], media_type, name)
+            self.assertTrue(response["Content-Disposition"].startswith(disposition), name)
+            self.assertEqual(body(response), script.encode())
+
+    def test_a_type_that_could_run_a_script_is_sent_as_another_whatever_is_stored(self):
+        document = self.mine("a.md", "Text.")
+        for stored in (
+            "text/html",
+            "application/xhtml+xml",
+            "image/svg+xml",
+            "text/xml",
+            "multipart/related",
+            "",
+        ):
+            Document.objects.filter(pk=document.pk).update(media_type=stored)
+            response = self.client.get("/content/a.md")
+            self.assertIn(
+                response["Content-Type"].partition(";")[0], {"text/plain", "application/octet-stream"}
+            )
+            self.assertTrue(response["Content-Disposition"].startswith("attachment"), stored)
+
+    def test_a_browser_that_keeps_html_under_its_own_type_fetches_it_anew(self):
+        document = self.mine("a.html", "<p>Text.</p>")
+        known = {"if-none-match": f'"{document.sha256}"'}
+        answer = self.client.get("/content/a.html", headers=known)
+        self.assertEqual(answer.status_code, 200)
+        again = self.client.get("/content/a.html", headers={"if-none-match": answer["ETag"]})
+        self.assertEqual(again.status_code, 304)
 
     def test_files_may_be_framed_by_this_origin_and_the_listed_ones(self):
         self.mine("a.md", "Text.")

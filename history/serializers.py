@@ -28,6 +28,8 @@ TIME_LENGTH = 40
 MAX_JSON_LENGTH = 100_000  # characters of the sources or the error of one message
 MAX_DEPTH = 10
 MODES = (*Conversation.Mode.values,)
+# The role of the Chat UI's error messages: it sends them along, and shows none that it reads back.
+DROPPED_ROLE = "system"
 UNTITLED = "New Chat"  # what the client calls a conversation that has no title yet
 STATES = {
     "completed": Message.State.COMPLETE,
@@ -78,19 +80,21 @@ def mode_of(value: Any, member: str) -> str | None:
 
 
 def messages(body: Any) -> list[Incoming]:
-    """Raises Invalid."""
+    """The messages to keep, without those of the role `system`, which are left out unread. Raises Invalid."""
     items = an_object(body, "The body").get("messages")
     if not isinstance(items, list):
         raise Invalid("“messages” must be a list.")
     if len(items) > MOST_MESSAGES:
         raise Invalid(f"“messages” holds more than {MOST_MESSAGES:,} messages.")
-    read = [_message(item, f"messages[{number}]") for number, item in enumerate(items)]
-    seen: set[str] = set()
-    for number, message in enumerate(read):
-        if message.key in seen:
+    read: dict[str, Incoming] = {}
+    for number, item in enumerate(items):
+        if isinstance(item, Mapping) and item.get("role") == DROPPED_ROLE:
+            continue
+        message = _message(item, f"messages[{number}]")
+        if message.key in read:
             raise Invalid(f"“messages[{number}].messageId” names the same message as an earlier one.")
-        seen.add(message.key)
-    return read
+        read[message.key] = message
+    return list(read.values())
 
 
 def an_object(value: Any, member: str) -> Mapping[str, Any]:

@@ -130,6 +130,41 @@ class ChatUiClient(TransactionTestCase):
                 self.assertNotIn("bubble", str(model.prompts))
                 self.assertIn(QUESTIONS[0], str(model.prompts))
 
+    def test_a_conversation_with_error_bubbles_is_saved_without_them(self):
+        bubble = {
+            "id": "e",
+            "role": "system",
+            "content": "API Error: HTTP error! status: 502",
+            "timestamp": "x",
+        }
+        shown = [
+            {"id": "q0", "role": "user", "content": QUESTIONS[0], "timestamp": "10:15 AM"},
+            bubble,
+            {"id": "q1", "role": "user", "content": QUESTIONS[1], "timestamp": "10:16 AM"},
+            {"id": "a1", "role": "assistant", "content": "Five days.", "timestamp": "10:16 AM"},
+        ]
+        for suffix in ("", "/messages"):
+            with self.subTest(suffix):
+                chat = self.call("POST", "/chat-history", {"mode": "standard"}).json()["id"]
+                for _ in range(2):
+                    row = self.call("PUT", f"/chat-history/{chat}{suffix}", {"messages": shown}).json()
+                    self.assertEqual((row["messageCount"], row["lastMessage"]), (3, "Five days."))
+                read = self.call("GET", f"/chat-history/{chat}/messages").json()
+                self.assertEqual([message["id"] for message in read], ["q0", "q1", "a1"])
+
+    def test_an_error_bubble_names_no_message_and_other_messages_keep_their_place_in_refusals(self):
+        chat = self.call("POST", "/chat-history", {"mode": "standard"}).json()["id"]
+        question = {"id": "q0", "role": "user", "content": QUESTIONS[0]}
+        self.call("PUT", f"/chat-history/{chat}", {"messages": [question]})
+        bubble = {"id": "q0", "role": "system", "content": "Gone"}
+        self.call("PUT", f"/chat-history/{chat}", {"messages": [bubble]})
+        self.assertEqual(Message.objects.get(conversation=chat).content, QUESTIONS[0])
+        refused = self.client.put(
+            f"/chat-history/{chat}", json.dumps({"messages": [bubble, {"id": "q1", "role": "tool"}]}), **JSON
+        )
+        self.assertEqual(refused.status_code, 400)
+        self.assertIn("messages[1].role", refused.json()["error"]["message"])
+
     def test_an_error_bubble_is_no_question_and_other_roles_are_refused(self):
         for messages in (
             [{"role": "user", "content": "x"}, {"role": "system", "content": "x"}],

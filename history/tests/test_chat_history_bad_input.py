@@ -57,7 +57,7 @@ class BadInputTests(ChatHistoryCase):
 
     def test_a_word_that_is_none_of_the_known(self):
         for member, value in {
-            "role": "system",
+            "role": "developer",
             "status": "done",
             "contentType": "html",
             "createdAt": "10:15 AM",

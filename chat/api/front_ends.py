@@ -28,6 +28,6 @@ def config(request: HttpRequest) -> JsonResponse:
     return JsonResponse(
         front_ends.config(
             reads_images=settings.CHAT_MODEL_READS_IMAGES,
-            ranks=bool(settings.RERANK_MODEL or settings.CHAT_MODEL),
+            ranks=bool(settings.RERANK_MODEL),
         )
     )

@@ -31,7 +31,9 @@ def auth_setup() -> Json:
 def config(*, reads_images: bool, ranks: bool) -> Json:
     """Features by the names of all versions from 2025 on.
 
-    `reads_images` says whether the model does, `ranks` whether there is something to order passages with.
+    `reads_images` says whether the model does, `ranks` whether the site has a ranker. The model that answers
+    can grade passages in place of one, but that is a call more for each question, and these front ends tick
+    the option by themselves.
     """
     return {
         "streamingEnabled": True,

@@ -77,6 +77,18 @@ class Description(SimpleTestCase):
             offered = {name for name in METHODS if hasattr(view, name)} if view else {"get"}
             self.assertEqual(METHODS & item.keys(), offered, path)
 
+    def test_requests_are_described_in_every_form_that_is_read(self):
+        for _, path, operation in operations(api_description.document()):
+            if body := operation.get("requestBody"):
+                parsers = resolve(filled(path)).func.cls.parser_classes
+                self.assertEqual(body["content"].keys(), {parser.media_type for parser in parsers}, path)
+
+    def test_every_address_of_the_ai_chat_protocol_describes_its_streams(self):
+        for _, path, operation in operations(api_description.document()):
+            if "multipart/form-data" in operation.get("requestBody", {}).get("content", {}):
+                told = operation["responses"]["200"]["content"]
+                self.assertIn("application/jsonl" if "stream" in path else "application/json", told, path)
+
     def test_every_reference_leads_somewhere_and_every_part_is_used(self):
         document = api_description.document()
         used = set(references(document))

@@ -49,7 +49,7 @@ JUNK_TITLES = (
 # Each reader is loaded only for files of its kind: libraries take longer to load than most files to read.
 READERS = {
     "pdf": ("pdf", "read"),
-    "image": ("pictures", "read"),
+    "image": ("ocr", "read"),
     "word": ("word", "read"),
     "sheets": ("sheets", "read"),
     "slides": ("slides", "read"),

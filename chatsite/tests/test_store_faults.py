@@ -91,7 +91,7 @@ def test_a_restart_of_postgresql_costs_nothing(faulty):
     time.sleep(BACK_SECONDS)
     after = [fresh() for _ in range(6)]
     answers = at_once(*[partial(caller.whole, order(token, 5, 0)) for token in after])
-    assert [status for status, _ in answers] == [200] * 6
+    assert [status for status, _ in answers] == [200] * 6, answers
     tokens = asking.stop()
     assert len(tokens) > 3
     assert [refusal for moment, refusal in asking.refusals if moment > back + BACK_SECONDS] == []

@@ -5,11 +5,14 @@ there is no limit. Days begin at midnight in the site's time zone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from functools import partial
 from pathlib import Path
+from threading import RLock
+from typing import Self
+from weakref import finalize
 
 from django.conf import settings
 from django.utils import timezone
@@ -89,28 +92,56 @@ FULL_SECONDS = 30  # until somebody may have closed one
 FULL = "{most} pages and streams of this site are open in your name. Close some, and try again."
 
 
+class Seat:
+    """One open socket, or one response that waits for an answer, counted until `release`.
+
+    A response whose caller goes before its first byte is dropped without being closed: its seat is released
+    with it.
+    """
+
+    def __init__(self, release: Callable[[], None]) -> None:
+        self.release = finalize(self, release)
+        self.release.atexit = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.release()
+
+
 class Seats:
-    """A seat is an open socket, or a response that waits for an answer."""
+    """Open sockets and waiting responses of each person in this process."""
 
     def __init__(self) -> None:
         self.left = False  # the process ends: no page is to stay, and none to come
         self._taken: Counter[int] = Counter()
         self._leaving: set[Callable[[], None]] = set()
+        # Database threads and the event loop reserve; a finalizer may run in either while it holds the lock.
+        self._lock = RLock()
 
-    def check(self, user_id: int) -> None:
-        """Raises Refused where that person has as many as one may have."""
-        if self._taken[user_id] >= settings.USER_CONNECTIONS:
-            raise Refused("rate_limited", FULL_SECONDS, FULL.format(most=settings.USER_CONNECTIONS))
+    def reserve(self, user_id: int, leave: Callable[[], None] | None = None, *, again: bool = False) -> Seat:
+        """A seat of that person's. Raises Refused if all of them are taken.
 
-    @contextmanager
-    def taken(self, user_id: int, leave: Callable[[], None] | None = None) -> Iterator[None]:
-        """For the length of the block; `leave` is called when the process is to end."""
-        self._taken[user_id] += 1
-        if leave:
-            self._leaving.add(leave)
-        try:
-            yield
-        finally:
+        A retry (`again`) may come before the connection it replaces is known to be lost, so that as many
+        seats again are kept for retries. `leave` is called when the process is to end.
+        """
+        most = settings.USER_CONNECTIONS * (2 if again else 1)
+        with self._lock:
+            if self._taken[user_id] >= most:
+                raise Refused("rate_limited", FULL_SECONDS, FULL.format(most=most))
+            return self.taken(user_id, leave)
+
+    def taken(self, user_id: int, leave: Callable[[], None] | None = None) -> Seat:
+        """A seat of that person's, however many are taken."""
+        with self._lock:
+            self._taken[user_id] += 1
+            if leave:
+                self._leaving.add(leave)
+        return Seat(partial(self._release, user_id, leave))
+
+    def _release(self, user_id: int, leave: Callable[[], None] | None) -> None:
+        with self._lock:
             if leave:
                 self._leaving.discard(leave)
             self._taken[user_id] -= 1

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from chat.errors import Refused
 from chat.limits import (
     SQL,
+    Seat,
     allowance_of,
     seats,
     used_today,
@@ -62,9 +63,9 @@ class EmbeddingsView(Door):
         asked = await self.let_in(request, self._asked)
         if isinstance(asked, HttpResponseBase):
             return asked
-        principal, wanted, model = asked
+        wanted, model, seat = asked
         try:
-            with seats.taken(principal.user_id):
+            with seat:
                 body = await _in_turn(lambda: _body(wanted, model))
         except EmbeddingError as error:
             return refused(self.dialect, _failure(error))
@@ -72,9 +73,9 @@ class EmbeddingsView(Door):
             return refused(self.dialect, refusal)
         return HttpResponse(body, content_type="application/json")
 
-    def _asked(self, request: Request) -> tuple[Principal, EmbeddingRequest, Embedder]:
+    def _asked(self, request: Request) -> tuple[EmbeddingRequest, Embedder, Seat]:
         principal = cast(Principal, request.auth)
-        seats.check(principal.user_id)
+        seat = seats.reserve(principal.user_id)
         wanted = openai_embeddings.parse(request.data)
         model = embedder_of(active_space())
         sizes = (*SHORTER.get(model.name, ()), model.dimensions)
@@ -84,7 +85,7 @@ class EmbeddingsView(Door):
                 f"“dimensions” must be {told}: the model of this site has these.", "dimensions"
             )
         _count(principal)
-        return principal, wanted, model
+        return wanted, model, seat
 
 
 async def _in_turn(function: Callable[[], T]) -> T:

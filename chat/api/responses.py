@@ -16,7 +16,7 @@ from chat import (
 )
 from chat.engine import AcceptedRun
 from chat.errors import Refused
-from chat.limits import seats
+from chat.limits import Seat, seats
 from chat.models import (
     JournalEntry,
     Run,
@@ -92,6 +92,7 @@ class ResponsesView(ExchangeView):
     async def _answer(self, run: AcceptedRun, *, streamed: bool) -> HttpResponseBase:
         if streamed or not cast(Responses, self.dialect).background:
             return await super()._answer(run, streamed=streamed)
+        self._release()
         return await _told(self.dialect, run.principal, run.run_id)
 
 
@@ -105,13 +106,13 @@ class ResponseView(Door):
         asked = await self.let_in(request, self._asked)
         if isinstance(asked, HttpResponseBase):
             return asked
-        principal, run, after, is_gone = asked
+        principal, run, after, is_gone, seat = asked
         if after is None:
             return await _told(self.dialect, principal, run.pk)
         if after >= 0 and is_gone:
             return ClosingStream(_ending(principal, run, _form(run, after)), EVENT_STREAM)
-        stream = exchange_stream(principal, run.pk, _form(run, after), apart=max(0, after) // STEP + 1)
-        return mark_run(ClosingStream(stream, EVENT_STREAM), run.pk)
+        stream = exchange_stream(principal, run.pk, _form(run, after), seat, apart=max(0, after) // STEP + 1)
+        return mark_run(ClosingStream(stream, EVENT_STREAM, seat), run.pk)
 
     async def delete(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
         deleted = await self.let_in(request, self._delete)
@@ -119,10 +120,9 @@ class ResponseView(Door):
             return deleted
         return refused_with({"id": response_id, "object": "response", "deleted": True}, 200)
 
-    def _asked(self, request: Request) -> tuple[Principal, Run, int | None, bool]:
+    def _asked(self, request: Request) -> tuple[Principal, Run, int | None, bool, Seat]:
         """Whose response, after which event a stream is wanted if one is, and whether its events are gone."""
         principal = cast(Principal, request.auth)
-        seats.check(principal.user_id)
         streamed = request.GET.get("stream", "false").lower()
         if streamed not in ("true", "false"):
             raise InvalidRequest("“stream” must be true or false.", "stream")
@@ -131,7 +131,8 @@ class ResponseView(Door):
         if not run.finished_at:
             runs.close_expired(run_id=run.pk)
         is_gone = bool(run.finished_at) and not JournalEntry.objects.filter(run=run).exists()
-        return principal, run, after if streamed == "true" else None, is_gone
+        seat = seats.reserve(principal.user_id)
+        return principal, run, after if streamed == "true" else None, is_gone, seat
 
     def _delete(self, request: Request) -> None:
         principal = cast(Principal, request.auth)

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from chat import runs
 from chat.errors import Refused
-from chat.limits import seats
+from chat.limits import Seat, seats
 from chat.protocols.framing import (
     EVENT_STREAM,
     JSON_LINES,
@@ -37,7 +37,7 @@ SENDABLE = (
     EVENT_STREAM,
 )
 LARGEST = 2_000_000_000
-Asked = tuple[Principal, int, str]  # after which event, in which media type
+Asked = tuple[Principal, int, str, Seat]  # after which event, in which media type
 
 
 class RunEventsView(Door):
@@ -49,18 +49,19 @@ class RunEventsView(Door):
         asked = await self.let_in(request, self._asked)
         if isinstance(asked, HttpResponseBase):
             return asked
-        return ClosingStream(resumed_stream(asked[0], UUID(run_id), *asked[1:]), asked[2])
+        principal, after, media_type, seat = asked
+        stream = resumed_stream(principal, UUID(run_id), after, media_type, seat)
+        return ClosingStream(stream, media_type, seat)
 
     def _asked(self, request: Request) -> Asked | HttpResponseBase:
         principal = cast(Principal, request.auth)
-        seats.check(principal.user_id)
         media_type = _media_type(request)
         seen = _number(request.headers.get("Last-Event-ID", ""), "Last-Event-ID")
         after = max(seen, _number(request.GET.get("after", ""), "after"))
         last = runs.last_event(principal, UUID(self.kwargs["run_id"]))
         if media_type == EVENT_STREAM and last is not None and 0 < last <= seen:
             return HttpResponse(status=204)  # by which an EventSource knows not to come back
-        return principal, after, media_type
+        return principal, after, media_type, seats.reserve(principal.user_id)
 
 
 class StopRunView(Door):

@@ -20,7 +20,7 @@ from chat.events import (
     Failed,
     Json,
 )
-from chat.limits import seats
+from chat.limits import Seat
 from chat.protocols import (
     Dialect,
     Encoder,
@@ -45,15 +45,22 @@ class ClosingStream(StreamingHttpResponse):
     Through Django's own wrappers it would be closed by the garbage collector, later and in another task.
     """
 
-    def __init__(self, content: AsyncGenerator[bytes, None], media_type: str) -> None:
+    def __init__(
+        self, content: AsyncGenerator[bytes, None], media_type: str, seat: Seat | None = None
+    ) -> None:
         super().__init__(content, content_type=media_type)
-        self._content = content
+        self._content, self._seat = content, seat
         self.headers["Cache-Control"] = "no-store"
         self.headers["X-Accel-Buffering"] = "no"
 
     def __aiter__(self) -> AsyncGenerator[bytes, None]:
         """The generator itself, which Django's handler then closes."""
         return self._content
+
+    def close(self) -> None:
+        super().close()
+        if self._seat:  # which a generator that never started did not release
+            self._seat.release()
 
 
 class Silence:
@@ -74,7 +81,7 @@ class Silence:
 
 
 async def exchange_stream(
-    principal: Principal, run_id: UUID, dialect: Dialect, *, apart: int = 0
+    principal: Principal, run_id: UUID, dialect: Dialect, seat: Seat, *, apart: int = 0
 ) -> AsyncGenerator[bytes, None]:
     """One exchange in a dialect's chunks, framed: all that are there at a time, or with the dialect's gap
     between them.
@@ -85,7 +92,7 @@ async def exchange_stream(
     frame = FRAMINGS[dialect.stream_type]
     told = float("-inf")
     silence = Silence()
-    with seats.taken(principal.user_id):
+    with seat:
         async with aclosing(_chunks(principal, run_id, dialect, apart)) as news:
             async for chunks in news:
                 if chunks is None:
@@ -132,7 +139,7 @@ def _encoded(encoder: Encoder, number: int, event: Event) -> list[object]:
 
 
 async def resumed_stream(
-    principal: Principal, run_id: UUID, after: int, media_type: str
+    principal: Principal, run_id: UUID, after: int, media_type: str, seat: Seat
 ) -> AsyncGenerator[bytes, None]:
     """The events of a run with a number above `after`, each with its number, and its end with the messages.
 
@@ -142,7 +149,7 @@ async def resumed_stream(
     frame = FRAMINGS[media_type]
     silence = Silence()
     number = after
-    with seats.taken(principal.user_id):
+    with seat:
         try:
             async with aclosing(runs.watch(principal, run_id, after, retell=False)) as news:
                 async for part in news:

@@ -17,7 +17,7 @@ from chat import (
 from chat.engine import AcceptedRun
 from chat.errors import Refused
 from chat.events import Failed
-from chat.limits import seats
+from chat.limits import Seat, seats
 from chat.protocols import (
     AiChatProtocol,
     ChatUi,
@@ -59,6 +59,7 @@ class ExchangeView(Door):
 
     dialect: Dialect = RagChat()
     streamed = False
+    seat: Seat | None = None
 
     def choose(self, request: Request) -> tuple[Dialect, bool]:
         """The dialect of this request, and whether it wants a stream. Raises InvalidRequest."""
@@ -66,7 +67,12 @@ class ExchangeView(Door):
 
     async def post(self, request: HttpRequest, **kwargs: str) -> HttpResponseBase:
         # What was begun is answered, also where the caller is gone before it is told so.
-        begun = await asyncio.shield(asyncio.create_task(self._started(request)))
+        starting = asyncio.create_task(self._started(request))
+        try:
+            begun = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(lambda _: self._release())
+            raise
         if isinstance(begun, HttpResponseBase):
             return begun
         streamed, run = begun
@@ -87,11 +93,13 @@ class ExchangeView(Door):
             return self.dialect
 
     async def _answer(self, run: AcceptedRun, *, streamed: bool) -> HttpResponseBase:
+        seat, self.seat = self.seat, None
+        assert seat
         if streamed:
-            stream = exchange_stream(run.principal, run.run_id, self.dialect)
-            return ClosingStream(stream, self.dialect.stream_type)
+            stream = exchange_stream(run.principal, run.run_id, self.dialect, seat)
+            return ClosingStream(stream, self.dialect.stream_type, seat)
         try:
-            with seats.taken(run.principal.user_id):
+            with seat:
                 whole = await runs.whole(run.principal, run.run_id)
         except Refused as refusal:
             return refused(self.dialect, refusal)
@@ -113,7 +121,6 @@ class ExchangeView(Door):
 
     def _accept(self, request: Request) -> AcceptedRun:
         principal = cast(Principal, request.auth)
-        seats.check(principal.user_id)
         key = request.headers.get("Idempotency-Key") or None
         if key is not None and len(key) > KEY_LENGTH:
             raise InvalidRequest(f"The Idempotency-Key is longer than {KEY_LENGTH} characters.")
@@ -121,7 +128,20 @@ class ExchangeView(Door):
         if self.kwargs.get("alone"):
             asked = replace(asked, alone=True)
         identifier = getattr(request._request, "request_id", "")
-        return runs.begin(principal, asked, idempotency_key=key, request_id=identifier)
+
+        def reserve(again: bool) -> None:
+            self.seat = self.seat or seats.reserve(principal.user_id, again=again)
+
+        try:
+            return runs.begin(principal, asked, idempotency_key=key, request_id=identifier, reserve=reserve)
+        except BaseException:
+            self._release()
+            raise
+
+    def _release(self) -> None:
+        if self.seat:
+            self.seat.release()
+            self.seat = None
 
 
 class ChatView(ExchangeView):

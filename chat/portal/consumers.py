@@ -108,12 +108,12 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(CLOSED_RESTART)
             return False
         try:
-            seats.check(self.principal.user_id)
+            seat = seats.reserve(self.principal.user_id, self._leave)
         except Refused:
             await self.accept()  # or else the page would not learn the reason
             await self.close(CLOSED_FLOOD)
             return False
-        self.held.enter_context(seats.taken(self.principal.user_id, self._leave))
+        self.held.enter_context(seat)
         return True
 
     def _leave(self) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
@@ -234,8 +234,12 @@ def begin(
     *,
     idempotency_key: str | None = None,
     request_id: str = "",
+    reserve: Callable[[bool], None] | None = None,
 ) -> AcceptedRun:
     """Store the question and a queued answer, in one transaction.
+
+    `reserve` gets the caller's place to wait for the answer, and may raise Refused; it learns whether the
+    question is known already.
 
     The same key with the same request gives the same run, whatever became of it. Without a key, the same
     request after an answer that failed before its first word is the same question, answered again: clients
@@ -249,6 +253,8 @@ def begin(
         with transaction.atomic():
             used = used_today(principal)
             earlier = _by_key(principal, idempotency_key)
+            if reserve:
+                reserve(earlier is not None)
             if earlier is None:
                 allowance = admit(principal, used)
                 failed = None if idempotency_key else _failed_before_a_word(principal, digest)

@@ -1,6 +1,10 @@
 """How many pages and streams one person may have open in one process."""
 
-from django.test import SimpleTestCase, override_settings
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from django.test import AsyncClient, SimpleTestCase, override_settings
 
 from chat.errors import Refused
 from chat.limits import (
@@ -9,6 +13,7 @@ from chat.limits import (
 )
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
+from chat.models import Run
 from chat.tests.golden_exchange import GoldenTestCase
 from chat.tests.test_consumers import ConsumerCase
 from chat.tests.test_golden_refusals import DOORS
@@ -26,21 +31,47 @@ class SeatsTests(SimpleTestCase):
     @override_settings(USER_CONNECTIONS=2)
     def test_each_person_has_so_many_and_gets_them_back(self):
         room = Seats()
-        with room.taken(1), room.taken(2):
-            room.check(1)
-            with room.taken(1):
+        with room.reserve(1), room.reserve(2):
+            with room.reserve(1):
                 with self.assertRaises(Refused) as refused:
-                    room.check(1)
-                room.check(2)
-            room.check(1)
+                    room.reserve(1)
+                with room.reserve(2):
+                    pass
+            with room.reserve(1):
+                pass
         self.assertEqual((refused.exception.status, refused.exception.retry_after), (429, 30))
         self.assertIn("2 pages and streams", refused.exception.message)
+
+    @override_settings(USER_CONNECTIONS=2)
+    def test_threads_that_ask_at_once_get_as_many_as_there_are(self):
+        room, refused, start = Seats(), [], threading.Barrier(8)
+
+        def reserve(_):
+            start.wait(10)
+            try:
+                return room.reserve(1)
+            except Refused:
+                refused.append(1)
+                return None
+
+        with ThreadPoolExecutor(8) as threads:
+            seats_of_one = list(threads.map(reserve, range(8)))
+        self.assertEqual((sum(seat is not None for seat in seats_of_one), len(refused)), (2, 6))
+
+    @override_settings(USER_CONNECTIONS=1)
+    def test_a_seat_that_nobody_holds_any_more_is_free(self):
+        room = Seats()
+        room.reserve(1)
+        seat = room.reserve(1)
+        seat.release()
+        seat.release()
+        with room.reserve(1), self.assertRaises(Refused):
+            room.reserve(1)
 
     def test_pages_are_asked_to_leave_and_none_is_to_come(self):
         room, left = Seats(), []
         with room.taken(1, lambda: left.append("first")):
-            with room.taken(1, lambda: left.append("second")):
-                pass
+            room.taken(1, lambda: left.append("second")).release()
             room.leave()
         self.assertEqual((left, room.left), (["first"], True))
 
@@ -57,6 +88,36 @@ class FullDoorTests(GoldenTestCase):
                     self.assertEqual(error if isinstance(error, str) else error["message"], FULL)
         self.assertEqual(await Message.objects.acount(), 0)
         self.assertEqual((await self.post("/chat", ASKED)).status_code, 200)
+
+
+@override_settings(USER_CONNECTIONS=2)
+class CrowdedDoorTests(RunEventsCase):
+    async def ask_with(self, key):
+        headers = {"Authorization": f"Bearer {self.secret}", "Idempotency-Key": key}
+        return await AsyncClient().post("/chat/stream", ASKED, "application/json", headers=headers)
+
+    async def test_questions_at_once_get_exactly_as_many_streams_as_one_may_have(self):
+        with use_model(ScriptedModel(words=["a "])):
+            answers = await asyncio.gather(*(self.ask_with(f"key {number}") for number in range(6)))
+            codes = sorted(answer.status_code for answer in answers)
+            self.assertEqual(codes, [200, 200, 429, 429, 429, 429])
+            self.assertEqual(await in_database(Run.objects.count), 2)
+            for answer in answers:
+                await in_database(answer.close)
+            again = await self.ask_with("one more")
+            self.assertEqual(again.status_code, 200)
+            await in_database(again.close)
+
+    async def test_a_known_question_is_answered_while_all_streams_are_open(self):
+        with use_model(ScriptedModel(words=["a "])):
+            answers = [await self.ask_with("first"), await self.ask_with("second")]
+            self.assertEqual((await self.ask_with("third")).status_code, 429)
+            answers += [await self.ask_with("first"), await self.ask_with("second")]
+            runs = {answer.headers["Chat-Run"] for answer in answers}
+            self.assertEqual(([answer.status_code for answer in answers], len(runs)), ([200] * 4, 2))
+            self.assertEqual((await self.ask_with("first")).status_code, 429)
+            for answer in answers:
+                await in_database(answer.close)
 
 
 @override_settings(USER_CONNECTIONS=1)

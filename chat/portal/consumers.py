@@ -33,6 +33,7 @@ from chatsite.accounts.principal import (
     principal_of,
     still_valid,
 )
+from chatsite.accounts.sessions import kept_alive
 from chatsite.db.availability import has_no_room
 from chatsite.db.retry import patiently
 from chatsite.db.threads import (
@@ -216,6 +217,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         runs.start(accepted)
         html = await in_database(new_exchange, self.principal, accepted.run_id)
         left = accepted.allowance.words if accepted.allowance else ""
+        self.scope["session"] = await in_database(kept_alive, self.scope["session"])
         run = str(accepted.run_id)
         await self._tell({"type": "accepted", "key": key, "run": run, "html": html, "left": left})
         await self._follow(accepted.run_id, 0)

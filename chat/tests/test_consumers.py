@@ -1,6 +1,7 @@
 """The portal's socket: an answer arrives as the page shows it, and nobody else's is to be had."""
 
 import json
+from datetime import timedelta
 from unittest.mock import patch
 from uuid import uuid4
 
@@ -8,6 +9,7 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
 from django.contrib.sessions.models import Session
 from django.test import Client, TransactionTestCase, override_settings
+from django.utils import timezone
 
 from chat import runs
 from chat.llm import use_model
@@ -109,6 +111,17 @@ class ConsumerTests(ConsumerCase):
             second = await self.ask(socket)
         self.assertEqual(first["run"], second["run"])
         self.assertEqual(await in_database(Run.objects.count), 1)
+        await socket.disconnect()
+
+    async def test_a_question_counts_as_activity_of_the_session(self):
+        socket = await self.opened()
+        before = await in_database(Session.objects.values_list("expire_date", flat=True).get)
+        later = timezone.now() + timedelta(days=1)
+        with patch("django.utils.timezone.now", return_value=later), use_model(ScriptedModel()):
+            await self.ask(socket)
+            await self.until_done(socket)
+        after = await in_database(Session.objects.values_list("expire_date", flat=True).get)
+        self.assertGreater(after - before, timedelta(hours=20))
         await socket.disconnect()
 
     async def test_a_refused_question_says_why(self):

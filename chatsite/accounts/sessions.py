@@ -1,13 +1,17 @@
 """The sessions of one person, on all their devices, and how long one lasts.
 
-A session ends when no page was requested for CHATSITE_SESSION_IDLE_HOURS, and CHATSITE_SESSION_DAYS after it
-began. Both are in the row's expiry date, which ends requests, sockets and streams alike. The admin asks for
-the password again when none of its pages was requested for CHATSITE_ADMIN_IDLE_MINUTES.
+A session ends when no page was requested and no question asked on a socket for CHATSITE_SESSION_IDLE_HOURS,
+and CHATSITE_SESSION_DAYS after it began. Both are in the row's expiry date, which ends requests, sockets and
+streams alike; the cookie lasts for all the days, because a socket cannot renew it. The admin asks for the
+password again when none of its pages was requested for CHATSITE_ADMIN_IDLE_MINUTES.
 """
+
+from contextlib import suppress
 
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.backends.base import SessionBase, UpdateError
+from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
@@ -26,15 +30,35 @@ def begin(session: SessionBase) -> None:
 
 def keep_alive(session: SessionBase) -> None:
     """Put off the end of a session that was just used. Guests' sessions have an end of their own."""
-    if SESSION_KEY not in session or session.get(BACKEND_SESSION_KEY) == GUEST_BACKEND:
+    if not _is_due(session):
         return
-    now = timezone.now().timestamp()
-    if now - session.get(SEEN, 0) < settings.SESSION_COOKIE_AGE / PRECISION:
-        return
+    session[SEEN] = now = timezone.now().timestamp()
+    session.set_expiry(max(1, min(settings.SESSION_COOKIE_AGE, seconds_left(session, now))))
+
+
+def kept_alive(session: SessionBase) -> SessionBase:
+    """Store that a socket was used whose `session` was read at its opening; return the newer session."""
+    if not _is_due(session):
+        return session
+    current = SessionStore(session.session_key)
+    keep_alive(current)
+    if current.modified:
+        with suppress(UpdateError):  # signed out meanwhile
+            current.save()
+    return current
+
+
+def seconds_left(session: SessionBase, now: float) -> int:
+    """Until the session ends, however active; one without a beginning begins now."""
     begun = session.setdefault(BEGUN, now)
-    session[SEEN] = now
-    left = begun + settings.SESSION_DAYS * 86_400 - now
-    session.set_expiry(max(1, int(min(settings.SESSION_COOKIE_AGE, left))))
+    return int(begun + settings.SESSION_DAYS * 86_400 - now)
+
+
+def _is_due(session: SessionBase) -> bool:
+    if SESSION_KEY not in session or session.get(BACKEND_SESSION_KEY) == GUEST_BACKEND:
+        return False
+    seen: float = session.get(SEEN, 0)
+    return timezone.now().timestamp() - seen >= settings.SESSION_COOKIE_AGE / PRECISION
 
 
 def admin_is_idle(session: SessionBase) -> bool:

@@ -3,6 +3,8 @@
 from datetime import timedelta
 from unittest import mock
 
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
 from django.test import TestCase, override_settings
 from django.utils import timezone
 
@@ -11,6 +13,7 @@ from chatsite.accounts.principal import (
     Principal,
     still_valid,
 )
+from chatsite.accounts.sessions import kept_alive
 
 SIGN_IN = "/accounts/sign-in/"
 
@@ -47,6 +50,37 @@ class IdleSessions(TestCase):
                 self.assertEqual(self.status(), 200, hours)
         with self.after(hours=49):
             self.assertEqual(self.status(), 302)
+
+    def test_questions_on_a_socket_keep_the_session_but_not_for_ever(self):
+        opened = self.client.session  # as the socket read it
+        principal = Principal(self.user.pk, "session", opened.session_key)
+        for hours in range(6, 48, 6):
+            with self.after(hours=hours):
+                opened = kept_alive(opened)
+                self.assertTrue(still_valid(principal), hours)
+        with self.after(hours=49):
+            self.assertFalse(still_valid(principal))
+
+    def test_a_question_does_not_bring_back_a_session_that_was_signed_out(self):
+        opened = self.client.session
+        SessionStore(opened.session_key).delete()
+        with self.after(hours=6):
+            kept_alive(opened)
+        self.assertFalse(Session.objects.exists())
+
+    def test_a_question_keeps_what_other_requests_have_stored_in_the_session(self):
+        opened = SessionStore(self.client.session.session_key)
+        opened.get("key")
+        other = self.client.session
+        other["key"] = "value"
+        other.save()
+        with self.after(hours=6):
+            kept_alive(opened)
+        self.assertEqual(self.client.session["key"], "value")
+
+    def test_the_cookie_lasts_as_long_as_questions_can_keep_the_session(self):
+        with self.after(hours=6):
+            self.assertEqual(self.client.get("/settings/").cookies["sessionid"]["max-age"], 42 * 3600)
 
     def test_the_session_of_an_account_that_was_switched_off_is_not_kept(self):
         User.objects.update(is_active=False)

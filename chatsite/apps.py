@@ -6,11 +6,13 @@ from chatsite.http.cookies import use_linear_unquote
 from .checks import (
     Tags,
     check_address_settings,
+    check_answer_settings,
     check_database_role,
     check_database_settings,
     check_identity_settings,
     check_model_settings,
     check_names,
+    check_reading_settings,
     check_secrets,
     check_storage_settings,
 )
@@ -26,6 +28,8 @@ class ChatsiteConfig(AppConfig):
         checks.register(check_identity_settings, Tags.chatsite)
         checks.register(check_storage_settings, Tags.chatsite)
         checks.register(check_address_settings, Tags.chatsite)
+        checks.register(check_answer_settings, Tags.chatsite)
+        checks.register(check_reading_settings, Tags.chatsite)
         checks.register(check_secrets, Tags.chatsite)
         checks.register(check_names, Tags.chatsite)
         checks.register(check_database_settings, Tags.chatsite)

@@ -23,6 +23,8 @@ ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\]
 HOST = re.compile(r"\.?[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*|\[[0-9a-f:.]+\]")
 TRUSTED_ORIGIN = re.compile(rf"https?://(\*\.)?({HOST.pattern})(:[0-9]{{1,5}})?")
 EXAMPLE_HOST = "ask.example.org"
+LANGUAGES = re.compile(r"[A-Za-z0-9_]+(\+[A-Za-z0-9_]+)*")
+LEASE_FLUSHES = 5
 MIN_SECRET_CHARACTERS = 32
 MIN_SECRET_VARIETY = 5  # different characters
 PREFIX = "CHATSITE_"
@@ -99,7 +101,7 @@ def check_database_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
     """The way past a pooler needs a pooler."""
     if environment.text("DATABASE_DIRECT_URL") and not environment.text("DATABASE_URL"):
         message = "DATABASE_DIRECT_URL is set, but DATABASE_URL is not: set both, or DATABASE_URL alone."
-        return [Error(message, id="chatsite.E031")]
+        return [Error(message, id="chatsite.E061")]
     return []
 
 
@@ -138,7 +140,7 @@ def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
         if (better := correct(entry))
     ]
     if not settings.ALLOWED_HOSTS:
-        problems.append(("E031", "CHATSITE_ALLOWED_HOSTS names no host: write one such as ask.example.org."))
+        problems.append(("E036", "CHATSITE_ALLOWED_HOSTS names no host: write one such as ask.example.org."))
     if settings.REDIS_URL and not _is_redis_address(settings.REDIS_URL):
         # It may hold a password: it is not repeated.
         problems.append(("E034", "REDIS_URL must be an address such as redis://127.0.0.1:6379/0."))
@@ -146,6 +148,26 @@ def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
     if "/" in host or ("://" in host):
         problems.append(("E035", f"HOST: write an address such as 127.0.0.1 or 0.0.0.0 instead of {host}."))
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
+
+
+def check_answer_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """A lease that outlasts a few late writes: a shorter one would end answers whose process is alive."""
+    least = LEASE_FLUSHES * settings.JOURNAL_FLUSH_SECONDS
+    if least <= settings.LEASE_SECONDS:
+        return []
+    message = (
+        f"CHATSITE_LEASE_SECONDS must be at least {least:g}, {LEASE_FLUSHES} times"
+        f" CHATSITE_JOURNAL_FLUSH_SECONDS, not {settings.LEASE_SECONDS:g}."
+    )
+    return [Error(message, id="chatsite.E071")]
+
+
+def check_reading_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """Languages of text recognition as tesseract names them."""
+    if not settings.OCR_LANGUAGES or LANGUAGES.fullmatch(settings.OCR_LANGUAGES):
+        return []
+    message = "CHATSITE_OCR_LANGUAGES must be names that tesseract knows, such as eng or eng+deu, or empty."
+    return [Error(message, id="chatsite.E081")]
 
 
 def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:

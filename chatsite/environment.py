@@ -24,6 +24,11 @@ def text(name: str, default: str = "") -> str:
     return os.environ.get(name, "").strip() or default
 
 
+def optional_text(name: str, default: str) -> str:
+    """The same where an empty value means none rather than the default."""
+    return text(name) if name in os.environ else text(name, default)
+
+
 def flag(name: str, default: bool) -> bool:
     value = text(name).lower()
     if not value:

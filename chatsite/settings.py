@@ -242,7 +242,7 @@ USER_MAX_BYTES = environment.whole("CHATSITE_USER_MAX_BYTES", 5_000_000_000)
 USER_MAX_DOCUMENTS = environment.whole("CHATSITE_USER_MAX_DOCUMENTS", 5_000)
 READING_SECONDS = environment.number("CHATSITE_READING_SECONDS", 120, least=1)
 READING_MEMORY_BYTES = environment.whole("CHATSITE_READING_MEMORY_BYTES", 2_000_000_000, least=200_000_000)
-OCR_LANGUAGES = environment.text("CHATSITE_OCR_LANGUAGES", "eng")
+OCR_LANGUAGES = environment.optional_text("CHATSITE_OCR_LANGUAGES", "eng")
 OCR_SECONDS = environment.number("CHATSITE_OCR_SECONDS", 1_800, least=1)
 
 # --- Models ---

@@ -1,6 +1,10 @@
 """The configuration as an operator may get it wrong, and servers that are too old."""
 
+import ast
 import os
+import re
+from collections import Counter
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -8,12 +12,15 @@ from django.conf import settings
 from django.db import connection
 from django.test import SimpleTestCase, TestCase, override_settings
 
+from chatsite import checks, environment
 from chatsite.checks import (
     check_address_settings,
+    check_answer_settings,
     check_database_role,
     check_database_settings,
     check_model_settings,
     check_names,
+    check_reading_settings,
     check_secrets,
     check_storage_settings,
 )
@@ -50,9 +57,53 @@ class ModelSettings(SimpleTestCase):
 
     def test_a_way_past_the_pooler_needs_a_pooler(self):
         with mock.patch.dict(os.environ, {"DATABASE_DIRECT_URL": "postgresql://a@b/c", "DATABASE_URL": ""}):
-            self.assertEqual([problem.id for problem in check_database_settings(None)], ["chatsite.E031"])
+            self.assertEqual([problem.id for problem in check_database_settings(None)], ["chatsite.E061"])
         with mock.patch.dict(os.environ, {"DATABASE_DIRECT_URL": "", "DATABASE_URL": ""}):
             self.assertEqual(check_database_settings(None), [])
+
+    def test_a_lease_outlasts_a_few_writes_of_the_journal(self):
+        with override_settings(LEASE_SECONDS=1.0, JOURNAL_FLUSH_SECONDS=1.0):
+            (problem,) = check_answer_settings(None)
+        self.assertEqual(
+            (problem.id, problem.msg),
+            (
+                "chatsite.E071",
+                "CHATSITE_LEASE_SECONDS must be at least 5, 5 times CHATSITE_JOURNAL_FLUSH_SECONDS, not 1.",
+            ),
+        )
+        with override_settings(LEASE_SECONDS=1.0, JOURNAL_FLUSH_SECONDS=0.2):
+            self.assertEqual(check_answer_settings(None), [])
+
+    def test_languages_of_text_recognition_are_names_of_tesseract_or_none(self):
+        for wrong in ("eng,deu", "eng deu", "--help", "../eng", "eng+"):
+            with override_settings(OCR_LANGUAGES=wrong):
+                self.assertEqual(
+                    [problem.id for problem in check_reading_settings(None)], ["chatsite.E081"], wrong
+                )
+        for right in ("", "eng", "eng+chi_sim"):
+            with override_settings(OCR_LANGUAGES=right):
+                self.assertEqual(check_reading_settings(None), [], right)
+
+    def test_an_empty_list_of_languages_is_none_and_no_list_is_english(self):
+        for value, languages in (({}, "eng"), ({"CHATSITE_OCR_LANGUAGES": ""}, "")):
+            with mock.patch.dict(os.environ, value):
+                if not value:
+                    os.environ.pop("CHATSITE_OCR_LANGUAGES", None)
+                found = environment.optional_text("CHATSITE_OCR_LANGUAGES", "eng")
+                self.assertEqual(found, languages)
+
+    def test_each_problem_has_an_id_of_its_own(self):
+        """Each id stands with one message of one check, wherever in the module it is made."""
+        tree = ast.parse(Path(checks.__file__).read_text())
+        ids = [
+            node.value.removeprefix("chatsite.")
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.fullmatch(r"(chatsite\.)?[EW][0-9]{3}", node.value)
+        ]
+        self.assertGreater(len(ids), 25)
+        self.assertEqual([name for name, times in Counter(ids).items() if times > 1], [])
 
     def test_a_key_without_a_model(self):
         self.assertEqual(self.problems(CHAT_MODEL=""), ["chatsite.E001"])

@@ -15,7 +15,7 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import MD5
+from django.db.models.functions import MD5, Lower
 from pgvector.django import HalfVectorField
 
 from chatsite.accounts.principal import Principal
@@ -126,6 +126,13 @@ class Document(models.Model):
         max_length=500, blank=True, help_text="Path of the folder, without slashes at the ends."
     )
     name = models.CharField(max_length=255, help_text="File name as its author gave it.")
+    # A column: under row-level security no index on an expression would be used.
+    folded_name = models.GeneratedField(
+        expression=Lower("name"),
+        output_field=models.TextField(),
+        db_persist=True,
+        help_text="By which names that differ in letter case only are found.",
+    )
     title = models.CharField(max_length=500, blank=True)
     category = models.CharField(max_length=100, blank=True, db_index=True)
     language = models.CharField(
@@ -165,6 +172,7 @@ class Document(models.Model):
         indexes = [
             models.Index(fields=["access_list", "id"]),
             models.Index(fields=["name"]),
+            models.Index(fields=["folded_name"], name="document_folded_name"),
             models.Index(fields=["language"], name="document_language"),
             models.Index(
                 name="document_queue",

@@ -1,6 +1,7 @@
 -- The passages found, and whether each document's name, path and id prefix are its own among the documents that the
--- caller may read and that were read in: one that they may not read, or an empty one, changes no label. A name under
--- which the caller was once cited another document is not free either, whatever became of that document.
+-- caller may read and that were read in: one that they may not read, or an empty one, changes no label. Names that
+-- differ in letter case only count as the same. A name under which the caller was once cited another document is not
+-- free either, whatever became of that document.
 -- Arrays lead to the rows by their numbers, whatever the planner thinks of the policies on the tables.
 \set user_id 1
 \set passage_ids '{1,2}'
@@ -31,7 +32,7 @@ SELECT
         SELECT 1
         FROM ingestion_document AS other
         WHERE
-            other.name = document.name
+            other.folded_name = document.folded_name
             AND other.id <> document.id
             AND other.version > 0
             AND (other.access_list_id IN (SELECT readable.access_list_id FROM readable)) IS TRUE
@@ -47,8 +48,8 @@ SELECT
         SELECT 1
         FROM ingestion_document AS other
         WHERE
-            other.name = document.name
-            AND other.folder = document.folder
+            other.folded_name = document.folded_name
+            AND lower(other.folder) = lower(document.folder)
             AND other.id <> document.id
             AND other.version > 0
             AND (other.access_list_id IN (SELECT readable.access_list_id FROM readable)) IS TRUE

@@ -91,6 +91,24 @@ class CitedNames(MediaMixin, TestCase):
         self.client.force_login(make_user("third"))
         self.assertEqual(self.opened(name), "# Twin\n\nThe ferry never sails.")
 
+    def test_names_in_different_letter_case_are_told_apart(self):
+        twin = self.add("Plan.md", "# Plan\n\nThe ferry sails at noon.", owner=self.stranger)
+        names = self.cite()
+        self.assertEqual(names[self.plan.public_id], f"plan~{self.plan.public_id.hex[:8]}.md")
+        self.assertEqual(names[twin.public_id], f"Plan~{twin.public_id.hex[:8]}.md")
+        for document in (self.plan, twin):
+            self.assertEqual(resolve_name(self.principal, names[document.public_id]).document, document)
+        self.assertEqual(self.opened("plan.md"), PLAN)
+
+    def test_paths_in_different_letter_case_are_told_apart(self):
+        first = self.add("trip.md", f"{PLAN} Weekly.", owner=self.reader, folder="a", audience=Audience())
+        second = self.add("trip.md", f"{PLAN} Daily.", owner=self.stranger, folder="A")
+        third = self.add("Ümlaut.md", f"{PLAN} Never.", owner=self.reader, audience=Audience())
+        fourth = self.add("ümlaut.md", f"{PLAN} Always.", owner=self.stranger)
+        names = self.cite()
+        for document in (first, second, third, fourth):
+            self.assertIn(f"~{document.public_id.hex[:8]}.md", names[document.public_id])
+
     def test_after_a_deletion_a_namesake_is_not_opened_in_silence(self):
         self.cite()
         self.namesake()

@@ -28,7 +28,7 @@ from chatsite.db.availability import (
     absence,
     has_no_room,
 )
-from chatsite.db.retry import patiently
+from chatsite.db.retry import FULL_DISK_SECONDS, patiently
 from chatsite.db.threads import (
     in_database,
     reading_as,
@@ -255,9 +255,12 @@ def _batch(live: Live, events: Sequence[Event], *, last: bool = False) -> Batch:
 
 
 def _patience(live: Live, error: Exception) -> float:
-    """Seconds to try to store an end: fewer of what was asked while the disk was full already."""
-    late = has_no_room(error) and live.begun > absence.full_since
-    return float(settings.LEASE_SECONDS) if late else CLOSING_SECONDS
+    """Seconds to try to store an end: few of what was asked while the disk was full already.
+
+    The first to be asked then finds that out itself: nothing of it could be written.
+    """
+    late = has_no_room(error) and (live.begun > absence.full_since or not live.written)
+    return FULL_DISK_SECONDS if late else CLOSING_SECONDS
 
 
 def _code_of(error: Exception) -> str:

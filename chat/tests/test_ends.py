@@ -1,6 +1,7 @@
 """How an answer ends where something happens at its very beginning, or after its last word."""
 
 import asyncio
+import time
 from unittest.mock import patch
 
 from django.db import OperationalError
@@ -11,8 +12,11 @@ from chat.events import Finished, MessageDone, TextDelta
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.requests import ChatRequest
+from chat.runs import finish, journal, manager
 from chat.runs.manager import generations
+from chatsite.db.availability import NO_ROOM, absence
 from chatsite.db.threads import in_database
+from chatsite.tests.limits import MARGIN_SECONDS
 from history.models import Message
 from ingestion.search import retrieval
 from ingestion.tests.factories import command_principal, make_document, make_user
@@ -72,6 +76,23 @@ class EndTests(TransactionTestCase):
             await runs.shutdown(5)
             self.assertEqual(generations().live, {})
             self.assertEqual(await reading, ("complete", "".join(WORDS), Finished("complete")))
+
+    async def test_the_first_answer_on_a_full_disk_ends_within_seconds(self):
+        full = OperationalError("No space left on device")
+        full.sqlstate = NO_ROOM
+        began = time.monotonic()
+        with (
+            patch.multiple(absence, full_since=float("inf"), _full=float("-inf")),
+            patch.object(manager, "FULL_DISK_SECONDS", 0.5),
+            patch.object(journal, "flush", side_effect=full),
+            patch.object(finish, "settled", side_effect=full),
+            use_model(ScriptedModel(words=WORDS)),
+        ):
+            accepted = await self.begun()
+            async with asyncio.timeout(20):
+                events = [event async for _, event in runs.follow(self.principal, accepted.run_id)]
+        self.assertEqual((events[-1].state, events[-1].code), ("interrupted", "storage_full"))
+        self.assertLess(time.monotonic() - began, 0.5 + MARGIN_SECONDS)
 
     async def test_a_database_that_is_away_for_a_moment_delays_an_answer_and_fails_nothing(self):
         failures = [OperationalError(), OperationalError()]

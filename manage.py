@@ -1,15 +1,20 @@
 #!/usr/bin/env python
 """Django's command line; without DATABASE_URL it brings the embedded PostgreSQL with it."""
 
-import os
-import signal
-import sys
+from chatsite.server.interrupt import interrupt
 
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
+interrupt.install()  # before anything else is loaded, which takes a second
 
-from chatsite.db.threads import read_everything_by_default
-from chatsite.server.embedded_postgres import database_for
+# isort: split
+
+import os  # noqa: E402
+import sys  # noqa: E402
+
+from django.core.exceptions import ImproperlyConfigured  # noqa: E402
+from django.core.management import execute_from_command_line  # noqa: E402
+
+from chatsite.db.threads import read_everything_by_default  # noqa: E402
+from chatsite.server.embedded_postgres import database_for  # noqa: E402
 
 INTERRUPTED = 130
 
@@ -17,11 +22,8 @@ INTERRUPTED = 130
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
     read_everything_by_default()
-    # Both end a command through its `finally` blocks, which stop what it started; SIGINT is set because
-    # shells start background jobs with it ignored.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.default_int_handler)
     try:
+        interrupt.arm()
         with database_for(sys.argv):
             execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:

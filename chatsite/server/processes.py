@@ -11,6 +11,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from .interrupt import interrupt
+
 # Threads take turns in Python: with a heap for each of them, memory would only lie about in more pieces.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 STOP_SECONDS = 4  # beyond what answers are given to be finished
@@ -95,7 +97,11 @@ class Children:
             child.start()
 
     def wait(self, seconds: float) -> list[tuple[Child, int]]:
-        """Sleep until a process ends or the time is over; those that ended, with their exit status."""
+        """Sleep until a process ends or the time is over; those that ended, with their exit status.
+
+        Raises KeyboardInterrupt after a signal.
+        """
+        interrupt.check()
         descriptors = [child.pidfd for child in self.children if child.process]
         starting = [child for child in self.children if child.reports >= 0]
         heard, _, _ = select.select([*descriptors, *(child.reports for child in starting)], [], [], seconds)

@@ -1,0 +1,45 @@
+"""Ctrl-C and SIGTERM while a command loads."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from chatsite.server.interrupt import Interrupt
+from chatsite.tests.limits import HANG_SECONDS
+from chatsite.tests.server import BASE
+
+# A signal at the import of Django, in a process that ignores SIGINT as the shell's background jobs do.
+LOADING = """
+import os, runpy, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "django":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), {number})
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+sys.meta_path.insert(0, Finder())
+sys.argv = ["manage.py", "check"]
+sys.path.insert(0, os.getcwd())
+runpy.run_path("manage.py", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_command_loads_ends_it_without_a_word(number):
+    command = [sys.executable, "-c", LOADING.format(number=int(number))]
+    done = subprocess.run(command, cwd=BASE, capture_output=True, timeout=HANG_SECONDS, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+def test_a_signal_whose_exception_was_swallowed_is_found_by_the_next_check():
+    interrupt = Interrupt()
+    interrupt.arm()
+    interrupt.check()
+    with pytest.raises(KeyboardInterrupt):
+        interrupt._note(signal.SIGINT, None)
+    with pytest.raises(KeyboardInterrupt):
+        interrupt.check()

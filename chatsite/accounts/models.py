@@ -173,6 +173,19 @@ class ExternalIdentity(models.Model):
         return f"{self.subject} of {self.issuer}"
 
 
+class FormerIdentity(models.Model):
+    """The time of the newest token of a deleted identity, kept by a trigger: older ones give nothing.
+
+    Holds no text of the person: `digest` is the MD5 of issuer, line feed and subject.
+    """
+
+    digest = models.UUIDField(primary_key=True)
+    newest_token_at = models.BigIntegerField(help_text="`iat`, in seconds.")
+
+    def __str__(self) -> str:
+        return f"{self.digest}"
+
+
 class ManagedMembership(models.Model):
     """A membership that a token gave and a later token takes away; those given by hand have no row."""
 

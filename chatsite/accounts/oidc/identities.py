@@ -1,15 +1,23 @@
 """From the claims of a token to an account here, with the groups that the provider says."""
 
+import hashlib
 import re
 import secrets
 import unicodedata
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
-from chatsite.accounts.models import ExternalIdentity, GroupMapping, ManagedMembership, User
+from chatsite.accounts.models import (
+    ExternalIdentity,
+    FormerIdentity,
+    GroupMapping,
+    ManagedMembership,
+    User,
+)
 
 from .tokens import Claims
 
@@ -90,11 +98,22 @@ def _made(claims: Claims) -> ExternalIdentity:
                     issuer=claims.issuer,
                     subject=claims.subject,
                     claim=settings.OIDC_SUBJECT_CLAIM,
+                    newest_token_at=_newest_of_former(claims),
                 )
         except IntegrityError:
             if known := _identity(claims):
                 return known
     raise AccountDisabled
+
+
+def _newest_of_former(claims: Claims) -> int:
+    """When the newest token of the person's deleted identity was issued; 0 if they never had one."""
+    digests = [
+        UUID(hashlib.md5(f"{claims.issuer}\n{subject}".encode(), usedforsecurity=False).hexdigest())
+        for subject in claims.subjects.values()
+    ]
+    newest = FormerIdentity.objects.filter(pk__in=digests).aggregate(newest=Max("newest_token_at"))
+    return newest["newest"] or 0
 
 
 def _username(claims: Claims, attempt: int) -> str:

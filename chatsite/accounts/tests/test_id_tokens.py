@@ -15,7 +15,7 @@ from django.test import Client, TestCase, override_settings
 
 from chatsite.accounts.models import ApiKey, ExternalIdentity, GroupMapping, User
 from chatsite.accounts.oidc import provider as provider_module
-from chatsite.accounts.oidc.identities import drop_unmapped_memberships
+from chatsite.accounts.oidc.identities import drop_unmapped_memberships, unlink
 from chatsite.accounts.principal import (
     Principal,
     still_valid,
@@ -69,6 +69,23 @@ class Matrix(WithProvider):
         self.assert_taken(old)
         self.assertFalse(user.groups.exists())
         self.assert_taken(self.provider.token(groups=["Staff"], iat=now))
+        self.assertEqual(list(user.groups.all()), [staff])
+
+    def test_an_older_token_restores_no_group_after_the_identity_was_deleted(self):
+        staff = self.provider.mapped_group("Staff")
+        now = int(time.time())
+        old, new = self.provider.token(groups=["Staff"], iat=now - 100), self.provider.token(iat=now - 50)
+        deletions = (
+            lambda user: unlink(user.identities.all()),
+            lambda user: user.delete(),
+            lambda user: ExternalIdentity.objects.filter(user=user).delete(),
+        )
+        for delete in deletions:
+            self.assert_taken(old)
+            delete(self.assert_taken(new))
+            user = self.assert_taken(old)
+            self.assertFalse(user.groups.exists())
+        user = self.assert_taken(self.provider.token(groups=["Staff"], iat=now))
         self.assertEqual(list(user.groups.all()), [staff])
 
     def test_claims(self):

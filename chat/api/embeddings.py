@@ -5,11 +5,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from typing import TypeVar, cast
 
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from rest_framework.request import Request
 
@@ -19,6 +20,7 @@ from chat.limits import (
     Seat,
     allowance_of,
     seats,
+    today,
     used_today,
     with_one_more,
 )
@@ -31,6 +33,7 @@ from chat.protocols.openai_embeddings import EmbeddingRequest
 from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
+from chatsite.db.threads import in_database_soon
 from ingestion.embedding.base import Embedder, EmbeddingError, unit
 from ingestion.embedding.names import BUILT_IN_NAME
 from ingestion.embedding.spaces import active_space, embedder_of
@@ -63,17 +66,19 @@ class EmbeddingsView(Door):
         asked = await self.let_in(request, self._asked)
         if isinstance(asked, HttpResponseBase):
             return asked
-        wanted, model, seat = asked
+        principal, wanted, model, seat = asked
         try:
             with seat:
                 body = await _in_turn(lambda: _body(wanted, model))
         except EmbeddingError as error:
             return refused(self.dialect, _failure(error))
         except Refused as refusal:
+            with suppress(OperationalError, InterfaceError):
+                await in_database_soon(_give_back, principal)
             return refused(self.dialect, refusal)
         return HttpResponse(body, content_type="application/json")
 
-    def _asked(self, request: Request) -> tuple[EmbeddingRequest, Embedder, Seat]:
+    def _asked(self, request: Request) -> tuple[Principal, EmbeddingRequest, Embedder, Seat]:
         principal = cast(Principal, request.auth)
         seat = seats.reserve(principal.user_id)
         wanted = openai_embeddings.parse(request.data)
@@ -85,7 +90,7 @@ class EmbeddingsView(Door):
                 f"“dimensions” must be {told}: the model of this site has these.", "dimensions"
             )
         _count(principal)
-        return wanted, model, seat
+        return principal, wanted, model, seat
 
 
 async def _in_turn(function: Callable[[], T]) -> T:
@@ -129,6 +134,14 @@ def _count(principal: Principal) -> None:
         with_one_more(allowance.messages if allowance else None, used)
         rows("count_message", {"owner": principal.user_id}, SQL)
     times.append(now)
+
+
+def _give_back(principal: Principal) -> None:
+    """Take back what :func:`_count` counted, for a request that nothing was done for."""
+    times = _asked_at.pop(principal.user_id, deque())
+    if len(times) > 1:
+        _asked_at[principal.user_id] = deque(list(times)[:-1])
+    rows("take_back_message", {"owner": principal.user_id, "today": today()}, SQL)
 
 
 def _failure(error: EmbeddingError) -> Refused:

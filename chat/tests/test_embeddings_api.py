@@ -97,11 +97,14 @@ class EmbeddingTests(GoldenTestCase):
             concurrent -= 1
             return embed(model, texts, seconds)
 
+        await MessageAllowance.objects.acreate(user=self.user, messages=5)
         with mock.patch.object(WordLlamaEmbedder, "embed", slow):
             first = asyncio.create_task(self.asked())
             self.assertTrue(await asyncio.to_thread(started.wait, 30))
             with mock.patch.object(embeddings, "QUEUE_SECONDS", 0.01):
                 error = (await self.asked(429))["error"]
+            self.assertEqual(await Usage.objects.values_list("messages", flat=True).aget(), 1)
+            self.assertEqual(len(embeddings._asked_at[self.user.pk]), 1)
             self.assertEqual((error["code"], self.headers["Retry-After"]), ("rate_limited", "5"))
             waiting = [asyncio.create_task(self.asked()) for _ in range(3)]
             release.set()

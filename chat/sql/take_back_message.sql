@@ -1,0 +1,3 @@
+-- One message less of somebody's, unless another day has begun since it was counted.
+UPDATE chat_usage SET messages = messages - 1
+WHERE owner_id = :'owner' AND day = :'today' AND messages > 0

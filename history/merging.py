@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Func, IntegerField, Sum, TextField
+from django.db.models import F, Func, IntegerField, QuerySet, Sum, TextField
 from django.db.models.functions import Cast, Coalesce
 from django.utils import timezone
 
@@ -27,6 +27,10 @@ from .serializers import Incoming
 
 MOST_KEPT = 5_000  # messages of one conversation
 MAX_BYTES = 10_000_000  # of all texts of one conversation, and of what programs keep beside them
+TEXTS = ("content", "client_members")
+NEWEST = (
+    20  # questions and answers of the site that a program may not have named yet, of a large conversation
+)
 TITLE = 60  # characters, where the first question is the title
 SAID = (
     "role",
@@ -58,27 +62,27 @@ class TooLarge(Exception):
 def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incoming]) -> None:
     """Replace the messages that are known, append the others in order; the same again changes nothing.
 
+    A conversation that is larger than MAX_BYTES, by the site's own answers for instance, may not grow.
     Raises Conversation.DoesNotExist, TooMany or TooLarge.
     """
     conversation = recording.lock_conversation(principal, conversation_id)
-    size = _stored_size(conversation)
-    if size > MAX_BYTES:
-        raise TooLarge  # before its texts are read
-    stored = list(conversation.messages.only(*KEPT).order_by("position"))
+    size = _bytes_of(conversation.messages.all())
+    most = max(size, MAX_BYTES)
+    stored = _stored(conversation, incoming, sparing=size > MAX_BYTES)
     known = _match(stored, incoming)
     new = [item for item in incoming if item.key not in known]
     if len(stored) + len(new) > MOST_KEPT:
         raise TooMany
     changed = []
     for item in incoming:
-        if row := known.get(item.key):
+        if (row := known.get(item.key)) and row.imported:
             size -= _size(row)
             if _replace(row, item):
                 changed.append(row)
             size += _size(row)
     first = stored[-1].position + 1 if stored else 0
     added = [_new(conversation, first + number, item) for number, item in enumerate(new)]
-    if size + sum(map(_size, added)) > MAX_BYTES:
+    if size + sum(map(_size, added)) > most:
         raise TooLarge
     for row in changed:
         row.search = search_vector(conversation.owner_id, row.content)
@@ -92,10 +96,29 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
         _date(conversation, [*stored, *added])
 
 
-def _stored_size(conversation: Conversation) -> int:
-    """Bytes of all messages, also of the site's own, which programs may copy."""
+def _stored(conversation: Conversation, incoming: Sequence[Incoming], *, sparing: bool) -> list[Message]:
+    """The messages in order; `sparing` with only those texts that `incoming` may change or name.
+
+    Raises TooLarge if those are too much.
+    """
+    rows = conversation.messages.order_by("position").only(*KEPT)
+    if not sparing:
+        return list(rows)
+    stored = list(rows.defer(*TEXTS))
+    keys = {item.key for item in incoming}
+    named = [row.pk for row in stored if row.imported and keys & {row.client_id, str(row.pk)}]
+    unnamed = [row.pk for row in stored if not row.imported and row.client_id is None]
+    texts = Message.objects.filter(pk__in=[*named, *unnamed[-NEWEST:]])
+    if _bytes_of(texts) > MAX_BYTES:
+        raise TooLarge
+    by_id = {row.pk: row for row in texts.only(*KEPT)}
+    return [by_id.get(row.pk, row) for row in stored]
+
+
+def _bytes_of(messages: QuerySet[Message]) -> int:
+    """Bytes of messages, also of the site's own, which programs may copy."""
     members = Coalesce(_octets(Cast("client_members", TextField())), 0)
-    total = conversation.messages.aggregate(total=Sum(_octets(F("content")) + members))["total"]
+    total = messages.aggregate(total=Sum(_octets(F("content")) + members))["total"]
     return total or 0
 
 
@@ -104,7 +127,7 @@ def _octets(value: F | Cast) -> Func:
 
 
 def _size(row: Message) -> int:
-    """Bytes of one message, as :func:`_stored_size` counts them."""
+    """Bytes of one message, as :func:`_bytes_of` counts them."""
     members = row.client_members
     return len((row.content + (json.dumps(members, ensure_ascii=False) if members else "")).encode())
 
@@ -136,6 +159,7 @@ def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str,
 def _nameless(stored: Sequence[Message], item: Incoming, named: set[UUID]) -> Message | None:
     for row in stored:
         unnamed = not row.imported and row.client_id is None and row.pk not in named
+        unnamed = unnamed and "content" not in row.get_deferred_fields()
         if unnamed and row.role == item.role and without_links(row.content) == without_links(item.content):
             return row
     return None
@@ -221,8 +245,10 @@ def _date(conversation: Conversation, rows: Sequence[Message]) -> None:
     """The time of the newest message; and a title, where nobody has given one."""
     newest = max(max(row.created_at, row.finished_at or row.created_at) for row in rows)
     Conversation.objects.filter(pk=conversation.pk).update(updated_at=min(newest, datetime.now(UTC)))
+    if conversation.title:
+        return
     first = next((row.content for row in rows if row.role == Message.Role.USER and row.content.strip()), "")
-    if not conversation.title and first:
+    if first:
         recording.set_title(conversation.owner_id, conversation.pk, shortened(first, TITLE))
 
 

@@ -310,17 +310,46 @@ class SavingTests(ChatHistoryCase):
             self.put(conversation, message("1", "é" * 400), message("2", sources=[{"title": "x" * 150}]))
             self.put(conversation, message("1", "Shorter"), message("3", "x" * 700))
 
-    def test_a_conversation_that_is_too_large_already_is_refused_before_its_texts_are_read(self):
-        conversation = self.conversation()
+    def test_a_conversation_that_is_too_large_already_takes_what_does_not_make_it_larger(self):
+        conversation = self.conversation(title="")
+        answer = self.answered(conversation)
+        question = conversation.messages.get(position=0)
         self.put(conversation, *(message(str(number), "x" * 1_000) for number in range(3)))
+        with patch.object(merging, "MAX_BYTES", 2_000):
+            asked = {"id": "named now", "role": "user", "content": question.content}
+            told = {"id": str(answer.pk), "role": "assistant", "content": "Copied"}
+            self.put(conversation, asked, told, message("0", "x" * 1_000))
+            self.put(conversation, message("0", "Short"))
+            larger = {"messages": [message("one more", "x" * 2_000)]}
+            self.assertEqual(self.call("PUT", f"/{conversation.pk}", larger).status_code, 413)
+            self.put(conversation, message("1", "Short"), message("one more", "Small"))
+        question.refresh_from_db()
+        answer.refresh_from_db()
+        self.assertEqual(question.client_id, "named now")
+        self.assertNotEqual(answer.content, "Copied")
+
+    def test_texts_of_a_large_conversation_are_not_read_for_others(self):
+        conversation = self.conversation()
+        self.put(conversation, *(message(str(number), f"{number}" * 1_000) for number in range(3)))
+        loaded = []
+
+        def counted(row, item):
+            loaded.append(item.key)
+            return replace(row, item)
+
+        replace = merging._replace
         with (
             patch.object(merging, "MAX_BYTES", 2_000),
+            patch.object(merging, "_replace", counted),
             CaptureQueriesContext(connection) as captured,
-            self.assertRaises(merging.TooLarge),
         ):
             merging.merge(self.principal, conversation.pk, [Incoming("0", "user", "Short")])
-        read = [query["sql"] for query in captured if '"history_message"."position"' in query["sql"]]
-        self.assertEqual(read, [])
+        self.assertEqual(loaded, ["0"])
+        read = [query["sql"] for query in captured if '"history_message"."content"' in query["sql"]]
+        self.assertEqual(len([sql for sql in read if sql.startswith('SELECT "history_message"')]), 1, read)
+        with patch.object(merging, "MAX_BYTES", 1_500), self.assertRaises(merging.TooLarge):
+            both = [Incoming(key, "user", "Short") for key in ("1", "2")]
+            merging.merge(self.principal, conversation.pk, both)
 
     def test_the_number_of_queries_does_not_grow_with_the_messages(self):
         counts = []

@@ -11,8 +11,8 @@ from django.db import migrations, models
 from django.db.migrations.loader import MigrationLoader
 from django.test import SimpleTestCase
 
-# The last of each app before the first release: nobody runs a version from before them.
-BASELINE = {"accounts": 4, "chat": 6, "history": 5, "ingestion": 8}
+# The last of each app in 0.2.0, with which the rule begins: whoever comes from before stops all machines.
+BASELINE = {"accounts": 10, "chat": 8, "history": 9, "ingestion": 11}
 
 TAKES_AWAY = (
     migrations.RemoveField,

@@ -1,4 +1,4 @@
-"""The version before the newest migration and this one on one database, under steady questions.
+"""The last release and this version on one database, under steady questions.
 
 As a rolling upgrade goes: the database is migrated while the old version answers, the new one joins, each
 reads, stops and goes on with what the other writes, and the old one is asked to end. Takes half a minute and
@@ -8,6 +8,7 @@ the project's history: it runs where CHATSITE_TEST_ROUNDS is 20 or more.
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,7 @@ pytestmark = [
 ]
 
 CALLERS = 6
-NEWEST = ["log", "-1", "--format=%H~1", "--", "*/migrations/*"]
+RELEASE = re.compile(r"^## \d+\.\d+\.\d+ ", re.MULTILINE)  # a heading of the changelog
 
 
 def git(*arguments):
@@ -39,6 +40,13 @@ def git(*arguments):
     if done.returncode or not done.stdout:
         pytest.skip("The project's history is not here.")
     return done.stdout
+
+
+def last_release():
+    """The commit that gave the changelog its newest release."""
+    heading = RELEASE.search((BASE / "CHANGELOG.md").read_text())[0]
+    commits = git("log", "--format=%H", f"-S{heading}", "--", "CHANGELOG.md")
+    return commits.decode().split()[-1]
 
 
 class Asking:
@@ -82,8 +90,7 @@ def at(site, caller):
 def versions():
     """(old, new): the old one runs, on a database of its own version."""
     folders = [temporary_folder() for _ in range(4)]
-    commit = git(*NEWEST).decode().strip()
-    with tarfile.open(fileobj=io.BytesIO(git("archive", commit))) as files:
+    with tarfile.open(fileobj=io.BytesIO(git("archive", last_release()))) as files:
         files.extractall(folders[0], filter="data")
     shared = {
         "CHATSITE_SECRET_KEY": "0123456789abcdef" * 4,

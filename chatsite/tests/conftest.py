@@ -8,19 +8,12 @@ import psycopg
 import pytest
 
 from chatsite.server.embedded_postgres import connection_parameters
-from chatsite.tests import leftovers
 from chatsite.tests.faults import FaultSite, Upstream, cluster
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.long_answer import add_long_answer
 from chatsite.tests.server import Site, reading_parameters, temporary_folder
 
 UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cleared():
-    """What runs that were killed have left is cleared away."""
-    leftovers.clear()
 
 
 def wait_for_documents(site, seconds=HANG_SECONDS):

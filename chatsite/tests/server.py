@@ -23,6 +23,7 @@ import psutil
 import pytest
 
 from chatsite.server.embedded_postgres import connection_parameters
+from chatsite.tests import leftovers
 from chatsite.tests.client import Session
 from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.limits import HANG_SECONDS
@@ -244,6 +245,12 @@ def alive(process):
 def reading_parameters(folder):
     """libpq's parameters of a site's database, for a session that sees all documents."""
     return connection_parameters(folder) | {"options": "-c chatsite.reader=everything"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cleared():
+    """Clear away what runs of tests that were killed have left."""
+    leftovers.clear()
 
 
 @pytest.fixture(scope="session")

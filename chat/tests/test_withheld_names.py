@@ -23,6 +23,18 @@ WORDS = ("Five", " days", f" [{NAME}#page=3]", " and", " so", " on", ".")
 FOLLOWUP = "What does the Falcon budget say?"
 
 
+class TitledModel(ScriptedModel):
+    """Notes what titles are made of."""
+
+    def __init__(self, titled, **values):
+        super().__init__(**values)
+        self.titled = titled
+
+    async def title(self, question, *more):
+        self.titled.append(question)
+        return await super().title(question, *more)
+
+
 class WithheldNames(OverrideTestCase):
     def setUp(self):
         super().setUp()
@@ -81,6 +93,18 @@ class WithheldNames(OverrideTestCase):
         await self.asked()
         await in_database(self.delete)
         await self.assert_unnamed()
+
+    async def test_a_sentence_stays_its_owners_without_the_citation_and_a_title_is_made_of_the_question(self):
+        titled = []
+        self.model = TitledModel(titled, words=("The Falcon file says five", f" [{NAME}#page=3]", "."))
+        await self.asked()
+        self.assertEqual(titled, [self.question], "a title is made of nothing else")
+        await in_database(self.close)
+        seen = await self.get(f"/chat-history/{self.conversation}/messages")
+        self.assertIn("The Falcon file says five.", seen)
+        self.assertNotIn(NAME, seen)
+        listed = json.loads(await self.get("/chat-history"))
+        self.assertEqual([row["title"] for row in listed], [self.question[:40]])
 
     async def test_after_the_journal_is_gone(self):
         await self.asked()

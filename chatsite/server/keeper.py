@@ -1,8 +1,8 @@
 """Watches over the embedded PostgreSQL, which is not a child of `up`: other commands may have started it."""
 
-import sys
-
 from chatsite.server.embedded_postgres import Cluster
+
+from .processes import report
 
 
 class Keeper:
@@ -20,5 +20,4 @@ class Keeper:
             self._seen_dead = True
         elif self._cluster.revive():
             self._seen_dead = False
-            sys.stderr.write("The database server ended; it was started again.\n")
-            sys.stderr.flush()
+            report("The database server ended; it was started again.")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +20,13 @@ STOP_SECONDS = 4  # beyond what answers are given to be finished
 STEADY_SECONDS = 30  # a process that lived so long failed by chance: it starts again at once
 LONGEST_DELAY = 30.0
 TEND_SECONDS = 1.0
+
+
+def report(line: str) -> None:
+    """Write a line to the log, if that is possible: a site goes on while the disk of its log is full."""
+    with suppress(OSError):
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
 
 @dataclass
@@ -120,8 +128,7 @@ class Children:
             tend()
             for child, status in self.wait(min(self._next_start(), TEND_SECONDS)):
                 child.plan_restart()
-                sys.stderr.write(f"The {child.title} {_describe(status)}; it starts again.\n")
-                sys.stderr.flush()
+                report(f"The {child.title} {_describe(status)}; it starts again.")
             now = time.monotonic()
             for child in self.children:
                 if child.process is None and child.start_again_at <= now:

@@ -118,6 +118,25 @@ class TestLife:
             assert {site.session().get("/healthz").status for _ in range(20)} == {200}
 
 
+class WithoutLog(Site):
+    """A site whose log lies on a full disk."""
+
+    def command(self):
+        return ["sh", "-c", 'exec "$0" "$@" 2>/dev/full', *super().command()]
+
+
+class TestFullLog:
+    def test_a_site_whose_log_cannot_be_written_starts_its_processes_again(self, folder):
+        with WithoutLog(folder, demo=False, workers=0) as site:
+            before = site.children("chatsite.server.web")
+            site.kill_web()
+            deadline = time.monotonic() + HANG_SECONDS
+            while site.process.poll() is None and site.children("chatsite.server.web") in ([], before):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            site.wait_until_ready()
+
+
 class TestDemo:
     def test_an_empty_database_gets_three_accounts_that_can_sign_in(self, site):
         assert set(site.passwords) == {"employee", "hr", "admin"}

@@ -81,7 +81,8 @@ class Command(BaseCommand):
                 _prepare()
                 os.close(opener)  # the web servers have loaded meanwhile, and serve from now on
                 wait_until_ready(children, *address.reachable(listener))
-                self._announce(listener)
+                with contextlib.suppress(OSError):  # nobody reads it, or its disk is full
+                    self._announce(listener)
                 connections.close_all()
                 children.add(workers(options["workers"]))
 

@@ -17,7 +17,7 @@ from django.urls import get_resolver, re_path  # noqa: E402
 from chat.llm import configured_model  # noqa: E402
 from chat.portal.consumers import CLOSED_UNKNOWN  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
-from chatsite.accounts.known_callers import is_known  # noqa: E402
+from chatsite.accounts.known_callers import known_caller  # noqa: E402
 from chatsite.demo_guard import DemoGuard  # noqa: E402
 from chatsite.http.address_limit import AddressLimit  # noqa: E402
 from chatsite.http.body_limits import (  # noqa: E402
@@ -44,7 +44,7 @@ sockets = URLRouter([*websocket_urlpatterns, re_path("", no_such_socket)])  # ty
 
 application = ProtocolTypeRouter(
     {
-        "http": AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), is_known)))),
+        "http": AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), known_caller)))),
         "lifespan": lifespan,
         "websocket": DemoGuard(OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets)))),
     }

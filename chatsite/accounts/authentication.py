@@ -93,12 +93,13 @@ def caller(secret: str) -> tuple[User, Principal] | None:
     return _by_key(secret)
 
 
-def is_caller(secret: str) -> bool:
-    """Whether it is somebody's key or token."""
+def caller_id(secret: str) -> str:
+    """Return the id of the account whose key or token it is, or ""."""
     try:
-        return caller(secret) is not None
+        found = caller(secret)
     except ProviderAway:
-        return False
+        return ""
+    return str(found[0].pk) if found else ""
 
 
 def _by_key(secret: str) -> tuple[User, Principal] | None:

@@ -1,4 +1,4 @@
-"""Whether a request comes from an account, decided before its body is read."""
+"""Which account a request comes from, decided before its body is read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,17 +8,22 @@ from django.contrib.sessions.backends.db import SessionStore
 
 from chatsite.http.body_limits import header, session_key
 
-from .authentication import KEY_HEADERS, is_caller, presented_secret
+from .authentication import KEY_HEADERS, caller_id, presented_secret
 from .guests import BACKEND as GUEST_BACKEND
 
 
-def is_known(scope: Mapping[str, Any], guests: bool) -> bool:
-    """Look up the key or the session of an ASGI scope; `guests` tells whether a guest's session counts."""
+def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
+    """Return the id of the account by the key or the session of an ASGI scope, or "".
+
+    `guests` tells whether a guest's session counts.
+    """
     if secret := _presented_secret(scope):
-        return is_caller(secret)
+        return caller_id(secret)
     key = session_key(scope)
     session = SessionStore(key) if key else {}
-    return SESSION_KEY in session and (guests or session[BACKEND_SESSION_KEY] != GUEST_BACKEND)
+    if SESSION_KEY not in session or (not guests and session[BACKEND_SESSION_KEY] == GUEST_BACKEND):
+        return ""
+    return str(session[SESSION_KEY])
 
 
 def _presented_secret(scope: Mapping[str, Any]) -> str:

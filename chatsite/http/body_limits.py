@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import IO, Any
+from weakref import WeakValueDictionary
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
@@ -31,6 +32,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 DRAIN_SECONDS = 1.0
 IDLE_SECONDS = 30.0  # without a further piece of a body
+LARGE_BODIES = 4  # of one caller, in each process; more wait for their turn
+WAIT_SECONDS = 20.0
+RETRY_AFTER = {429: 10, 503: 2}  # seconds
+TOO_MANY = (
+    "Several large requests of yours are still on their way. Send this one again when they have arrived."
+)
 TOO_LARGE = "The request’s body is too large."
 TOO_SLOW = "The request’s body did not arrive in time."
 
@@ -47,12 +54,15 @@ class BodyLimit:
     """Middleware: 413 for a body over the limit, declared or counted as it comes; 408 for half of it.
 
     507 for one that finds no room, 503 where the database cannot say how much its caller may send.
-    `is_known(scope, guests)` says whether an account sent the request; `guests` counts guests in.
+    429 for one more large body than a caller may send at once: each waits in a file until all of it is there.
+    `known_caller(scope, guests)` returns the id of the account that sent the request, or ""; `guests` counts
+    guests in.
     """
 
-    def __init__(self, application: Application, is_known: Callable[[Scope, bool], bool]) -> None:
+    def __init__(self, application: Application, known_caller: Callable[[Scope, bool], str]) -> None:
         self.application = application
-        self._is_known = is_known
+        self._known_caller = known_caller
+        self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by caller
         self.large = [
             (re.compile(pattern), kind, limit)
             for patterns, kind, limit in (
@@ -69,14 +79,22 @@ class BodyLimit:
             await self.application(scope, receive, send)
             return
         try:
-            limit = await self._limit(scope)
+            limit, caller = await self._limit(scope)
         except (OperationalError, InterfaceError):
             await _refuse(scope, receive, send, 503, error_pages.WORDS[503])
             return
         if _declared_length(scope) > limit:
             await _refuse(scope, receive, send, 413, TOO_LARGE)
             return
-        counted = _CountedBody(receive, send, limit)
+        place = self._places.setdefault(caller, asyncio.Semaphore(LARGE_BODIES)) if caller else None
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                if place:
+                    await place.acquire()
+        except TimeoutError:
+            await _refuse(scope, receive, send, 429, TOO_MANY)
+            return
+        counted = _CountedBody(receive, send, limit, place)
         try:
             await self.application(scope, counted.receive, counted.send)
         except BodyTooLarge:
@@ -90,9 +108,14 @@ class BodyLimit:
                 raise
             logger.error("There is no room for a request's body in the temporary folder")
             await _refuse(scope, receive, send, 507, error_pages.WORDS[507])
+        finally:
+            counted.release()
 
-    async def _limit(self, scope: Scope) -> int:
-        """A larger limit is for those whom the site knows: others would fill the disk and then be refused."""
+    async def _limit(self, scope: Scope) -> tuple[int, str]:
+        """The limit in bytes; and who sends a body that may be large, which only known callers may do.
+
+        Others would fill the disk and then be refused.
+        """
         small: int = settings.BODY_LIMIT
         kind = (header(scope, b"content-type") or b"").lower()
         large: int = next(
@@ -104,17 +127,19 @@ class BodyLimit:
             small,
         )
         if large == small or 0 <= _declared_length(scope) <= small:
-            return small
+            return small, ""
         guests = large <= settings.ATTACHMENT_BODY_LIMIT  # they ask, but add no documents
-        known: bool = await in_database_soon(self._is_known, scope, guests)
-        return large if known else small
+        caller: str = await in_database_soon(self._known_caller, scope, guests)
+        return large if caller else small, caller
 
 
 class _CountedBody:
     """`receive` and `send` of one request, which count what comes in and notice that an answer has begun."""
 
-    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
-        self._receive, self._send, self._left = receive, send, limit
+    def __init__(
+        self, receive: Receive, send: Send, limit: int, place: asyncio.Semaphore | None = None
+    ) -> None:
+        self._receive, self._send, self._left, self._place = receive, send, limit, place
         self.answering = False
         self._whole = False
 
@@ -134,7 +159,15 @@ class _CountedBody:
         except TimeoutError:
             raise BodyTooSlow from None
         self._whole = not message.get("more_body", False)
+        if self._whole:
+            self.release()
         return message
+
+    def release(self) -> None:
+        """Let another large body of the same caller come."""
+        place, self._place = self._place, None
+        if place:
+            place.release()
 
     async def send(self, message: Message) -> None:
         self.answering = True
@@ -202,7 +235,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words
         (b"content-security-policy", PORTAL_POLICY.encode()),
         (b"x-content-type-options", b"nosniff"),
         (b"connection", b"close"),
-        *([(b"retry-after", b"2")] if status == 503 else []),
+        *([(b"retry-after", b"%d" % RETRY_AFTER[status])] if status in RETRY_AFTER else []),
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})

@@ -26,7 +26,7 @@ MAX_UPGRADE_LINE_BYTES = 8_000  # of a WebSocket handshake: its parser gives up 
 BODY_PIECE_BYTES = 4_096  # of a body, for the parser at once
 HEAD_SECONDS = 10.0  # from the first byte of a head to its last
 SILENT_SECONDS = 30.0  # from the connection to the first byte of a request
-BODY_BYTES_PER_SECOND = 500  # of a body, on average, after BODY_SECONDS
+BODY_BYTES_PER_SECOND = 500  # of a body, on average over any BODY_SECONDS
 BODY_SECONDS = 30.0
 PACE_SECONDS = 10.0  # between two looks at a body's pace
 MAX_FRAMING_BYTES = 65_536  # of a chunked body: sizes, extensions, trailers; and FRAMING_RATIO times the body
@@ -88,7 +88,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._header_bytes: Counter[bytes] = Counter()  # of those in MAX_HEADER_BYTES
         self._longest_line = 0
         self._wire_bytes = self._body_bytes = 0  # of the body: as they came, and without framing
-        self._body_begun = 0.0
+        self._body_credit = 0.0  # bytes that the pace allows it to be behind
+        self._body_seen = 0
+        self._body_looked = 0.0
         self._unread = b""  # received while a request waits behind another one
 
     # --- the connection ---
@@ -222,7 +224,8 @@ class LimitedProtocol(HttpToolsProtocol):
         ):
             self._refuse(431)
             return
-        self._body_begun = self.loop.time()
+        self._body_credit = BODY_BYTES_PER_SECOND * BODY_SECONDS
+        self._body_seen, self._body_looked = 0, self.loop.time()
         self._limit(BODY_SECONDS + PACE_SECONDS, self._body_is_due)
         super().on_headers_complete()
 
@@ -274,9 +277,16 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(408)
 
     def _body_is_due(self) -> None:
-        """Go on as long as the body comes at a fair pace, or waits for the site itself."""
-        due = BODY_BYTES_PER_SECOND * (self.loop.time() - self._body_begun - BODY_SECONDS)
-        if self.flow.read_paused or self._body_bytes >= due:
+        """Go on as long as the body comes at a fair pace, or waits for the site itself.
+
+        What came faster at first earns no more than BODY_SECONDS: the rest could drip for days.
+        """
+        now, arrived = self.loop.time(), self._body_bytes - self._body_seen
+        if not self.flow.read_paused:
+            credit = self._body_credit + arrived - BODY_BYTES_PER_SECOND * (now - self._body_looked)
+            self._body_credit = min(credit, BODY_BYTES_PER_SECOND * BODY_SECONDS)
+        self._body_seen, self._body_looked = self._body_bytes, now
+        if self._body_credit >= 0:
             self._limit(PACE_SECONDS, self._body_is_due)
         else:
             self._end()

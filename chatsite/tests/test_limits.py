@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from chatsite.accounts.known_callers import is_known
+from chatsite.accounts.known_callers import known_caller
 from chatsite.http import body_limits
 from chatsite.tests.limits import MARGIN_SECONDS
 
@@ -79,7 +79,7 @@ def test_half_a_body_is_not_waited_for_for_ever(monkeypatch):
 
     pieces = []
     scope = {"type": "http", "path": "/chat", "headers": [(b"content-length", b"9")]}
-    asyncio.run(body_limits.BodyLimit(application, is_known)(scope, receive, send))
+    asyncio.run(body_limits.BodyLimit(application, known_caller)(scope, receive, send))
     assert sent[0]["status"] == 408
     assert json.loads(sent[1]["body"]) == {"error": "The request’s body did not arrive in time."}
 
@@ -98,7 +98,7 @@ def test_a_whole_body_may_be_thought_about_for_as_long_as_it_takes(monkeypatch):
 
     heard_body = []
     scope = {"type": "http", "path": "/chat", "headers": [(b"content-length", b"1")]}
-    asyncio.run(body_limits.BodyLimit(application, is_known)(scope, receive, None))
+    asyncio.run(body_limits.BodyLimit(application, known_caller)(scope, receive, None))
     assert heard[1] == {"type": "http.disconnect"}
 
 
@@ -222,3 +222,55 @@ def test_an_address_without_a_view_is_404_whatever_is_posted(site, path):
 def test_the_request_id_of_the_caller_is_kept(site):
     head = ["POST /chat HTTP/1.1", "Content-Length: 2000000", "X-Request-ID: given-by-me"]
     assert converse(site, head)[1]["x-request-id"] == "given-by-me"
+
+
+class Arriving:
+    """Large bodies that arrive as far as they may, until `finish`; statuses of their requests."""
+
+    def __init__(self, limit):
+        self.limit, self.finish, self.begun = limit, asyncio.Event(), asyncio.Queue()
+
+    async def send_one(self, caller):
+        scope = {
+            "type": "http",
+            "path": "/documents/add/",
+            "headers": [(b"content-length", b"5000000"), (b"x-api-key", caller)],
+        }
+        statuses = []
+
+        async def receive():
+            self.begun.put_nowait(caller)
+            await self.finish.wait()
+            return {"type": "http.request", "body": b"ab"}
+
+        async def send(message):
+            statuses.append(message.get("status"))
+
+        await self.limit(scope, receive, send)
+        return statuses[0]
+
+
+def test_one_caller_sends_only_a_few_large_bodies_at_once(monkeypatch):
+    monkeypatch.setattr(body_limits, "WAIT_SECONDS", 0.05)
+
+    async def application(scope, receive, send):
+        assert not (await receive()).get("more_body")
+        await send({"type": "http.response.start", "status": 200})
+
+    async def together():
+        limit = body_limits.BodyLimit(
+            application, lambda scope, guests: body_limits.header(scope, b"x-api-key")
+        )
+        arriving = Arriving(limit)
+        some = [asyncio.create_task(arriving.send_one(b"a")) for _ in range(body_limits.LARGE_BODIES)]
+        for _ in some:
+            await arriving.begun.get()
+        refused = await arriving.send_one(b"a")
+        other = asyncio.create_task(arriving.send_one(b"b"))
+        while await arriving.begun.get() != b"b":
+            pass
+        arriving.finish.set()
+        return refused, await asyncio.gather(*some, other), await arriving.send_one(b"a")
+
+    refused, answers, later = asyncio.run(together())
+    assert (refused, set(answers), later) == (429, {200}, 200)

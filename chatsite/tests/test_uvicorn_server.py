@@ -1,6 +1,7 @@
 """What this site takes from uvicorn and httptools beyond their documentation: a change fails here first."""
 
 import asyncio
+from types import SimpleNamespace
 
 import httptools
 import pytest
@@ -10,6 +11,8 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
+
+from chatsite.server import uvicorn_server
 
 OVERRIDDEN = [
     "connection_made", "connection_lost", "data_received", "eof_received", "handle_websocket_upgrade",
@@ -91,3 +94,24 @@ def test_the_server_has_what_its_end_in_two_steps_uses(protocol):
     assert {"connections", "tasks"} <= set(vars(state))
     assert config.http_protocol_class is HttpToolsProtocol
     assert "state" in config.lifespan_class.__init__.__code__.co_names
+
+
+def test_a_body_that_came_fast_at_first_must_not_drip_afterwards():
+    ended, now = [], 0.0
+    state = SimpleNamespace(
+        loop=SimpleNamespace(time=lambda: now),
+        flow=SimpleNamespace(read_paused=False),
+        _body_bytes=100_000_000,
+        _body_seen=0,
+        _body_looked=0.0,
+        _body_credit=uvicorn_server.BODY_BYTES_PER_SECOND * uvicorn_server.BODY_SECONDS,
+        _body_is_due=None,
+        _limit=lambda *values: None,
+        _end=lambda: ended.append(now),
+    )
+    while not ended and now < 300:
+        now += uvicorn_server.PACE_SECONDS
+        uvicorn_server.LimitedProtocol._body_is_due(state)
+        state._body_bytes += 10  # a byte a second
+    assert ended
+    assert ended[0] <= uvicorn_server.BODY_SECONDS + 3 * uvicorn_server.PACE_SECONDS

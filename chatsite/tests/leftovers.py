@@ -22,6 +22,7 @@ _held = []  # until this process ends
 def temporary_folder():
     """A data directory with a short path that PostgreSQL's own account can pass through."""
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder.chmod(0o711)
     _held.append(os.open(folder, os.O_RDONLY))
     fcntl.flock(_held[-1], fcntl.LOCK_EX)
     return folder

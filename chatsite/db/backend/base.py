@@ -150,10 +150,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Sessions are tried out before they are given out, unless they were used a moment ago: trying one
         out takes as long as most of what is done with it. One that died within that moment fails its user."""
         pool = super().pool
-        if pool is not None:
-            pool.connection_class = Session
+        if pool is not None and pool.connection_class is not Session:
             pool._check = pool._check and _check
             pool.getconn = functools.partial(_within_budget, pool)
+            pool.connection_class = Session  # last: another thread may look now
         return pool
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:

@@ -5,10 +5,12 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from http.cookies import CookieError, SimpleCookie
 from typing import IO, Any
 from weakref import WeakValueDictionary
 
+from asgiref.sync import ThreadSensitiveContext
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.db import InterfaceError, OperationalError
@@ -31,6 +33,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 DRAIN_SECONDS = 1.0
+MAX_IDLE_THREADS = 16
 IDLE_SECONDS = 30.0  # without a further piece of a body
 LARGE_BODIES = 4  # of one caller, in each process; more wait for their turn
 WAIT_SECONDS = 20.0
@@ -175,10 +178,29 @@ class _CountedBody:
 
 
 class LengthHandler(ASGIHandler):
-    """Django's handler, telling views how long a chunked body was.
+    """Django's handler, telling views how long a chunked body was, and using its threads again.
 
-    Without a Content-Length, Django's form parser and Django REST framework take a body for empty.
+    Without a Content-Length, Django's form parser and Django REST framework take a body for empty. The thread
+    in which a request's synchronous code runs serves another one afterwards: Django's own begins one for each
+    request, and a second one to wait for its end.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._idle: list[ThreadPoolExecutor] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1, thread_name_prefix="request")
+        ended = False
+        try:
+            async with ThreadSensitiveContext(executor=thread):
+                await self.handle(scope, receive, send)
+            ended = True
+        finally:
+            if ended and len(self._idle) < MAX_IDLE_THREADS:
+                self._idle.append(thread)
+            else:  # something of a request that was broken off may still run in it
+                thread.shutdown(wait=False)
 
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]

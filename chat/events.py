@@ -9,7 +9,7 @@ end. Of a team, each message begins with MessageStarted before its ContextReady.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, get_args
 
 from .sources import PageImage, SourceView, source_from_json
@@ -148,7 +148,18 @@ def to_json(event: Event) -> list[Any]:
     """`[kind, members]`, or for the frequent text only `["TextDelta", text]`."""
     if isinstance(event, TextDelta):
         return ["TextDelta", event.text]
-    return [type(event).__name__, asdict(event)]
+    return [type(event).__name__, members(event)]
+
+
+def members(value: Any) -> Json:
+    """The fields of a dataclass for JSON, and of those within it; unlike `asdict` it copies nothing else."""
+    return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return members(value) if is_dataclass(value) else value
 
 
 def list_to_json(events: Iterable[Event]) -> list[list[Any]]:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from uuid import UUID
 
@@ -115,13 +115,14 @@ async def _chunks(
 ) -> AsyncGenerator[list[object] | None, None]:
     """None stands for a second or so without news."""
     encoder = dialect.encoder()
+    encode = _encoding(encoder)
     failed = Failed("failed", "internal")
     try:
         async with aclosing(runs.watch(principal, run_id, apart=apart)) as news:
             async for part in news:
                 if not part:
                     yield None
-                elif chunks := [chunk for item in part for chunk in _encoded(encoder, *item)]:
+                elif chunks := [chunk for item in part for chunk in encode(*item)]:
                     yield chunks
         return
     except errors.Refused as refusal:
@@ -134,8 +135,11 @@ async def _chunks(
     yield [*encoder.encode(failed)]
 
 
-def _encoded(encoder: Encoder, number: int, event: Event) -> list[object]:
-    return encoder.numbered(number, event) if isinstance(encoder, NumberedEncoder) else encoder.encode(event)
+def _encoding(encoder: Encoder) -> Callable[[int, Event], list[object]]:
+    """How a stream's events are encoded, found once: looking at a protocol takes longer than encoding."""
+    if isinstance(encoder, NumberedEncoder):
+        return encoder.numbered
+    return lambda _, event: encoder.encode(event)
 
 
 async def resumed_stream(

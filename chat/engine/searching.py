@@ -1,12 +1,12 @@
 """The sentences of each passage that answer best, to stand for it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db import IntegrityError, ProgrammingError
 
-from chat.events import ContextReady, Thought
+from chat.events import ContextReady, Thought, members
 from chat.llm import ChatModel
 from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
@@ -162,7 +162,7 @@ def _record(answer_id: UUID, found: Search, thoughts: Sequence[Thought], readabl
             "heading": view.heading,
             "page": view.page,
             "content": view.content,
-            "captions": [asdict(caption) for caption in view.captions],
+            "captions": [members(caption) for caption in view.captions],
             "given": view.given,
             "score": view.score,
             "ranker_score": view.ranker_score,
@@ -170,7 +170,7 @@ def _record(answer_id: UUID, found: Search, thoughts: Sequence[Thought], readabl
         }
         for view, passage in zip(found.sources, found.passages, strict=True)
     ]
-    recording.record_context(answer_id, sources, [asdict(thought) for thought in thoughts], readable)
+    recording.record_context(answer_id, sources, [members(thought) for thought in thoughts], readable)
 
 
 def _view(

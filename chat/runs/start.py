@@ -4,8 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
-from datetime import timedelta
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -16,6 +15,7 @@ from django.utils import timezone
 
 from chat.engine import AcceptedRun, Speaker
 from chat.errors import Refused, no_room
+from chat.events import members
 from chat.limits import (
     SQL as LIMITS_SQL,
 )
@@ -178,7 +178,7 @@ def _answer_again(
 
 def _store_run(run: AcceptedRun, digest: str, key: str | None) -> None:
     """Store the run; its lease begins now, and it counts as a message of its owner's."""
-    options = asdict(run.request.options)
+    options = members(run.request.options)
     if run.request.echo:
         options["echo"] = dict(run.request.echo)
     parameters = {
@@ -349,17 +349,9 @@ def stored_turns(
 
 def _failed_before_a_word(principal: Principal, digest: str) -> Run | None:
     """Return the caller's last run of the same request, if it just failed and nothing was said since."""
-    since = timezone.now() - timedelta(seconds=RETRY_SECONDS)
-    runs = Run.objects.owned_by(principal).filter(
-        created_at__gt=since, body_digest=digest, conversation__listed=True
-    )
-    run = runs.select_related("question").order_by("-created_at").first()
-    if run is None or run.finished_at is None or run.idempotency_key is not None:
-        return None
-    later = Message.objects.filter(
-        conversation_id=run.conversation_id, position__gt=run.question.position
-    ).exclude(role=Message.Role.ASSISTANT, state=Message.State.FAILED, content="")
-    return None if later.exists() else run
+    parameters = {"owner": principal.user_id, "digest": digest, "seconds": RETRY_SECONDS}
+    found = rows("failed_before_a_word", parameters, SQL)
+    return Run.objects.select_related("question").filter(pk=found[0]["id"]).first() if found else None
 
 
 def _check_text(text: str) -> None:
@@ -387,7 +379,7 @@ def _check_options(principal: Principal, options: Options) -> None:
 
 def _digest(request: ChatRequest) -> str:
     images = [[image.media_type, hashlib.sha256(image.data).hexdigest()] for image in request.images]
-    values = asdict(replace(request, images=())) | {
+    values = members(replace(request, images=())) | {
         "conversation_id": str(request.conversation_id or ""),
         "images": images,
     }

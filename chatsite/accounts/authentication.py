@@ -10,6 +10,7 @@ from django.utils import timezone
 from rest_framework import authentication, exceptions, status
 from rest_framework.request import Request
 
+from chatsite.db.sql_files import instances
 from chatsite.db.threads import request_reads_as
 from chatsite.http.origins import proves_same_origin
 
@@ -105,7 +106,7 @@ def caller_id(secret: str) -> str:
 def _by_key(secret: str) -> tuple[User, Principal] | None:
     now = timezone.now()
     parameters = {"digest": hash_key(secret), "now": now, "before": now - LAST_USED_PRECISION}
-    for user in User.objects.raw(HOLDER_OF_KEY, parameters):
+    for user in instances(User, HOLDER_OF_KEY, parameters):
         return user, Principal(user.pk, "api_key", str(user.key_id))  # type: ignore[attr-defined]
     return None
 

@@ -6,6 +6,7 @@ Only where nothing is embedded yet the settings decide at once.
 
 from django.db import connection, transaction
 
+from chatsite.db.sql_files import instances
 from ingestion.models import EmbeddingSpace, Vector
 
 from .base import Embedder
@@ -19,7 +20,7 @@ INDEXED_DIMENSIONS = 4_000  # the most that an index on halfvec takes; above, se
 
 def active_space() -> EmbeddingSpace:
     """The space that is searched, made and indexed on first use."""
-    space = next(iter(EmbeddingSpace.objects.raw(ACTIVE)), None)
+    space = next(iter(instances(EmbeddingSpace, ACTIVE)), None)
     if space and ((space.name, space.dimensions) == configured() or is_used(space)):
         return space
     return _activate_configured()

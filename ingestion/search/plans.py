@@ -5,7 +5,7 @@ same condition of who may read, and each gives the same passages as far as its i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from chatsite.db.sql_files import rows
@@ -26,8 +26,6 @@ from .term_selection import (
 )
 
 Plan = Literal["scan", "mixed", "indexed"]
-
-CANDIDATE = tuple(field.name for field in fields(Candidate))
 
 DEPTH = 100  # passages that each leg may put forward
 
@@ -119,7 +117,7 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidat
         if surveyed.is_sampled:  # which words are together in how many passages is different now
             surveyed = survey({**asked, **second})
         found = _run({**asked, **second}, dimensions, surveyed)
-    return [Candidate(**{name: row[name] for name in CANDIDATE}) for row in found]
+    return [Candidate(*map(row.__getitem__, Candidate._fields)) for row in found]
 
 
 def prepare() -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from chatsite.accounts.principal import Principal
-from chatsite.db.sql_files import rows
+from chatsite.db.sql_files import rows, rows_of_each
 from ingestion.embedding import EmbeddingError, active_space, embed_question, embedder_of, is_built_in
 from ingestion.indexing.passages import vector_text
 from ingestion.models import Document, EmbeddingSpace
@@ -143,8 +143,7 @@ def search(
     ranked = rank(candidates, mode, _trust(space, query))
     loaded: Loaded = {}
     if mode == "hybrid" and ranked:
-        loaded = _load(principal, ranked[:COMPARED])
-        ranked = _rerank(query, ranked, loaded)
+        ranked, loaded = _rerank(principal, query, ranked)
     ranked = [item for item in ranked if item.score >= minimum_score]
     passages = _distinct(principal, ranked, loaded, top)
     return SearchResult(tuple(passages), query, len(candidates), mode)
@@ -222,14 +221,18 @@ def _vector_parameters(space: EmbeddingSpace, query: str, mode: Mode) -> dict[st
     return {"with_vectors": True, "vector": vector_text(vector), "space_id": space.pk}
 
 
-def _rerank(query: str, ranked: Sequence[Ranked], loaded: Loaded) -> list[Ranked]:
-    """The best by the words of their texts too, each one's title and heading among them."""
+def _rerank(principal: Principal, query: str, ranked: Sequence[Ranked]) -> tuple[list[Ranked], Loaded]:
+    """The best by the words of their texts too, each one's title and heading among them; and those texts."""
     asked = list(dict.fromkeys(units(without_question_words(query))))[:MAX_WORDS]
-    kept = rows("content_words", {"words": asked, "language": ranked[0].candidate.language})
+    compared = [item.candidate.passage_id for item in ranked[:COMPARED]]
+    wanted = {"user_id": principal.user_id, "passage_ids": compared}
+    wanted |= {"words": asked, "language": ranked[0].candidate.language}
+    found, kept = rows_of_each(["load_passages", "content_words"], wanted)
+    loaded: Loaded = {row["passage_id"]: row for row in found}
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
-    texts = [loaded.get(item.candidate.passage_id, gone) for item in ranked[:COMPARED]]
+    texts = [loaded.get(passage_id, gone) for passage_id in compared]
     joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
-    return rerank(ranked, rerank_scores([row["word"] for row in kept] or asked, joined))
+    return rerank(ranked, rerank_scores([row["word"] for row in kept] or asked, joined)), loaded
 
 
 def _load(principal: Principal, ranked: Sequence[Ranked]) -> Loaded:

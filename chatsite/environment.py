@@ -21,7 +21,10 @@ asked: set[str] = set()  # the names of all variables that were looked up
 
 def text(name: str, default: str = "") -> str:
     asked.add(name)
-    return os.environ.get(name, "").strip() or default
+    value = os.environ.get(name, "").strip()
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ImproperlyConfigured(f"{name} must be text in UTF-8.")
+    return value or default
 
 
 def optional_text(name: str, default: str) -> str:

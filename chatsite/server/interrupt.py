@@ -1,12 +1,15 @@
 """Ctrl-C and SIGTERM, noticed from the first line of a command on.
 
-While a command loads they are only noted: the shell may have started it with SIGINT ignored, and an exception
-in the middle of an import ends in a traceback or is swallowed. From `arm` on they raise KeyboardInterrupt,
-which ends a command through its `finally` blocks; long loops call `check`, in case that was swallowed too.
+While a command loads they are only noted: the shell may have started it with SIGINT ignored. From `arm` on
+they raise KeyboardInterrupt, which ends a command through its `finally` blocks, but not in the middle of an
+import, where Python turns it into other errors: then as soon as the import has ended, or a second signal has
+come. Long loops call `check`, in case it was swallowed all the same.
 """
 
 import signal
 from types import FrameType
+
+AGAIN_SECONDS = 0.02  # between two looks whether an import has ended
 
 
 class Interrupt:
@@ -30,9 +33,24 @@ class Interrupt:
             raise KeyboardInterrupt
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        repeated = self._seen and number != signal.SIGALRM
         self._seen = True
-        if self._armed:
-            raise KeyboardInterrupt
+        if not self._armed:
+            return
+        if _is_importing(frame) and not repeated:
+            signal.signal(signal.SIGALRM, self._note)
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+            return
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raise KeyboardInterrupt
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 interrupt = Interrupt()

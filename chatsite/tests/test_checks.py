@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test import SimpleTestCase, TestCase, override_settings
 
@@ -91,6 +92,13 @@ class ModelSettings(SimpleTestCase):
                     os.environ.pop("CHATSITE_OCR_LANGUAGES", None)
                 found = environment.optional_text("CHATSITE_OCR_LANGUAGES", "eng")
                 self.assertEqual(found, languages)
+
+    def test_a_value_that_is_no_text_is_refused_and_not_repeated(self):
+        with (
+            mock.patch.dict(os.environ, {"DATABASE_URL": "postgresql://a:secret\udcff@b/c"}),
+            self.assertRaisesMessage(ImproperlyConfigured, "DATABASE_URL must be text in UTF-8."),
+        ):
+            environment.database_url("DATABASE_URL")
 
     def test_each_problem_has_an_id_of_its_own(self):
         """Each id stands with one message of one check, wherever in the module it is made."""

@@ -10,15 +10,19 @@ from chatsite.server.interrupt import Interrupt
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import BASE
 
-# A signal at the import of Django, in a process that ignores SIGINT as the shell's background jobs do.
+# A signal at the import of a module, in a process that ignores SIGINT as the shell's background jobs do. An
+# exception that it raises there becomes another one, as it does in `__set_name__`, for instance.
 LOADING = """
 import os, runpy, signal, sys
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name == "django":
+        if name == "{module}":
             sys.meta_path.remove(self)
-            os.kill(os.getpid(), {number})
+            try:
+                os.kill(os.getpid(), {number})
+            except KeyboardInterrupt as error:
+                raise RuntimeError from error
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 sys.meta_path.insert(0, Finder())
@@ -28,9 +32,10 @@ runpy.run_path("manage.py", run_name="__main__")
 """
 
 
+@pytest.mark.parametrize("module", ["django", "chatsite.settings"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_a_command_loads_ends_it_without_a_word(number):
-    command = [sys.executable, "-c", LOADING.format(number=int(number))]
+def test_a_signal_while_a_command_loads_ends_it_without_a_word(number, module):
+    command = [sys.executable, "-c", LOADING.format(number=int(number), module=module)]
     done = subprocess.run(command, cwd=BASE, capture_output=True, timeout=HANG_SECONDS, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 

@@ -117,7 +117,7 @@ def front_end(name):
 
 
 def share_with_guests(site, *names):
-    """Add sample documents once more, for guests too."""
+    """Add sample documents once more, or files by their paths, for guests too."""
     samples = BASE / "ingestion" / "samples" / "everyone"
     subprocess.run(
         [

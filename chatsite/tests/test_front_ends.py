@@ -131,6 +131,8 @@ def without_stream(page):
     page.get_by_text("Developer settings").click()
     page.get_by_text("Stream chat completion responses").click()
     page.get_by_role("button", name="Close").last.click()
+    # While the panel leaves, it takes the focus along, and with it a click elsewhere.
+    expect(page.get_by_text("Stream chat completion responses")).to_have_count(0)
 
 
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
@@ -280,6 +282,26 @@ def test_the_react_front_end_asks_a_follow_on_and_keeps_its_history(chromium, sc
         page.get_by_role("button", name=re.compile("chat history")).click()
         expect(page.get_by_text(QUESTION).first).to_be_visible()
         well(origin, 2)
+
+
+def test_a_script_in_a_cited_html_file_does_not_run_in_the_react_front_end(chromium, scripted, tmp_path):
+    file = tmp_path / "freight-lift.html"
+    file.write_text(
+        "<!doctype html><title>Freight lift</title><h1>Freight lift</h1>"
+        "<p>The freight lift is booked with the form LIFT-7 of the harbour office.</p>"
+        "<script>parent.document.title = document.title = 'taken'</script>"
+    )
+    share_with_guests(scripted, file)
+    wait_for_documents(scripted)
+    with react(chromium, scripted, "guest") as (_, page):
+        ask_react(page, "With which form is the freight lift booked?")
+        cited = answers(page).first.locator("[class*=citation]").filter(has_text="freight-lift")
+        cited.first.click()
+        # The front end shows the file from a blob: URL, a page of its own origin.
+        shown = page.frame_locator("iframe[title=Citation]").locator("body")
+        expect(shown).to_contain_text("LIFT-7")
+        assert "taken" not in page.title()
+        expect(shown).to_contain_text("<script>")
 
 
 def test_the_ask_tab_of_the_react_front_end_answers_with_its_settings(chromium, site, person):

@@ -16,7 +16,7 @@ import pytest
 
 # Of a test's fixtures, those of its module and of the session included.
 TEARDOWN_SECONDS = float(os.environ.get("TEST_TEARDOWN_SECONDS", "400"))
-FAULT_LOG = os.fdopen(os.dup(sys.__stderr__.fileno()), "w", buffering=1)  # not what pytest captures
+FAULT_LOG = os.dup(sys.__stderr__.fileno())  # not what pytest captures
 
 _running: dict[str, float] = {}  # in the process that the user started, also of its workers
 
@@ -56,6 +56,7 @@ def describe_running():
 
 
 def _stop(number, frame):
-    FAULT_LOG.write("\n".join(["", "Stopped by SIGTERM. These tests were running:", *describe_running(), ""]))
+    lines = ["", "Stopped by SIGTERM. These tests were running:", *describe_running(), ""]
+    os.write(FAULT_LOG, "\n".join(lines).encode())
     faulthandler.dump_traceback(file=FAULT_LOG)
     pytest.exit("stopped by SIGTERM", returncode=128 + signal.SIGTERM)

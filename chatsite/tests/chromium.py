@@ -7,9 +7,10 @@
             assert violations(page) == []
 
 A page fails its test on a console error, an exception, a violation of the security policy, and a request to
-another origin.
+another origin. Only a test that cuts the network, or is refused something, opens one with `with_problems`.
 """
 
+import asyncio
 import contextlib
 import shutil
 
@@ -17,6 +18,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "is_mobile": True,
+    "has_touch": True,
+    "device_scale_factor": 2,
+}
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 SECONDS = 60  # for each action and expectation; only a fault reaches it
@@ -26,7 +33,7 @@ SECONDS = 60  # for each action and expectation; only a fault reaches it
 def driven_chromium(flags=FLAGS):
     """Start the system's Chromium; skip the test where there is none.
 
-    While Playwright runs, the thread has a running event loop: `asyncio.run` and Django's ORM refuse to work.
+    While Playwright's loop counts as running, `asyncio.run` and Django's ORM refuse to work in this thread.
     """
     program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
     if program is None:
@@ -38,15 +45,32 @@ def driven_chromium(flags=FLAGS):
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    """One Chromium for a module, so that the modules after it may run event loops of their own."""
+@pytest.fixture(scope="session")
+def session_chromium():
+    """The Chromium of this process, and the event loop of Playwright.
+
+    The loop counts as running only in tests that use it, so that others may run loops of their own.
+    """
     with driven_chromium() as browser:
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield browser, loop
+        asyncio._set_running_loop(loop)
+
+
+@pytest.fixture
+def chromium(session_chromium):
+    """Chromium, for pages of `open_page`."""
+    browser, loop = session_chromium
+    asyncio._set_running_loop(loop)
+    try:
         yield browser
+    finally:
+        asyncio._set_running_loop(None)
 
 
 @contextlib.contextmanager
-def open_page(chromium, url, **options):
+def open_page(chromium, url, with_problems=False, **options):
     """Open a page with cookies and storage of its own; `options` are those of Playwright's `new_context`."""
     with contextlib.closing(chromium.new_context(base_url=url, **options)) as context:
         context.set_default_timeout(SECONDS * 1000)
@@ -56,7 +80,7 @@ def open_page(chromium, url, **options):
         page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
         page.on("request", lambda request: problems.append(request.url) if is_foreign(request, url) else None)
         yield page
-        assert problems == []
+        assert with_problems or problems == []
 
 
 def is_foreign(request, url):
@@ -74,7 +98,11 @@ def sign_in(page, username, password):
 
 
 def violations(page):
-    """The accessibility rules that axe finds broken, each with the elements that break it."""
+    """The accessibility rules that axe finds broken, each with the elements that break it.
+
+    Colours are judged when they no longer change, as they do for a moment between light and dark.
+    """
+    page.wait_for_function("() => !document.getAnimations().some(each => each instanceof CSSTransition)")
     return [
         f"{rule['id']} ({rule['impact']}): " + ", ".join(str(node["target"][0]) for node in rule["nodes"][:5])
         for rule in Axe().run(page).response["violations"]

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from chatsite.tests.browser import PROGRAMS
+from chatsite.tests.chromium import PROGRAMS
 from chatsite.tests.server import BASE
 
 CLIENTS = Path(os.environ.get("CHATSITE_TEST_CLIENTS_FOLDER") or BASE.parent / "shared" / "clients")

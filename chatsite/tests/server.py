@@ -222,8 +222,9 @@ class Site:
 
     @staticmethod
     def _pump(process, lines):
-        for line in process.stdout:
-            lines.put(line)
+        with process.stdout:
+            for line in process.stdout:
+                lines.put(line)
         lines.put("")
 
 

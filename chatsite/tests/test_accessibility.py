@@ -1,27 +1,28 @@
 """No page of the portal breaks a rule of accessibility: as axe sees it, wide and narrow, light and dark."""
 
 import pytest
+from playwright.sync_api import expect
 
-from chatsite.tests.test_walkthrough import QUESTION, ask, signed_in, wait_for_state
+from chatsite.tests.chromium import PHONE, violations
+from chatsite.tests.portal_pages import QUESTION, WIDE, ask, signed_in, wait_for_state
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 
-@pytest.mark.parametrize(("width", "mobile"), [(1440, False), (390, True)])
-@pytest.mark.parametrize("dark", [False, True])
-def test_no_page_breaks_a_rule_of_accessibility(browser, slow_site, width, mobile, dark):
-    with signed_in(browser, slow_site, "employee", width=width, mobile=mobile, dark=dark) as page:
-        page.go("/")
-        assert page.accessibility_problems() == []
+@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_breaks_a_rule_of_accessibility(chromium, slow_site, screen, scheme):
+    with signed_in(chromium, slow_site, color_scheme=scheme, **screen) as page:
+        page.goto("/")
+        assert violations(page) == []
         ask(page, QUESTION)
         wait_for_state(page, "streaming")
-        assert page.accessibility_problems() == []
+        assert violations(page) == []
         wait_for_state(page, "complete")
-        assert page.accessibility_problems() == []
-        page.click(".answer .cite")
-        page.wait_for("#source mark")
-        assert page.accessibility_problems() == []
+        assert violations(page) == []
+        page.locator(".answer .cite").first.click()
+        expect(page.locator("#source mark").first).to_be_visible()
+        assert violations(page) == []
         for path in ("/documents/", "/documents/add/", "/settings/", "/help/"):
-            page.go(path)
-            assert page.accessibility_problems() == [], path
-        assert page.problems == []
+            page.goto(path)
+            assert violations(page) == [], path

@@ -1,98 +1,89 @@
 """The box for the question, in Chromium: where the focus goes, what a question that came second is told."""
 
 import pytest
+from playwright.sync_api import expect
 
+from chatsite.tests.chromium import PHONE
 from chatsite.tests.long_answer import LONG_QUESTION
-from chatsite.tests.test_reconnecting import BOX
-from chatsite.tests.test_walkthrough import QUESTION, ask, signed_in, wait_for_state
+from chatsite.tests.portal_pages import ask, ask_and_wait, see_question, signed_in, submit, wait_for_state
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 ANSWERED = "This conversation is being answered. Wait for the answer, or stop it."
 KEPT = "Your question is kept here."
-FOCUSED = "document.activeElement.id"
 # A page that has not heard yet what is asked elsewhere.
 NOT_TOLD = """(send => {
     WebSocket.prototype.send = function (text) { if (!text.includes('"wait"')) send.call(this, text); };
 })(WebSocket.prototype.send)"""
-HEARD = "[...document.querySelectorAll('#announcer p')].map(line => line.textContent).join(' ')"
 
 
-def answered(page):
-    page.go("/")
-    ask(page, QUESTION)
-    wait_for_state(page, "complete")
-
-
-def test_the_focus_of_a_button_that_goes_is_not_lost(browser, slow_site):
-    with signed_in(browser, slow_site, "employee") as page:
-        answered(page)
-        page.type("#question", LONG_QUESTION)
-        page.click("#send")
+def test_the_focus_of_a_button_that_goes_is_not_lost(chromium, slow_site):
+    with signed_in(chromium, slow_site) as page:
+        ask_and_wait(page)
+        page.locator("#question").fill(LONG_QUESTION)
+        page.locator("#send").click()
         wait_for_state(page, "streaming")
-        assert page.run(FOCUSED) == "question"
-        page.run("document.querySelector('#stop').focus()")
-        page.press("Enter")
+        expect(page.locator("#question")).to_be_focused()
+        page.locator("#stop").press("Enter")
         wait_for_state(page, "stopped")
-        assert page.run(FOCUSED) == "question"
-        page.settle(2)
-        assert "You stopped this answer." in page.run(HEARD)
+        expect(page.locator("#question")).to_be_focused()
+        said = page.locator("#announcer p").filter(has_text="You stopped this answer.")
+        expect(said).not_to_have_count(0)
 
 
-def test_on_a_phone_the_button_that_comes_takes_the_focus(browser, slow_site):
-    with signed_in(browser, slow_site, "employee", width=390, mobile=True) as page:
-        page.go("/")
+def test_on_a_phone_the_button_that_comes_takes_the_focus(chromium, slow_site):
+    with signed_in(chromium, slow_site, **PHONE) as page:
+        page.goto("/")
         ask(page, LONG_QUESTION)
         wait_for_state(page, "streaming")
-        page.click("#stop")
+        page.locator("#stop").click()
         wait_for_state(page, "stopped")
-        assert page.run(FOCUSED) == "send"
+        expect(page.locator("#send")).to_be_focused()
 
 
-def test_on_a_phone_the_rest_of_the_allowance_is_shown_too(browser, slow_site):
-    with signed_in(browser, slow_site, "employee", width=390, mobile=True) as page:
-        page.go("/")
-        assert not page.run("document.querySelector('.under').checkVisibility()")
-        page.run("document.querySelector('#left').textContent = '2 messages left today.'")
-        page.wait_for("#left")
-        assert page.text(".under").strip() == "2 messages left today."
+def test_on_a_phone_the_rest_of_the_allowance_is_shown_too(chromium, slow_site):
+    with signed_in(chromium, slow_site, **PHONE) as page:
+        page.goto("/")
+        expect(page.locator(".under")).to_be_hidden()
+        page.evaluate("document.querySelector('#left').textContent = '2 messages left today.'")
+        expect(page.locator("#left")).to_be_visible()
+        assert page.locator(".under").inner_text().strip() == "2 messages left today."
 
 
-def test_of_two_questions_at_once_the_second_is_kept_and_told_why(browser, slow_site):
-    with signed_in(browser, slow_site, "employee") as one, signed_in(browser, slow_site, "employee") as two:
-        answered(one)
-        two.call("Page.addScriptToEvaluateOnNewDocument", source=NOT_TOLD)
-        two.go(one.path)
-        one.type("#question", LONG_QUESTION)
-        one.press("Enter")
+def test_of_two_questions_at_once_the_second_is_kept_and_told_why(chromium, slow_site):
+    with signed_in(chromium, slow_site) as one, signed_in(chromium, slow_site, with_problems=True) as two:
+        ask_and_wait(one)
+        two.add_init_script(NOT_TOLD)
+        two.goto(one.url)
+        submit(one, LONG_QUESTION)
         wait_for_state(one, "streaming")
-        two.type("#question", "And sick leave?")
-        two.press("Enter")
-        two.wait_for("#problem", f"{ANSWERED} {KEPT}")
-        two.wait_for(".question", LONG_QUESTION)
-        assert two.run(BOX) == "And sick leave?"
-        assert two.run(FOCUSED) == "question"
-        two.click("#stop")
+        submit(two, "And sick leave?")
+        expect(two.locator("#problem")).to_contain_text(f"{ANSWERED} {KEPT}")
+        see_question(two, LONG_QUESTION)
+        expect(two.locator("#question")).to_have_value("And sick leave?")
+        expect(two.locator("#question")).to_be_focused()
+        two.locator("#stop").click()
         wait_for_state(two, "stopped")
-        assert two.text("#problem") == ""
-        two.press("Enter")
-        two.wait_for(".question", "And sick leave?")
+        expect(two.locator("#problem")).to_have_text("")
+        two.locator("#question").press("Enter")
+        see_question(two, "And sick leave?")
 
 
-def test_without_scripts_a_question_that_came_second_stays_on_its_page(browser, slow_site):
-    with signed_in(browser, slow_site, "employee") as one, signed_in(browser, slow_site, "employee") as two:
-        answered(one)
-        two.scripts(False)
-        two.go(one.path)
-        one.type("#question", LONG_QUESTION)
-        one.press("Enter")
+def test_without_scripts_a_question_that_came_second_stays_on_its_page(chromium, slow_site):
+    with (
+        signed_in(chromium, slow_site) as one,
+        signed_in(chromium, slow_site, java_script_enabled=False, with_problems=True) as two,
+    ):
+        ask_and_wait(one)
+        two.goto(one.url)
+        submit(one, LONG_QUESTION)
         wait_for_state(one, "streaming")
-        two.type("#question", "And sick leave?")
-        two.click("#send")
-        two.wait_for("#problem", ANSWERED)
-        two.settle(3)  # longer than the page of an answer that is written waits before it loads anew
-        assert two.run(BOX) == "And sick leave?"
-        one.click("#stop")
+        two.locator("#question").fill("And sick leave?")
+        two.locator("#send").click()
+        expect(two.locator("#problem")).to_contain_text(ANSWERED)
+        expect(two.locator("meta[http-equiv=refresh]")).to_have_count(0)  # which would lose what was typed
+        expect(two.locator("#question")).to_have_value("And sick leave?")
+        one.locator("#stop").click()
         wait_for_state(one, "stopped")
-        two.click("#send")
-        two.wait_for(".question", "And sick leave?")
+        two.locator("#send").click()
+        see_question(two, "And sick leave?")

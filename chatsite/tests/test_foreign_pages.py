@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from playwright.sync_api import sync_playwright
 
-from chatsite.tests.browser import PROGRAMS
+from chatsite.tests.chromium import PROGRAMS
 from chatsite.tests.server import Site, reading_parameters, temporary_folder
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]

@@ -1,166 +1,194 @@
 """An answer whose reader loses the network, sleeps, or changes devices, or whose server dies, in Chromium."""
 
 import time
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
+from playwright.sync_api import expect
 
-from chatsite.tests.limits import MARGIN_SECONDS
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.long_answer import LONG_QUESTION
-from chatsite.tests.test_walkthrough import PROSE, QUESTION, ask, signed_in, wait_for_state
+from chatsite.tests.portal_pages import (
+    LAST_TEXT,
+    QUESTION,
+    ask,
+    ask_and_wait,
+    prose,
+    signed_in,
+    submit,
+    wait_for_state,
+    wait_until,
+)
+from chatsite.tests.server import reading_parameters
 from chatsite.tests.wire import Wire
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 OFFLINE = "You are offline. Your text is kept, and the answer continues on the server."
 LOST = "Connection lost."
-BOX = "document.querySelector('#question').value"
-BANNER = "document.querySelector('#banner').hidden"
-BEGUN = f"document.querySelector('{PROSE}')?.innerText.length > 10"
+BEGUN = f"{LAST_TEXT}.length > 10"
 STILL = f"""(now => {{
     if (window.seen?.now !== now) window.seen = {{now, since: performance.now()}};
     return performance.now() - window.seen.since > 400;
-}})(document.querySelector('{PROSE}').innerText)"""  # what had arrived before the cut is drawn, too
+}})({LAST_TEXT})"""  # what had arrived before the cut is drawn, too
+WRITTEN = """
+    SELECT coalesce(max(entry.last), 0)
+    FROM chat_journalentry AS entry JOIN chat_run AS run ON run.id = entry.run_id
+    WHERE run.conversation_id = %s
+"""
+AN_HOUR_LATER = "(now => { Date.now = () => now() + 3_600_000; })(Date.now.bind(Date))"
 
 
 @pytest.fixture
 def wire(slow_site):
+    """The network between a page and the site; `passwords` are the site's."""
     with Wire(slow_site.url) as between:
         between.passwords = slow_site.passwords
         yield between
 
 
 def begin(page, question=QUESTION):
-    """A question whose answer has begun to be shown."""
-    page.go("/")
+    """Ask a question, and wait until its answer has begun to be shown."""
+    page.goto("/")
     ask(page, question)
-    page.wait_until(BEGUN)
+    wait_until(page, BEGUN)
 
 
-def the_same_after_a_reload(page):
-    shown = page.text("#thread")
+def assert_same_after_a_reload(page):
+    shown = page.locator("#thread").inner_text()
     page.reload()
-    return page.text("#thread") == shown
+    assert page.locator("#thread").inner_text() == shown
+
+
+def wait_until_written(site, page, events=20):
+    """Wait until so many events of the answer are in the database."""
+    conversation = urlsplit(page.url).path.split("/")[2]
+    deadline = time.monotonic() + HANG_SECONDS
+    with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
+        while connection.execute(WRITTEN, [conversation]).fetchone()[0] < events:
+            assert time.monotonic() < deadline, "the answer is not written"
+            page.wait_for_timeout(50)
 
 
 def test_who_was_offline_sees_the_whole_answer_and_what_was_typed_as_on_another_device(
-    browser, wire, slow_site
+    chromium, wire, slow_site
 ):
-    with signed_in(browser, wire, "employee") as page, signed_in(browser, slow_site, "employee") as phone:
+    with signed_in(chromium, wire, with_problems=True) as page, signed_in(chromium, slow_site) as phone:
         begin(page)
         wire.cut()
-        page.offline()
-        phone.go(page.path)
-        page.wait_for("#banner", OFFLINE)
-        page.wait_until(STILL)
-        before = len(page.text(PROSE))
-        page.type("#question", "And sick leave?")
-        assert page.attribute("#send", "aria-disabled") == "true"
-        assert page.text("#hint") == "You are offline"
+        page.context.set_offline(True)
+        phone.goto(f"{slow_site.url}{urlsplit(page.url).path}")
+        expect(page.locator("#banner")).to_contain_text(OFFLINE)
+        wait_until(page, STILL)
+        before = len(prose(page))
+        page.locator("#question").fill("And sick leave?")
+        expect(page.locator("#send")).to_have_attribute("aria-disabled", "true")
+        expect(page.locator("#hint")).to_have_text("You are offline")
         wait_for_state(phone, "complete")
-        assert len(page.text(PROSE)) == before < len(phone.text(PROSE))
+        assert len(prose(page)) == before < len(prose(phone))
         wire.mend()
-        page.offline(False)
+        page.context.set_offline(False)
         wait_for_state(page, "complete", 2)
-        assert page.run(BANNER)
-        assert page.text(PROSE) == phone.text(PROSE)
-        assert "31 March" in page.text(PROSE)
-        assert page.run(BOX) == "And sick leave?"
-        assert the_same_after_a_reload(page)
-        assert page.run(BOX) == "And sick leave?"
+        expect(page.locator("#banner")).to_be_hidden()
+        assert prose(page) == prose(phone)
+        assert "31 March" in prose(page)
+        expect(page.locator("#question")).to_have_value("And sick leave?")
+        assert_same_after_a_reload(page)
+        expect(page.locator("#question")).to_have_value("And sick leave?")
 
 
-def test_a_lost_connection_is_told_and_taken_up_again(browser, wire):
-    with signed_in(browser, wire, "employee") as page:
+def test_a_lost_connection_is_told_and_taken_up_again(chromium, wire):
+    with signed_in(chromium, wire, with_problems=True) as page:
         begin(page)
         wire.cut()
-        page.wait_for("#banner", LOST)
+        expect(page.locator("#banner")).to_contain_text(LOST)
         wire.mend()
         wait_for_state(page, "complete")
-        assert page.run(BANNER)
-        assert "31 March" in page.text(PROSE)
-        assert the_same_after_a_reload(page)
+        expect(page.locator("#banner")).to_be_hidden()
+        assert "31 March" in prose(page)
+        assert_same_after_a_reload(page)
 
 
-def test_a_page_that_slept_notices_that_its_connection_is_dead(browser, wire):
-    with signed_in(browser, wire, "employee") as page:
+def test_a_page_that_slept_notices_that_its_connection_is_dead(chromium, wire):
+    with signed_in(chromium, wire, with_problems=True) as page:
         begin(page)
         wire.swallow()
         # Nothing comes while it sleeps, and then its clock has jumped.
-        page.run("(now => { Date.now = () => now() + 3_600_000; })(Date.now.bind(Date))")
+        page.evaluate(AN_HOUR_LATER)
         wait_for_state(page, "complete")
         wire.cut()  # the browser's other connections are dead, too
         wire.mend()
-        assert "31 March" in page.text(PROSE)
-        assert the_same_after_a_reload(page)
+        assert "31 March" in prose(page)
+        assert_same_after_a_reload(page)
 
 
-def test_a_killed_server_leaves_what_had_arrived_and_the_page_says_so_by_itself(browser, slow_site):
-    with signed_in(browser, slow_site, "employee") as page:
+def test_a_killed_server_leaves_what_had_arrived_and_the_page_says_so_by_itself(chromium, slow_site):
+    with signed_in(chromium, slow_site, with_problems=True) as page:
         begin(page, LONG_QUESTION)
-        page.settle(0.5)  # a flush
+        wait_until_written(slow_site, page)
         slow_site.kill_web()
         wait_for_state(page, "interrupted")
-        assert "The answer was interrupted. The partial answer is kept." in page.text("main")
-        assert len(page.text(PROSE)) > 10
-        assert page.run(BANNER)
-        assert the_same_after_a_reload(page)
+        expect(page.locator("main")).to_contain_text(
+            "The answer was interrupted. The partial answer is kept."
+        )
+        assert len(prose(page)) > 10
+        expect(page.locator("#banner")).to_be_hidden()
+        assert_same_after_a_reload(page)
         slow_site.wait_until_ready()
 
 
-def test_a_question_that_cannot_be_sent_stays_and_is_asked_once(browser, wire):
-    with signed_in(browser, wire, "employee") as page:
-        begin(page)
-        wait_for_state(page, "complete")
+def test_a_question_that_cannot_be_sent_stays_and_is_asked_once(chromium, wire):
+    with signed_in(chromium, wire, with_problems=True) as page:
+        ask_and_wait(page)
         wire.cut()
-        page.type("#question", LONG_QUESTION)
-        page.press("Enter")
-        page.wait_for("#problem", "The question could not be sent. It is kept here; try again.")
-        assert page.run(BOX) == LONG_QUESTION
+        submit(page, LONG_QUESTION)
+        expect(page.locator("#problem")).to_contain_text(
+            "The question could not be sent. It is kept here; try again."
+        )
+        expect(page.locator("#question")).to_have_value(LONG_QUESTION)
         wire.mend()
-        page.press("Enter")
-        page.wait_until(f"document.querySelectorAll('.question').length === 2 && {BOX} === ''")
-        page.click("#stop")
+        page.locator("#question").press("Enter")
+        expect(page.locator(".question")).to_have_count(2)
+        expect(page.locator("#question")).to_have_value("")
+        page.locator("#stop").click()
         wait_for_state(page, "stopped")
-        assert the_same_after_a_reload(page)
-        assert page.count(".question") == 2
+        assert_same_after_a_reload(page)
+        expect(page.locator(".question")).to_have_count(2)
 
 
-def test_a_stop_on_one_device_is_seen_on_the_other(browser, slow_site):
-    with (
-        signed_in(browser, slow_site, "employee") as page,
-        signed_in(browser, slow_site, "employee") as phone,
-    ):
+def test_a_stop_on_one_device_is_seen_on_the_other(chromium, slow_site):
+    with signed_in(chromium, slow_site) as page, signed_in(chromium, slow_site) as phone:
         begin(page, LONG_QUESTION)
-        phone.go(page.path)
-        phone.wait_until(BEGUN)
-        phone.click("#stop")
+        phone.goto(page.url)
+        wait_until(phone, BEGUN)
+        phone.locator("#stop").click()
         stopped = time.monotonic()
         wait_for_state(page, "stopped")
         wait_for_state(phone, "stopped")
         assert time.monotonic() - stopped < 2 + MARGIN_SECONDS
-        assert page.text(PROSE) == phone.text(PROSE)
+        assert prose(page) == prose(phone)
 
 
-def test_a_stop_that_a_dead_connection_swallowed_is_said_again(browser, wire):
-    with signed_in(browser, wire, "employee") as page:
+def test_a_stop_that_a_dead_connection_swallowed_is_said_again(chromium, wire):
+    with signed_in(chromium, wire, with_problems=True) as page:
         begin(page, LONG_QUESTION)
         wire.swallow()
-        page.click("#stop")
-        page.run("(now => { Date.now = () => now() + 3_600_000; })(Date.now.bind(Date))")
+        page.locator("#stop").click()
+        page.evaluate(AN_HOUR_LATER)
         wait_for_state(page, "stopped")
         wire.cut()
         wire.mend()
-        assert the_same_after_a_reload(page)
+        assert_same_after_a_reload(page)
 
 
-def test_a_stop_without_a_connection_stays_on_the_page_and_is_said_by_the_next(browser, wire):
-    with signed_in(browser, wire, "employee") as page:
+def test_a_stop_without_a_connection_stays_on_the_page_and_is_said_by_the_next(chromium, wire):
+    with signed_in(chromium, wire, with_problems=True) as page:
         begin(page, LONG_QUESTION)
         wire.cut()
-        page.wait_for("#banner", LOST)
-        page.click("#stop")
-        page.settle(0.3)
-        assert LOST in page.text("#banner")
+        expect(page.locator("#banner")).to_contain_text(LOST)
+        page.locator("#stop").click()
+        expect(page.locator("#banner")).to_contain_text(LOST)
         wire.mend()
         wait_for_state(page, "stopped")
-        assert the_same_after_a_reload(page)
+        assert_same_after_a_reload(page)

@@ -1,13 +1,14 @@
 """Documents in a real browser, on the server that `make run` uses: added, followed, shared, deleted."""
 
-import re
-
 import pytest
+from playwright.sync_api import expect
+
+from chatsite.tests.chromium import PHONE, open_page, sign_in, violations
+from chatsite.tests.portal_pages import WIDE, signed_in, wait_until
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
-FOLLOWED = "!document.querySelector('[data-progress] [data-document], [data-progress] .icon-button')"
-
+READ_SECONDS = 30
 OVERHEAR = """
     window.told = '';
     new MutationObserver(() => { told += document.querySelector('[data-announce]').textContent; })
@@ -17,127 +18,117 @@ OVERHEAR = """
 
 @pytest.fixture
 def files(tmp_path):
+    """One that is read, and one that is refused."""
     (tmp_path / "mooring <b>rules.md").write_text("# Mooring\n\nTwo lines at each end, doubled in a gale.\n")
     (tmp_path / "empty.pdf").write_bytes(b"")
     return [tmp_path / "mooring <b>rules.md", tmp_path / "empty.pdf"]
 
 
-def test_files_are_uploaded_and_followed_until_they_are_read(browser, site, files):
-    with browser.page(site.url) as page:
-        page.sign_in("employee", site.passwords["employee"])
-        page.go("/documents/add/")
-        page.choose_files("#files", *files)
-        page.click("form[data-upload] .primary")
-        page.wait_for("[data-progress] .file a", seconds=10)
-        page.wait_until(FOLLOWED, seconds=30)
-        lines = page.texts("[data-progress] .file")
+def add(page, *files):
+    """Choose files on the page of the form, and send them."""
+    page.goto("/documents/add/")
+    page.locator("#files").set_input_files(files)
+    page.locator("form[data-upload] .primary").click()
+
+
+def wait_until_followed(page):
+    """Wait until each file that was sent is in the list, read or refused."""
+    expect(page.locator("[data-progress] .file a").first).to_be_visible()
+    unfinished = page.locator("[data-progress] [data-document], [data-progress] .icon-button")
+    expect(unfinished).to_have_count(0)
+
+
+def test_files_are_uploaded_and_followed_until_they_are_read(chromium, site, files):
+    with signed_in(chromium, site) as page:
+        add(page, *files)
+        wait_until_followed(page)
+        lines = page.locator("[data-progress] .file").all_inner_texts()
         assert "mooring <b>rules.md\nReady" in lines[:2]
         assert "empty.pdf\nThe file is empty.\nFailed" in lines[:2]
-        page.choose_files("#files", files[0])
-        page.click("form[data-upload] .primary")
-        page.wait_for("[data-progress] .file", "This file is already here", seconds=10)
-        again = page.texts("[data-progress] .file")
+        page.locator("#files").set_input_files(files[0])
+        page.locator("form[data-upload] .primary").click()
+        here = page.locator("[data-progress] .file").filter(has_text="This file is already here")
+        expect(here.first).to_be_visible()
+        again = page.locator("[data-progress] .file").all_inner_texts()
         assert (len(again), again[0].count("Ready")) == (len(lines), 1)
-        assert page.problems == []
 
 
-def test_a_refused_name_is_said_above_the_form_and_the_files_stay_chosen(browser, site, files):
-    with browser.page(site.url) as page:
-        page.sign_in("employee", site.passwords["employee"])
-        page.go("/documents/add/")
-        page.choose_files("#files", files[0])
-        page.click("[name=who][value=some]")
-        page.type("#id_people", "nobody-here")
-        page.click("form[data-upload] .primary")
-        page.wait_for("[data-problems]", "There is no account named nobody-here.")
-        assert page.run("document.querySelector('#files').files.length") == 1
+def test_a_refused_name_is_said_above_the_form_and_the_files_stay_chosen(chromium, site, files):
+    with signed_in(chromium, site, with_problems=True) as page:
+        page.goto("/documents/add/")
+        page.locator("#files").set_input_files(files[0])
+        page.locator("[name=who][value=some]").click()
+        page.locator("#id_people").fill("nobody-here")
+        page.locator("form[data-upload] .primary").click()
+        expect(page.locator("[data-problems]")).to_contain_text("There is no account named nobody-here.")
+        assert page.evaluate("document.querySelector('#files').files.length") == 1
 
 
-def test_widening_asks_and_deleting_asks_in_a_dialog(browser, site, files):
-    with browser.page(site.url) as page:
-        page.sign_in("employee", site.passwords["employee"])
-        page.go("/documents/add/")
-        page.choose_files("#files", files[0])
-        page.click("form[data-upload] .primary")
-        page.wait_until(f"document.querySelector('[data-progress] .file a') && {FOLLOWED}", seconds=30)
-        page.click("[data-progress] .file a")
-        page.wait_for("#rights summary")
-        page.click("#rights summary")
-        page.click("#rights [value=everyone]")
-        page.click("#rights .primary")
-        page.wait_for("main", "3 people")
-        page.click(".page-body .primary")
-        page.wait_for(".facts", "Everyone who signs in may read it.")
-        page.click("a[data-dialog=delete]")
-        page.wait_until("document.querySelector('#delete').open")
-        assert page.run("document.activeElement.textContent") == "Cancel"
-        page.press("Escape")
-        assert page.run("document.querySelector('#delete').open") is False
-        page.click("a[data-dialog=delete]")
-        page.click("#delete .destructive")
-        page.wait_for("#toast", "Document deleted.")
-        assert page.problems == []
+def test_widening_asks_and_deleting_asks_in_a_dialog(chromium, site, files):
+    with signed_in(chromium, site) as page:
+        add(page, files[0])
+        wait_until_followed(page)
+        page.locator("[data-progress] .file a").first.click()
+        page.locator("#rights summary").click()
+        page.locator("#rights [value=everyone]").click()
+        page.locator("#rights .primary").click()
+        expect(page.locator("main")).to_contain_text("3 people")
+        page.locator(".page-body .primary").click()
+        expect(page.locator(".facts")).to_contain_text("Everyone who signs in may read it.")
+        page.locator("a[data-dialog=delete]").click()
+        expect(page.locator("#delete")).to_have_attribute("open", "")
+        assert page.evaluate("document.activeElement.textContent") == "Cancel"
+        page.keyboard.press("Escape")
+        expect(page.locator("#delete")).not_to_have_attribute("open", "")
+        page.locator("a[data-dialog=delete]").click()
+        page.locator("#delete .destructive").click()
+        expect(page.locator("#toast")).to_contain_text("Document deleted.")
 
 
-def test_without_scripts_the_form_uploads_and_the_page_refreshes_itself(browser, site, files):
-    with browser.page(site.url) as page:
-        page.sign_in("hr", site.passwords["hr"])
-        page.scripts(on=False)
-        page.go("/documents/add/")
-        page.choose_files("#files", *files)
-        page.click("form[data-upload] .primary")
-        page.settle(1.5)
-        page.scripts(on=True)
-        page.go("/documents/?show=mine")
-        names = " ".join(page.texts(".docs td:first-child"))
-        assert re.search(r"mooring <b>rules\.md", names)
+def test_without_scripts_the_form_uploads(chromium, site, files):
+    with signed_in(chromium, site, "hr", java_script_enabled=False) as page:
+        with page.expect_response(lambda response: response.request.method == "POST"):
+            add(page, *files)
+        page.goto("/documents/?show=mine")
+        names = " ".join(page.locator(".docs td:first-child").all_inner_texts())
+        assert "mooring <b>rules.md" in names
         assert "empty.pdf" in names
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_pages_are_accessible_and_fit(browser, site, width):
-    with browser.page(site.url, width=width, height=844, mobile=width < 600) as page:
-        page.go("/accounts/sign-in/")
-        found = {"sign-in": page.accessibility_problems()}
-        page.sign_in("hr", site.passwords["hr"])
+@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["desk", "phone"])
+def test_pages_are_accessible_and_fit(chromium, site, screen):
+    with open_page(chromium, site.url, **screen) as page:
+        page.goto("/accounts/sign-in/")
+        found = {"sign-in": violations(page)}
+        sign_in(page, "hr", site.passwords["hr"])
         for path in ("/documents/", "/documents/add/", "/settings/", "/settings/keys/", "/help/"):
-            page.go(path)
+            page.goto(path)
             for scheme in ("light", "dark"):
-                page.scheme(scheme)
-                page.settle()
-                found[f"{path} {scheme}"] = page.accessibility_problems()
-            assert page.run("document.documentElement.scrollWidth") <= width, path
+                page.emulate_media(color_scheme=scheme)
+                found[f"{path} {scheme}"] = violations(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= screen["viewport"]["width"], path
         assert {place: problems for place, problems in found.items() if problems} == {}
-        assert page.problems == []
 
 
-def test_the_lists_of_the_portal_and_the_admin_follow_what_is_read_by_themselves(browser, site, tmp_path):
+def test_the_lists_of_the_portal_and_the_admin_follow_what_is_read_by_themselves(chromium, site, tmp_path):
     file = tmp_path / "tide tables.md"
     file.write_text("# Tides\n\nHigh water comes twice a day.\n")
     site.wait_for_worker()
     workers = site.children("chatsite.server.worker")
-    with browser.page(site.url) as portal, browser.page(site.url) as admin:
-        portal.sign_in("employee", site.passwords["employee"])
-        admin.sign_in("admin", site.passwords["admin"])
+    with signed_in(chromium, site) as portal, signed_in(chromium, site, "admin") as admin:
         for worker in workers:
             worker.suspend()
         try:
-            portal.go("/documents/add/")
-            portal.choose_files("#files", file)
-            portal.click("form[data-upload] .primary")
-            portal.wait_for("[data-progress] .file a", "tide tables.md", seconds=10)
-            portal.go("/documents/?show=running")
-            portal.run(OVERHEAR)
-            assert "Waiting" in portal.text("[data-document] [data-badge]")
-            admin.go("/admin/ingestion/document/")
-            assert "… Waiting" in admin.texts("td.field-state")
+            add(portal, file)
+            expect(portal.locator("[data-progress] .file a").first).to_contain_text("tide tables.md")
+            portal.goto("/documents/?show=running")
+            portal.evaluate(OVERHEAR)
+            expect(portal.locator("[data-document] [data-badge]").first).to_contain_text("Waiting")
+            admin.goto("/admin/ingestion/document/")
+            assert "… Waiting" in admin.locator("td.field-state").all_inner_texts()
         finally:
             for worker in workers:
                 worker.resume()
-        portal.wait_until("told.includes('tide tables.md: Ready.')", seconds=30)
-        assert "Ready" in portal.text("tbody tr")
-        admin.wait_until(
-            "![...document.querySelectorAll('td.field-state')].some(cell => cell.textContent.includes('…'))",
-            seconds=30,
-        )
-        assert portal.problems == admin.problems == []
+        wait_until(portal, "told.includes('tide tables.md: Ready.')", READ_SECONDS)
+        expect(portal.locator("tbody tr").first).to_contain_text("Ready")
+        expect(admin.locator("td.field-state").filter(has_text="…")).to_have_count(0)

@@ -1,0 +1,87 @@
+"""What a person does on the portal's pages in Chromium, and what they wait for."""
+
+import contextlib
+import time
+
+from playwright.sync_api import expect
+
+from chatsite.tests.chromium import open_page, sign_in
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
+
+QUESTION = "When must carried days of leave be used?"
+ANSWER_SECONDS = 30
+WIDE = {"viewport": {"width": 1440, "height": 800}}
+LAST = "[...document.querySelectorAll('.answer')].at(-1)"
+LAST_TEXT = f"({LAST}?.querySelector('.prose')?.innerText ?? '')"
+
+
+@contextlib.contextmanager
+def signed_in(chromium, site, username="employee", **options):
+    """Open a page of a person of the demo; `options` are those of `open_page`."""
+    with open_page(chromium, site.url, **options) as page:
+        sign_in(page, username, site.passwords[username])
+        yield page
+
+
+def submit(page, question):
+    """Send a question: by the key on a desk, by the button on a phone, where Enter begins a new line."""
+    page.locator("#question").fill(question)
+    if page.evaluate("matchMedia('(pointer: coarse)').matches"):
+        page.locator("#send").click()
+    else:
+        page.locator("#question").press("Enter")
+
+
+def ask(page, question):
+    """Send a question, and wait until its conversation shows it."""
+    submit(page, question)
+    page.wait_for_url("**/c/**", wait_until="commit")
+    see_question(page, question)
+
+
+def see_question(page, question, seconds=ANSWER_SECONDS):
+    """Wait until the conversation shows a question."""
+    wait_within(seconds, expect(page.locator(".question").filter(has_text=question).last).to_be_visible)
+
+
+def wait_for_state(page, state, seconds=ANSWER_SECONDS):
+    """Wait until the last answer is in a state, also in one that lasts for a moment only."""
+    wait_until(page, f"{LAST}?.dataset.state === '{state}'", seconds)
+
+
+def wait_until(page, script, seconds=ANSWER_SECONDS):
+    """Wait until a JavaScript expression is true. It is asked again with every frame, and on a new page."""
+    # As a function: the pages' security policy forbids to evaluate a string again and again.
+    page.wait_for_function(f"() => ({script})", timeout=(seconds + MARGIN_SECONDS) * 1000)
+
+
+def wait_within(seconds, expectation, *arguments):
+    """Give an expectation of Playwright's the promised seconds and the margin."""
+    expectation(*arguments, timeout=(seconds + MARGIN_SECONDS) * 1000)
+
+
+def open_connected(page, url):
+    """Open a conversation, and wait until its socket has told the site what it waits for."""
+    sent = []
+
+    def note(frame):
+        sent.append(frame)
+
+    page.on("websocket", lambda socket: socket.on("framesent", note))
+    page.goto(url)
+    deadline = time.monotonic() + HANG_SECONDS
+    while not sent:
+        assert time.monotonic() < deadline, "the page has no socket"
+        page.wait_for_timeout(20)
+
+
+def prose(page):
+    """The text of the last answer as it is shown."""
+    return page.locator(".answer").last.locator(".prose").inner_text()
+
+
+def ask_and_wait(page, question=QUESTION):
+    """Ask on a new conversation, and wait for the whole answer."""
+    page.goto("/")
+    ask(page, question)
+    wait_for_state(page, "complete")

@@ -1,6 +1,7 @@
 """The database away: who waits, for how long, and how often it is said."""
 
 import logging
+import threading
 import time
 from unittest import mock
 
@@ -17,12 +18,14 @@ from chatsite.db.availability import (
     has_no_room,
     why_absent,
 )
+from chatsite.db.backend import sessions
 from chatsite.db.threads import (
     reading_as,
     reading_for_request,
     statement_seconds,
 )
 from chatsite.logs import AbsenceFilter
+from chatsite.tests.limits import HANG_SECONDS
 
 
 def failed(message, state=None, kind=OperationalError):
@@ -83,6 +86,32 @@ class Knowledge(SimpleTestCase):
         self.assertTrue(self.absence.full)
         self.clock.return_value += 2
         self.assertFalse(self.absence.full)
+
+
+@mock.patch.object(sessions, "RETURN_SECONDS", 0.01)
+@mock.patch.object(sessions, "default_reader", str)
+class ReturnTests(SimpleTestCase):
+    def test_that_the_database_is_back_is_found_out_without_a_request(self):
+        back = threading.Event()
+        tries = [psycopg.OperationalError("away")] * 3
+
+        def connect(**parameters):
+            if tries:
+                raise tries.pop()
+            back.set()
+            return mock.Mock()
+
+        absence = Absence()
+        with (
+            mock.patch.object(sessions, "absence", absence),
+            mock.patch.object(sessions.psycopg, "connect", connect),
+            mock.patch.object(sessions, "libpq_parameters", dict),
+        ):
+            sessions.report_missed(3)
+            self.assertTrue(back.wait(HANG_SECONDS))
+            self.assertTrue(sessions._watched.acquire(timeout=HANG_SECONDS), "it has ended")
+            sessions._watched.release()
+        self.assertEqual((absence.missing, tries), (False, []))
 
 
 class LogLines(SimpleTestCase):

@@ -39,7 +39,7 @@ from chatsite.db.threads import (
 
 from . import pooling
 from .pooling import SETTING
-from .sessions import Session
+from .sessions import Session, report_missed
 
 TELL = f"SELECT set_config('{SETTING}', %s, false)"
 NAMED_TELL = TELL.replace("%s", "%(chatsite_reader)s")
@@ -178,7 +178,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             except BaseException as error:
                 bulkheads.leave(view, stuck=False)
                 if isinstance(error, PoolTimeout):
-                    absence.missed(max(seconds, MOMENT))
+                    report_missed(max(seconds, MOMENT))
                 raise
         self._view, self._stuck = view, False
         absence.found()

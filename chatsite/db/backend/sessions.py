@@ -4,8 +4,10 @@ The server ends statements that take too long by itself. Where nothing comes for
 session is closed, its user gets an error like that of a lost connection, and the pool makes another one.
 """
 
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -15,11 +17,39 @@ from psycopg.pq import TransactionStatus
 
 from chatsite.db.availability import absence
 from chatsite.db.threads import (
+    default_reader,
+    libpq_parameters,
     statement_seconds,
     waiting,
 )
 
 T = TypeVar("T")
+RETURN_SECONDS = 0.5  # between two tries whether a missing database is back
+CONNECT_SECONDS = 2
+_watched = threading.Lock()
+
+
+def report_missed(seconds: float) -> None:
+    """Report that the database was waited for in vain, and have a thread find out when it is back.
+
+    Without that thread a process would learn it only from its requests, of which it lets one a second try:
+    those that come together a while after the return would be refused but for one.
+    """
+    absence.missed(seconds)
+    if absence.missing and not default_reader() and _watched.acquire(blocking=False):
+        threading.Thread(target=_watch_for_return, name="database-return", daemon=True).start()
+
+
+def _watch_for_return() -> None:
+    try:
+        while absence.missing:
+            with suppress(psycopg.Error):
+                psycopg.connect(**libpq_parameters() | {"connect_timeout": CONNECT_SECONDS}).close()
+                absence.found()
+                return
+            time.sleep(RETURN_SECONDS)
+    finally:
+        _watched.release()
 
 
 class Session(psycopg.Connection[Any]):
@@ -52,5 +82,5 @@ class Session(psycopg.Connection[Any]):
             self.pgconn.finish()
             # A shorter wait may have been for a lock, and says nothing of the server.
             if self._seconds or timeout > settings.LOCK_SECONDS:
-                absence.missed(timeout)
+                report_missed(timeout)
             raise psycopg.OperationalError(f"The database did not answer within {timeout:.3g} s.") from None

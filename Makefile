@@ -19,7 +19,7 @@ dev: .venv-dev/.installed ## Start the development server: reloads, debug page, 
 	@CHATSITE_DEBUG=1 exec $(DEV)/python manage.py runserver
 
 test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
-	@$(DEV)/python -m pytest $(PARALLEL) $(ARGS)
+	@$(DEV)/python -m pytest $(PARALLEL) --durations=30 $(ARGS)
 
 quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser
 	@$(DEV)/python -m pytest $(PARALLEL) -m "not server and not browser" $(ARGS)

@@ -18,8 +18,8 @@ from chatsite.tests.test_store_faults import Asking, check, taken_again
 pytestmark = pytest.mark.server
 
 FROZEN_SECONDS = 5
-REFUSED_SECONDS = 3 + 0.5  # the promise, and the way there and back of thirty at once on two cores
-BACK_SECONDS = 2  # after which nothing fails any more
+REFUSED_SECONDS = 3 + MARGIN_SECONDS
+BACK_SECONDS = 2 + MARGIN_SECONDS  # after which nothing fails any more
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from chatsite.tests.faults import PASSWORD, fresh, upload
+from chatsite.tests.limits import MARGIN_SECONDS
 
 pytestmark = pytest.mark.server
 
@@ -61,4 +62,4 @@ def test_an_answer_of_190_000_spaces_keeps_nobody_else_waiting(faulty, filling):
     [(_, length)] = faulty.query(STATE, f"%{token}%")
     assert length > 190_000, "the whole of it was answered"
     assert min(len(other.waits) for other in others) >= 5, "others were served meanwhile"
-    assert max(max(other.waits) for other in others) < MAX_SECONDS
+    assert max(max(other.waits) for other in others) < MAX_SECONDS + MARGIN_SECONDS

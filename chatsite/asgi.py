@@ -12,6 +12,9 @@ django.setup(set_prefix=False)  # first: the imports below need the app registry
 from channels.layers import get_channel_layer  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from django.conf import settings  # noqa: E402
+from django.core.signals import request_started  # noqa: E402
+from django.db import close_old_connections, reset_queries  # noqa: E402
 from django.urls import get_resolver, re_path  # noqa: E402
 
 from chat.llm import configured_model  # noqa: E402
@@ -53,3 +56,9 @@ application = ProtocolTypeRouter(
 get_channel_layer()  # loads the Redis client, where there is one, before the event loop runs
 configured_model()  # loaded now, or else the first question would keep everybody waiting
 assert get_resolver().url_patterns  # loaded now, so that a fault in them shows at the start
+
+# A request has no connection when it begins, and closes its own when it ends. Without receivers the signal
+# takes no hop to a thread.
+request_started.disconnect(close_old_connections)
+if not settings.DEBUG:
+    request_started.disconnect(reset_queries)

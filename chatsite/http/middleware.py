@@ -3,14 +3,17 @@
 import re
 import uuid
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from asgiref.sync import markcoroutinefunction, sync_to_async
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
-from django.http import HttpRequest, HttpResponseBase
+from django.contrib.messages.storage import default_storage
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware import clickjacking, common, csrf, locale, security
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.functional import SimpleLazyObject, empty
 
 from chatsite import logs
 from chatsite.db.threads import reading_for_request
@@ -118,10 +121,22 @@ class AuthenticationMiddleware(OnLoop, auth.AuthenticationMiddleware):
 
 
 class MessageMiddleware(OnLoop, messages.MessageMiddleware):
+    """Makes the storage of messages when it is asked for: few requests do, and none of a program."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        request._messages = SimpleLazyObject(partial(default_storage, request))  # type: ignore[attr-defined]
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        return super().process_response(request, response) if _was_asked_for(request) else response
+
     def asks_database(self, request: HttpRequest) -> bool:
         """Messages that do not fit into a cookie are kept in the session."""
-        storage = getattr(request, "_messages", None)
-        return storage is not None and (storage.used or storage.added_new)
+        storage = request._messages  # type: ignore[attr-defined]
+        return _was_asked_for(request) and (storage.used or storage.added_new)
+
+
+def _was_asked_for(request: HttpRequest) -> bool:
+    return request._messages._wrapped is not empty  # type: ignore[attr-defined]
 
 
 class XFrameOptionsMiddleware(OnLoop, clickjacking.XFrameOptionsMiddleware):

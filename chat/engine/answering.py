@@ -22,7 +22,6 @@ from chatsite.db.retry import patiently
 from history import recording
 from history.models import Message
 from history.recording import Closing
-from ingestion.search import retrieval
 
 from .run import AcceptedRun, Speaker
 from .searching import Search, keep_context, search
@@ -36,7 +35,6 @@ class _Answer:
 
     run: AcceptedRun
     publish: Callable[[Event], object]
-    readable: int  # documents that were searched
     prompt: Prompt
     text: str = ""
     message_id: UUID | None = None
@@ -46,8 +44,7 @@ class _Answer:
 async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
     """Publish all events between Started and the end. Raises ModelError; what was published stays valid."""
     model = configured_model()
-    readable = await patiently(retrieval.count_readable, run.principal)
-    publish(Searching(readable))
+    publish(Searching(run.readable))
     request = run.request
     prompt = Prompt(
         request.question,
@@ -59,7 +56,7 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
         wish=request.wish,
         generation=request.generation,
     )
-    state = _Answer(run, publish, readable, prompt)
+    state = _Answer(run, publish, prompt)
     query = await model.search_query(request.question, request.earlier)
     found = await search(run, model, query)
     if run.team:
@@ -87,7 +84,7 @@ async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> Non
 
 async def _write_message(state: _Answer, model: ChatModel, found: Search, message_id: UUID) -> Search:
     """Write one message from what was found; returns what of it the caller may still read."""
-    found, context = await keep_context(state.run, message_id, model, found, state.readable)
+    found, context = await keep_context(state.run, message_id, model, found, state.run.readable)
     state.publish(context)
     state.prompt = replace(state.prompt, sources=found.sources, pages=found.pages)
     text: list[str] = []

@@ -30,6 +30,7 @@ class AcceptedRun(TurnIds):
     request: ChatRequest
     by_team: bool  # whether the agents answer
     allowance: Allowance | None  # what is left of the owner's messages of the day
+    readable: int = 0  # documents that the owner may read
     is_new: bool = True
     is_first: bool = False  # whether nothing was said before in the conversation
     is_untitled: bool = False  # whether the model writes a title: not where the owner has chosen one

@@ -32,8 +32,8 @@ from chatsite.accounts.guest_limits import count_question
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.availability import absence
-from chatsite.db.sql_files import rows
-from chatsite.db.threads import tried_twice
+from chatsite.db.sql_files import rows, rows_of_each, statement
+from chatsite.db.threads import reading_as, tried_twice
 from history import recording
 from history.citation_text import without
 from history.models import Conversation, Message
@@ -176,8 +176,9 @@ def _answer_again(
     )
 
 
-def _store_run(run: AcceptedRun, digest: str, key: str | None) -> None:
-    """Store the run; its lease begins now, and it counts as a message of its owner's."""
+def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
+    """Store the run, and count what it searches; its lease begins now, and it counts as a message of its
+    owner's."""
     options = members(run.request.options)
     if run.request.echo:
         options["echo"] = dict(run.request.echo)
@@ -191,8 +192,12 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> None:
         "key": key,
         "digest": digest,
         "lease": settings.LEASE_SECONDS,
+        "user_id": run.principal.user_id,
     }
-    rows("store_run", parameters, SQL)
+    texts = [statement("store_run", SQL), statement("count_readable")]
+    with reading_as(run.principal.user_id):
+        _, counted = rows_of_each(texts, parameters)
+    return replace(run, readable=counted[0]["count"])
 
 
 def _by_team(mode: str, request: ChatRequest) -> bool:
@@ -264,8 +269,7 @@ def begin(
                     conversation = free(principal, failed.conversation_id)
                     same = replace(request, conversation_id=conversation.pk)
                     run = _answer_again(principal, same, conversation, failed.question, request_id, allowance)
-                _store_run(run, digest, idempotency_key)
-                return run
+                return _store_run(run, digest, idempotency_key)
     except IntegrityError:
         # Somebody else used the key between our look and our write: theirs is committed now.
         earlier = _by_key(principal, idempotency_key)
@@ -299,8 +303,7 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
         request = ChatRequest(question.content, conversation.pk)
         allowance = admit(principal, used)
         run = _answer_again(principal, request, conversation, question, request_id, allowance)
-        _store_run(run, _digest(request), None)
-        return run
+        return _store_run(run, _digest(request), None)
 
 
 @tried_twice

@@ -97,13 +97,13 @@ class EndTests(TransactionTestCase):
     async def test_a_database_that_is_away_for_a_moment_delays_an_answer_and_fails_nothing(self):
         failures = [OperationalError(), OperationalError()]
 
-        def count(principal):
+        def search(*arguments, **options):
             if failures:
                 raise failures.pop()
-            return retrieval_count(principal)
+            return retrieval_search(*arguments, **options)
 
-        retrieval_count = retrieval.count_readable
-        with patch.object(retrieval, "count_readable", count), use_model(ScriptedModel(words=WORDS)):
+        retrieval_search = retrieval.search
+        with patch.object(retrieval, "search", search), use_model(ScriptedModel(words=WORDS)):
             accepted = await self.begun()
             self.assertEqual(await self.ended(accepted), ("complete", "".join(WORDS), Finished("complete")))
         self.assertEqual(failures, [])

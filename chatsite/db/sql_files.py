@@ -42,14 +42,12 @@ def rows(name: str, parameters: Mapping[str, Any], folder: Path = _DIRECTORY, *,
 
     `after` names a statement that sets something for this one's transaction.
     """
-    return rows_of_each([after, name] if after else [name], parameters, folder)[-1]
+    names = [after, name] if after else [name]
+    return rows_of_each([statement(each, folder) for each in names], parameters)[-1]
 
 
-def rows_of_each(
-    names: Sequence[str], parameters: Mapping[str, Any], folder: Path = _DIRECTORY
-) -> list[Rows]:
+def rows_of_each(texts: Sequence[str], parameters: Mapping[str, Any]) -> list[Rows]:
     """As :func:`rows`, of several statements in one message, which PostgreSQL runs as one transaction."""
-    texts = [statement(name, folder) for name in names]
     found: list[Rows] = []
     with connection.cursor() as cursor:
         results = cursor.cursor  # the driver's: all of them are here once the last statement has ended

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from chatsite.accounts.principal import Principal
-from chatsite.db.sql_files import rows, rows_of_each
+from chatsite.db.sql_files import rows, rows_of_each, statement
 from ingestion.embedding import EmbeddingError, active_space, embed_question, embedder_of, is_built_in
 from ingestion.indexing.passages import vector_text
 from ingestion.models import Document, EmbeddingSpace
@@ -227,7 +227,7 @@ def _rerank(principal: Principal, query: str, ranked: Sequence[Ranked]) -> tuple
     compared = [item.candidate.passage_id for item in ranked[:COMPARED]]
     wanted = {"user_id": principal.user_id, "passage_ids": compared}
     wanted |= {"words": asked, "language": ranked[0].candidate.language}
-    found, kept = rows_of_each(["load_passages", "content_words"], wanted)
+    found, kept = rows_of_each([statement("load_passages"), statement("content_words")], wanted)
     loaded: Loaded = {row["passage_id"]: row for row in found}
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
     texts = [loaded.get(passage_id, gone) for passage_id in compared]

@@ -1,10 +1,7 @@
 """Pytest plugin, loaded before the settings: tests use a PostgreSQL of their own."""
 
 import atexit
-import contextlib
 import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +46,6 @@ def unhashed_static_files(settings: Any) -> None:
     settings.STORAGES = settings.STORAGES | {
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     }
-
-
-@pytest.fixture(autouse=True)
-def ended_sessions() -> Iterator[None]:
-    """End the sessions that event loops of the test kept for notifications: no database drops with them."""
-    yield
-    notifications = sys.modules.get("chat.runs.notifications")
-    for outbox in list(notifications._outboxes.values()) if notifications else ():
-        with contextlib.suppress(OSError):
-            outbox._hang_up()
 
 
 def pytest_configure() -> None:

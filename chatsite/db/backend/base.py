@@ -38,6 +38,7 @@ from chatsite.db.threads import (
 )
 
 from . import pooling
+from .creation import DatabaseCreation
 from .pooling import SETTING
 from .sessions import Session, report_missed
 
@@ -122,6 +123,8 @@ def _within_budget(pool: ConnectionPool[Any], timeout: float | None = None) -> A
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's own otherwise."""
+
+    creation_class = DatabaseCreation
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

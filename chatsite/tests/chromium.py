@@ -7,7 +7,8 @@
             assert violations(page) == []
 
 A page fails its test on a console error, an exception, a violation of the security policy, and a request to
-another origin. Only a test that cuts the network, or is refused something, opens one with `with_problems`.
+another origin. Only a test that cuts the network, or is refused something, opens one with `with_problems`;
+it may look at `page.problems`.
 """
 
 import asyncio
@@ -75,7 +76,7 @@ def open_page(chromium, url, with_problems=False, **options):
     with contextlib.closing(chromium.new_context(base_url=url, **options)) as context:
         context.set_default_timeout(SECONDS * 1000)
         page = context.new_page()
-        problems = []
+        problems = page.problems = []
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
         page.on("request", lambda request: problems.append(request.url) if is_foreign(request, url) else None)

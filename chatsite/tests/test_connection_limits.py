@@ -9,10 +9,10 @@ import psutil
 import pytest
 
 from chatsite.server import uvicorn_server as limits
-from chatsite.tests.limits import MARGIN_SECONDS
+from chatsite.tests.limits import LONG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, temporary_folder
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 PROMPT_SECONDS = 1.0  # for a request beside all of them
 SILENT, DRIPPING = 1_000, 300

@@ -11,11 +11,12 @@ import pytest
 
 from chat.runs.notifications import CHANNEL
 from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
-from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
+from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import temporary_folder
 
 pytestmark = [
     pytest.mark.server,
+    pytest.mark.timeout(LONG_SECONDS),
     pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed."),
 ]
 

@@ -18,10 +18,10 @@ import pytest
 
 from chat.tests.test_transcript import Reader
 from chatsite.tests.conftest import wait_for_documents
-from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
+from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.server import Site, temporary_folder
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "10"))
 QUESTION = "When must carried days of leave be used?"

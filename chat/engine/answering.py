@@ -15,7 +15,7 @@ from chat.events import (
     TextDelta,
     TitleChanged,
 )
-from chat.llm import ChatModel, Prompt, Said, configured_model
+from chat.llm import ChatModel, Prompt, Said, SearchQuery, configured_model
 from chat.quotations import quotes
 from chat.sources import SourceView
 from chatsite.db.retry import patiently
@@ -74,7 +74,7 @@ async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> Non
         agent_model = configured_model(speaker.model)
         if speaker.may_search and said:
             more = await agent_model.further_query(run.request.question, said)
-            found = await search(run, agent_model, more) if more else found
+            found = await search(run, agent_model, SearchQuery(more)) if more else found
         message = await patiently(_open_message, state, speaker, first=not said)
         state.publish(MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at)))
         state.prompt = replace(state.prompt, said=tuple(said), instructions=speaker.instructions)
@@ -86,7 +86,7 @@ async def _write_message(state: _Answer, model: ChatModel, found: Search, messag
     """Write one message from what was found; returns what of it the caller may still read."""
     found, context = await keep_context(state.run, message_id, model, found, state.run.readable)
     state.publish(context)
-    state.prompt = replace(state.prompt, sources=found.sources, pages=found.pages)
+    state.prompt = replace(state.prompt, sources=found.sources, pages=found.pages, sure=found.sure)
     text: list[str] = []
     async with aclosing(written(model, state.prompt)) as events:
         async for event in events:

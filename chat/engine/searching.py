@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import IntegrityError, ProgrammingError
 
 from chat.events import ContextReady, Thought, members
-from chat.llm import ChatModel
+from chat.llm import ChatModel, SearchQuery
 from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.accounts.principal import Principal
@@ -54,12 +54,14 @@ class Search:
     passages: tuple[FoundPassage, ...]  # those of the sources
     thoughts: tuple[Thought, ...]  # about the search
     pages: tuple[PageImage, ...]
+    sure: bool = True  # whether the best passage clearly has to do with the question
 
 
-async def search(run: AcceptedRun, model: ChatModel, query: str) -> Search:
+async def search(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Search:
     """The passages that fit, by the options of the request and the rights of its caller."""
     options = run.request.options
-    found = await patiently(_candidates, run.principal, query, options)
+    query = asked.text
+    found = await patiently(_candidates, run.principal, asked, options)
     thoughts = [steps.query(options, query, found), *steps.vector_fields(options)]
     passages = found.passages
     scores: Mapping[int, float] = {}
@@ -85,14 +87,15 @@ async def search(run: AcceptedRun, model: ChatModel, query: str) -> Search:
         )
         for rank, passage in enumerate(passages, start=1)
     )
-    return Search(query, sources, passages, tuple(thoughts), pages)
+    return Search(query, sources, passages, tuple(thoughts), pages, found.sure)
 
 
-def _candidates(principal: Principal, query: str, options: Options) -> SearchResult:
+def _candidates(principal: Principal, query: SearchQuery, options: Options) -> SearchResult:
     """What the search itself finds; more than is wanted where a ranker chooses among it."""
     return retrieval.search(
         principal,
-        query,
+        query.text,
+        context=query.context,
         mode=steps.mode(options),
         top=max(options.top, CANDIDATES) if options.ranker else options.top,
         include_category=options.include_category,

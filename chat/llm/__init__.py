@@ -10,12 +10,13 @@ from .base import (
     Part,
     Prompt,
     Said,
+    SearchQuery,
     Text,
     TokenCount,
 )
 from .selection import configured_model, use_model
 
 __all__ = [
-    "ChatModel", "ModelError", "Part", "Prompt", "Said", "Text", "TokenCount",
+    "ChatModel", "ModelError", "Part", "Prompt", "Said", "SearchQuery", "Text", "TokenCount",
     "configured_model", "use_model",
 ]  # fmt: skip

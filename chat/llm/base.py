@@ -43,9 +43,19 @@ class Prompt:
     instructions: str = ""  # of the agent who speaks
     images: Sequence[ImageInput] = ()  # that came with the question
     pages: Sequence[PageImage] = ()  # of the sources
+    sure: bool = True  # whether the best source clearly has to do with the question
     template: str = ""  # in place of the site's own instructions, or after >>> behind them
     wish: str = ""  # of the caller, for the form of the answer
     generation: Generation = field(default_factory=Generation)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """What to search for. `context` holds earlier questions that may say what it is about: their words count
+    less."""
+
+    text: str
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +115,7 @@ class ChatModel(Protocol):
         """Reasoning, if any, text, then one End. Ending without End means that the answer was cut."""
         ...
 
-    async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
+    async def search_query(self, question: str, earlier: Sequence[Turn]) -> SearchQuery:
         """What to search for, with what the question leaves to the conversation said."""
         ...
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from chat.requests import Turn
+from ingestion.search.stopwords import without_question_words
 from ingestion.search.tokens import (
     has_unspaced_script,
     units,
@@ -14,6 +15,10 @@ from ingestion.search.tokens import (
 
 FEW_WORDS = 3  # a question of no more names nothing by itself
 FEW_CHARACTERS = 4  # the same of scripts without spaces
+FEW_CONTENT_WORDS = (
+    2  # a question of no more that count, none of them a name, may be about what was said before
+)
+FEW_CONTENT_CHARACTERS = 6
 
 # It begins by going on …
 _GOES_ON = re.compile(
@@ -37,9 +42,59 @@ _POINTS_BACK = re.compile(
 )
 
 
+# Words of questions that say nothing of their subject.
+_FUNCTION_WORDS = frozenset(
+    """
+    a about all also am an and any anybody anyone anything are as at be been before after being but by
+    can could did do does doing done else ever every for from get gets getting give given go goes going
+    got had happen happened happens has have having he her here him his how i if in into is it its just
+    kind let like many may me mean means more most much must my need needed needs new no not of off
+    often on one only or other our out over own per please same say says shall she should so some
+    somebody someone something sort still take takes tell than that the their them then there these they
+    thing things this those to too under until up us use used very want was way we were what when where
+    which while who whom whose why will with within without work works would year years month months
+    week weeks day days you your yours yes
+    ab aber alle allem allen aller alles als also am an andere anderen auch auf aus bei beim bekomme
+    bekommen bekommt bin bis bist bitte brauche brauchen braucht da damit dann das dass dazu dein deine
+    dem den denn der des die dies diese dieser doch dort du durch ein eine einem einen einer eines er es
+    etwas euch euer für gegen geht genau gibt hab habe haben hast hat hier ich ihm ihn ihnen ihr ihre im
+    immer in ins ist jahr jede jeder jedes jemand kann kannst kein keine keinen können könnte lang lange
+    machen macht man mehr mein meine meinem meinen meiner mich mir mit monat muss müssen nach nicht noch
+    nur ob oder ohne pro sein seine seit sich sie sind so soll sollen sollte sonst tag tage um und uns
+    unser unsere unter viel viele vom von vor wann war warum was weg wegen weil welche welchem welchen
+    welcher welches wem wen wenn wer werde werden wie wieder wieviel wir wird wirst wo woche wochen
+    wofür wohin womit wozu wurde zu zum zur
+    au aux avec ce ces cet cette combien comment dans de des du elle en est et faire fait faut il ils je
+    la le les leur lui ma mais me mes moi mon ne nos notre nous on ont ou où par pas peut peux plus pour
+    pourquoi quand que quel quelle quelles quels qui quoi sa se ses si son sont sur ta te tes toi ton tu
+    un une vos votre vous an ans jour jours mois
+    al como cómo con cuál cuáles cuándo cuánta cuántas cuánto cuántos del día días dónde el ella en es
+    esta está este hacer hay la las lo los me mi mis no nos o para pero por puede puedo qué que quién se
+    si son su sus tengo tiene un una uno y ya año años mes
+    """.split()  # noqa: SIM905 (a list of words reads as one)
+)
+_GERMAN = re.compile(
+    r"\b(?:der|die|das|den|dem|des|ein|eine[rnms]?|ist|sind|wie|was|wer|wo|wann|gibt|muss|kann)\b", re.I
+)
+_NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÀ-Þ][\w-]+")  # with a capital letter, inside the question
+_CODE = re.compile(r"\b(?:\w*\d\w*|[A-Z]{2,})\b")  # with digits, or all of capital letters
+
+
 def leans_on_earlier(question: str) -> bool:
     """Whether the question goes on, points back, or is too short to name what it is about."""
     return bool(_GOES_ON.match(question) or _POINTS_BACK.search(question) or _is_short(question))
+
+
+def may_lean_on_earlier(question: str) -> bool:
+    """Whether the question says so little of a subject of its own that an earlier one may be meant.
+
+    “What is the deadline?” may ask for the deadline of what was spoken of, “Where is the canteen?” does not.
+    """
+    if has_unspaced_script(question):
+        return len(units(without_question_words(question))) <= FEW_CONTENT_CHARACTERS
+    names = _CODE.search(question) or (_NAME.search(question) and not _GERMAN.search(question))
+    content = [word for word in units(without_question_words(question)) if word not in _FUNCTION_WORDS]
+    return len(content) <= FEW_CONTENT_WORDS and not names
 
 
 def leaned_on(question: str, earlier: Sequence[Turn]) -> list[str]:
@@ -55,6 +110,26 @@ def leaned_on(question: str, earlier: Sequence[Turn]) -> list[str]:
     while first > 0 and leans_on_earlier(asked[first]):
         first -= 1
     return asked[first : first + 1]
+
+
+def context_of(question: str, earlier: Sequence[Turn]) -> str:
+    """The earlier questions that this one, or the one that it leans on, may be about; empty where it names a
+    subject of its own.
+
+    They are those from the last one on that clearly names a subject, without those that lean on another.
+    """
+    standing = [
+        turn.content for turn in earlier if turn.role == "user" and not leans_on_earlier(turn.content)
+    ]
+    asked = question
+    if standing and leans_on_earlier(question):
+        asked = standing.pop()  # searched for together with the question
+    if not may_lean_on_earlier(asked):
+        return ""
+    first = len(standing) - 1
+    while first > 0 and may_lean_on_earlier(standing[first]):
+        first -= 1
+    return " ".join(standing[max(first, 0) :])
 
 
 def _is_short(question: str) -> bool:

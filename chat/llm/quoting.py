@@ -23,9 +23,10 @@ from .base import (
     Part,
     Prompt,
     Said,
+    SearchQuery,
     Text,
 )
-from .followup_detection import leaned_on
+from .followup_detection import context_of, leaned_on
 
 NOTHING_MORE = "There is nothing to add from the documents you may read."
 NOTICE = "No language model is connected, so the answer quotes the documents word for word."
@@ -47,7 +48,9 @@ class QuotingModel:
         """There is only one, whatever model is asked for."""
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        earlier = " ".join(leaned_on(prompt.question, prompt.earlier))
+        earlier = " ".join(
+            [*leaned_on(prompt.question, prompt.earlier), context_of(prompt.question, prompt.earlier)]
+        )
         count = SENTENCES * (1 + len(prompt.said))
         told = [replace(source, content=source.told) for source in prompt.sources]
         found = await patiently(best_sentences, prompt.question, told, count, earlier)
@@ -56,7 +59,7 @@ class QuotingModel:
             text = NOTHING_MORE if prompt.said else NOTHING_FITS
         else:
             quotes = [_quotation(sentence, prompt.sources) for sentence in sentences]
-            notice = NOTICE if sentences[0].score >= SURE else UNSURE
+            notice = NOTICE if prompt.sure and sentences[0].score >= SURE else UNSURE
             text = "\n\n".join(quotes if prompt.said else [notice, *quotes])
         pause = 1 / settings.QUOTING_WORDS_PER_SECOND
         words = re.findall(r"\s*\S+|\s+\Z", text)
@@ -66,8 +69,9 @@ class QuotingModel:
             await asyncio.sleep(pause)
         yield End("stop" if most is None or len(words) <= most else "length")
 
-    async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
-        return " ".join([*leaned_on(question, earlier), question])
+    async def search_query(self, question: str, earlier: Sequence[Turn]) -> SearchQuery:
+        text = " ".join([*leaned_on(question, earlier), question])
+        return SearchQuery(text, context_of(question, earlier))
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
         """Headings of the passages that the answer does not rest on, as questions."""

@@ -23,6 +23,7 @@ from .base import (
     Prompt,
     Reasoning,
     Said,
+    SearchQuery,
     Text,
     instructions,
     messages,
@@ -95,12 +96,12 @@ class RemoteModel:
                 logger.warning("The model is asked once more: %s", error.summary)
             clock.start_again()
 
-    async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
+    async def search_query(self, question: str, earlier: Sequence[Turn]) -> SearchQuery:
         if not earlier:
-            return question
+            return SearchQuery(question)
         said = [{"role": turn.role, "content": turn.content} for turn in earlier]
         text = await self._side("search_query", [*said, {"role": "user", "content": question}])
-        return side_texts.search_query(text) or question
+        return SearchQuery(side_texts.search_query(text) or question)
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
         content = (

@@ -12,6 +12,7 @@ from .base import (
     Part,
     Prompt,
     Said,
+    SearchQuery,
     Text,
 )
 
@@ -48,8 +49,8 @@ class ScriptedModel:
         finally:
             self.closed += 1
 
-    async def search_query(self, question: str, earlier: Sequence[Turn]) -> str:
-        return question
+    async def search_query(self, question: str, earlier: Sequence[Turn]) -> SearchQuery:
+        return SearchQuery(question)
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
         return list(self.suggestions)

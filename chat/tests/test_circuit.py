@@ -130,7 +130,7 @@ class CircuitTests(FakeServerTestCase):
             with override_settings(OPENAI_BASE_URL="http://127.0.0.1:9/v1"):
                 codes = [await asked() for _ in range(FAILURES)]
                 model, turns = RemoteModel(), [Turn("user", "Leave?")]
-                self.assertEqual(await model.search_query("How many?", turns), "How many?")
+                self.assertEqual((await model.search_query("How many?", turns)).text, "How many?")
                 down = connection().circuit("fake").down
                 await connection().client.close()
             return codes, down

@@ -5,8 +5,10 @@ import asyncio
 from django.test import SimpleTestCase, TestCase
 
 from chat.llm.followup_detection import (
+    context_of,
     leaned_on,
     leans_on_earlier,
+    may_lean_on_earlier,
 )
 from chat.llm.quoting import QuotingModel
 from chat.requests import Turn
@@ -101,6 +103,50 @@ class FollowUpSearchTests(TestCase):
         for language, (first, second, passages) in CONVERSATIONS.items():
             with self.subTest(language=language):
                 query = asyncio.run(QuotingModel().search_query(second, [Turn("user", first)]))
-                found = [passage.content for passage in search(principal, query).passages]
+                found = [
+                    passage.content
+                    for passage in search(principal, query.text, context=query.context).passages
+                ]
                 self.assertIn(passages[1], found[:2])
                 self.assertLess(found.index(passages[1]), [*found, passages[2]].index(passages[2]))
+
+
+class MayLeanTests(SimpleTestCase):
+    """A question that names hardly a subject is searched with earlier ones beside it, which count less."""
+
+    def test_a_question_with_few_words_that_count_may_be_about_what_was_asked_before(self):
+        for question in (
+            "How much per year?",
+            "What is not covered?",
+            "What is the deadline?",
+            "Which form do I need?",
+            "Wie hoch ist der Betrag?",
+            "Was ist die Frist?",
+        ):
+            with self.subTest(question=question):
+                self.assertTrue(may_lean_on_earlier(question))
+
+    def test_one_that_names_its_subject_is_not(self):
+        for question in (
+            "How many days of annual leave do office staff get?",
+            "What does the Lighthouse VPN do?",
+            "Where is form FN-05?",
+            "Wie viel Urlaub bekommen Teilzeitkräfte im Hafenbüro?",
+        ):
+            with self.subTest(question=question):
+                self.assertFalse(may_lean_on_earlier(question))
+
+    def test_the_context_begins_with_the_last_question_that_names_its_subject(self):
+        asked = [
+            "How are travel expenses of a business trip paid back?",
+            "How many days of annual leave do office staff get?",
+            "What is the deadline?",
+            "And who approves it?",
+        ]
+        turns = [Turn("user", question) for question in asked]
+        self.assertEqual(context_of("Which form do I need?", turns[:2]), asked[1])
+        self.assertEqual(context_of("Which form do I need?", turns), f"{asked[1]} {asked[2]}")
+        # A question that leans on “What is the deadline?” is searched together with that.
+        self.assertEqual(context_of(asked[3], turns[:3]), asked[1])
+        self.assertEqual(context_of("How is overtime of part-time crews paid?", turns), "")
+        self.assertEqual(context_of("Which form do I need?", []), "")

@@ -11,6 +11,7 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from chatsite.accounts.principal import Principal
+from ingestion.evaluation.bm25 import Bm25, Place
 from ingestion.evaluation.metrics import Ranking, ndcg, recall, reciprocal_rank
 from ingestion.evaluation.question_files import Question
 from ingestion.models import Document, DocumentQuerySet
@@ -18,7 +19,6 @@ from ingestion.search.fusion import Mode
 from ingestion.search.labels import cleaned_label
 from ingestion.search.retrieval import (
     MAX_PASSAGES,
-    FoundPassage,
     resolve,
     search,
 )
@@ -71,11 +71,13 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One question under one setting: the figures in the order of COLUMNS, and the labels found."""
+    """One question under one setting: the figures in the order of COLUMNS, the labels found, and whether
+    search was sure of them."""
 
     question: Question
     scores: tuple[float, ...]
     labels: tuple[str, ...]
+    sure: bool = True
 
     @property
     def missed(self) -> bool:
@@ -151,20 +153,59 @@ def resolve_truths(questions: Iterable[Question], resolver: Resolver) -> tuple[l
 def judge(principal: Principal, tasks: Iterable[Task], settings: Settings) -> Iterator[Judged]:
     """Search for one question after the other, with the rights of `principal` and nobody else's."""
     for task in tasks:
-        found = search(principal, task.question.text, **asdict(settings)).passages
-        keys = ranking(found, task.grades)
-        scores = tuple(METRICS[name](keys, task.grades, depth) for name, depth in COLUMNS)
-        yield Judged(task.question, scores, tuple(passage.label for passage in found))
+        found = search(principal, task.question.text, **asdict(settings))
+        places = [Place(passage.document_id, passage.label.partition("#")[2]) for passage in found.passages]
+        labels = tuple(passage.label for passage in found.passages)
+        yield Judged(task.question, _scores(places, task.grades), labels, found.sure)
 
 
-def ranking(found: Sequence[FoundPassage], wanted: Container[Wanted]) -> Ranking:
+def judge_yardstick(principal: Principal, tasks: Iterable[Task]) -> Iterator[Judged]:
+    """The same questions by stemmed BM25 over all that the reader may read."""
+    index = Bm25(principal)
+    for task in tasks:
+        places = [
+            Place(place.document_id, cleaned_label(place.anchor))
+            for place in index.best(task.question.text, max(DEPTHS))
+        ]
+        labels = tuple(f"{place.document_id}#{place.anchor}" for place in places)
+        yield Judged(task.question, _scores(places, task.grades), labels)
+
+
+def _scores(places: Sequence[Place], grades: dict[Wanted, float]) -> tuple[float, ...]:
+    keys = ranking(places, grades)
+    return tuple(METRICS[name](keys, grades, depth) for name, depth in COLUMNS)
+
+
+def ranking(found: Sequence[Place], wanted: Container[Wanted]) -> Ranking:
     """What each passage fulfils: the wish for its very place before the one for its whole document."""
     keys = []
-    for passage in found:
-        exact = Wanted(passage.document_id, passage.label.partition("#")[2])
-        whole = Wanted(passage.document_id)
+    for place in found:
+        exact = Wanted(place.document_id, place.anchor)
+        whole = Wanted(place.document_id)
         keys.append(exact if exact in wanted else whole if whole in wanted else None)
     return keys
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """Of so many questions: how many search finds nothing for, and for how many more it is not sure."""
+
+    asked: int
+    refused: int
+    unsure: int
+
+    @classmethod
+    def of(cls, found: Iterable[tuple[bool, bool]]) -> "Refusals":
+        """From (whether something was found, whether search was sure of it)."""
+        pairs = list(found)
+        refused = sum(not something for something, _ in pairs)
+        return cls(len(pairs), refused, sum(something and not sure for something, sure in pairs))
+
+
+def refusals_of(principal: Principal, questions: Iterable[str], settings: Settings) -> Refusals:
+    """What search says to questions that nothing here answers."""
+    results = (search(principal, question, **asdict(settings)) for question in questions)
+    return Refusals.of((bool(result.passages), result.sure) for result in results)
 
 
 def table(judged: Sequence[Judged]) -> NDArray[np.float64]:

@@ -7,12 +7,14 @@
 
 import csv
 import json
+import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+SEED = 20_260_102
 CITATION = re.compile(r"\[([^\[\]]+)\]")
 
 
@@ -58,6 +60,37 @@ def read_questions(path: Path) -> Questions:
     if not found.asked:
         raise Malformed(f"{path}: no question says what should be found.")
     return found
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text that are not empty. Raises Malformed."""
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except FileNotFoundError as error:
+        raise Malformed(f"There is no file {error.filename}.") from error
+    except UnicodeDecodeError as error:
+        raise Malformed(f"{path}: the text is not UTF-8.") from error
+
+
+def subset(questions: Questions, size: int) -> Questions:
+    """So many of the texts, drawn with a fixed seed, at most half of them for their questions, which stay."""
+    assert questions.corpus is not None
+    texts = questions.corpus.texts
+    chance = random.Random(SEED)  # noqa: S311 (a sample, no secret)
+    asked, kept = [], dict[str, None]()
+    for question in chance.sample(questions.asked, len(questions.asked)):
+        wanted = [key for key in question.truth if key in texts]
+        if len(kept) + len(wanted) > max(size // 2, 1):
+            break
+        kept |= dict.fromkeys(wanted)
+        asked.append(question)
+    for key in chance.sample(list(texts), len(texts)):
+        if len(kept) >= size:
+            break
+        kept.setdefault(key)
+    return Questions(
+        asked, questions.without_truth, Corpus({key: texts[key] for key in texts if key in kept})
+    )
 
 
 def _read_file(path: Path) -> Questions:

@@ -4,8 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ingestion.evaluation.bm25 import NAME as YARDSTICK
 from ingestion.evaluation.intervals import SAMPLES, Interval, intervals
-from ingestion.evaluation.judging import COLUMNS, DEPTHS, METRICS, NDCG_10, Judged, Problem, Settings, table
+from ingestion.evaluation.judging import (
+    COLUMNS,
+    DEPTHS,
+    METRICS,
+    NDCG_10,
+    Judged,
+    Problem,
+    Refusals,
+    Settings,
+    table,
+)
 
 SHOWN_LABELS = 3
 SAME = 1e-9  # differences below it are none
@@ -24,6 +35,17 @@ class Report:
     judged: Sequence[Judged]
     other_settings: Settings | None = None
     other: Sequence[Judged] = ()
+    passages: int = 0
+    yardstick: Sequence[Judged] = ()
+    off_topic: Refusals | None = None  # of questions that nothing here answers
+
+    def own(self) -> Refusals:
+        """What search says to the questions whose answers are here."""
+        return Refusals.of((bool(item.labels), item.sure) for item in self.judged)
+
+    def lead(self) -> list[Interval]:
+        """First setting less the yardstick, question by question."""
+        return intervals(table(self.judged) - table(self.yardstick))
 
     def figures(self) -> list[Interval]:
         return intervals(table(self.judged))
@@ -56,7 +78,17 @@ def as_values(report: Report) -> dict[str, Any]:
         "settings": asdict(report.settings),
         "figures": _figure_values(report.figures()),
         "details": [_judged_values(item) for item in report.judged],
+        "passages": report.passages,
+        "refusals": {"own": asdict(report.own())},
     }
+    if report.off_topic:
+        values["refusals"]["off_topic"] = asdict(report.off_topic)
+    if report.yardstick:
+        values["yardstick"] = {
+            "name": YARDSTICK,
+            "figures": _figure_values(intervals(table(report.yardstick))),
+            "lead": _figure_values(report.lead()),
+        }
     if report.other_settings:
         better, worse = report.changed()
         values["against"] = {
@@ -96,6 +128,10 @@ def as_lines(report: Report, details: bool = False) -> Iterator[str]:
         yield f"  {problem.place}: [{problem.citation}]: {problem.why}"
     yield ""
     yield from _table(str(report.settings), report.figures())
+    if report.yardstick:
+        yield from _table(YARDSTICK, intervals(table(report.yardstick)))
+        yield from _table(f"{report.settings} less {YARDSTICK}", report.lead(), sign="+")
+    yield from _refusal_lines(report)
     if report.other_settings:
         yield from _table(str(report.other_settings), report.other_figures())
         yield from _table(f"{report.settings} less {report.other_settings}", report.differences(), sign="+")
@@ -105,6 +141,19 @@ def as_lines(report: Report, details: bool = False) -> Iterator[str]:
     yield f"In brackets: 95 % intervals, of {SAMPLES:,} draws of the questions."
     if details:
         yield from _details(report)
+
+
+def _refusal_lines(report: Report) -> Iterator[str]:
+    yield f"Nothing found, or unsure, among {_count(report.passages, 'passage')}:"
+    yield f"  these questions: {_refusal(report.own())}"
+    if report.off_topic:
+        yield f"  questions about other things: {_refusal(report.off_topic)}"
+    yield ""
+
+
+def _refusal(counts: Refusals) -> str:
+    asked = max(counts.asked, 1)
+    return f"{counts.refused / asked:.1%} refused, {counts.unsure / asked:.1%} unsure, of {counts.asked:,}"
 
 
 def _table(title: str, figures: Sequence[Interval], sign: str = "") -> Iterator[str]:

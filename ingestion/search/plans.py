@@ -94,16 +94,19 @@ class Survey:
         )
 
 
-def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidate]:
-    """The passages that either leg puts forward for `search`: `user_id`, `words`, those `added` to them (they
-    count where they are found), what it is narrowed by, and the vector of `dimensions` with its space.
+def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Candidate], int]:
+    """The passages that either leg puts forward for `search`: `user_id`, `words` and how many `times` the
+    question says each, those `added` to them (they count where they are found) with what each is worth, what
+    it is narrowed by, and the vector of `dimensions` with its space. Also about how many passages they were
+    chosen from.
 
     Where no readable passage holds a word, a second run seeks what may stand in for it.
     """
     words = [*search["words"], *search["added"]]
     alike = [""] * len(words)
-    worths = [1.0] * len(search["words"]) + [EXPANSION_WEIGHT] * len(search["added"])
-    asked = {**search, "words": words, "asked": len(search["words"])}
+    worths = [1.0] * len(search["words"]) + list(search["added"].values())
+    times = [*search["times"], *(1.0 for _ in search["added"])]
+    asked = {**search, "words": words, "times": times, "asked": len(search["words"])}
     first = {"otherwise": alike, "worths": worths, "with_nearest": search["with_vectors"], "kept": []}
     surveyed = survey({**asked, **first})
     found = _run({**asked, **first}, dimensions, surveyed)
@@ -117,7 +120,7 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> list[Candidat
         if surveyed.is_sampled:  # which words are together in how many passages is different now
             surveyed = survey({**asked, **second})
         found = _run({**asked, **second}, dimensions, surveyed)
-    return [Candidate(*map(row.__getitem__, Candidate._fields)) for row in found]
+    return [Candidate(*map(row.__getitem__, Candidate._fields)) for row in found], surveyed.visible
 
 
 def prepare() -> None:

@@ -5,20 +5,23 @@ afterwards. Which plan finds the candidates is a question of speed alone.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, Sum
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows, rows_of_each, statement
 from ingestion.embedding import EmbeddingError, active_space, embed_question, embedder_of, is_built_in
+from ingestion.embedding.base import unit
 from ingestion.indexing.passages import vector_text
 from ingestion.models import Document, EmbeddingSpace
 
 from .fusion import (
+    PAIRS,
     FoundBy,
     Mode,
     Ranked,
@@ -32,8 +35,9 @@ from .labels import (
     identifier_range,
     source_name,
 )
+from .office_words import office_words
 from .plans import find_candidates
-from .query_expansion import joined_words
+from .query_expansion import EXPANSION_WEIGHT, joined_words
 from .rerank import rerank_scores
 from .stopwords import without_question_words
 from .tokens import (
@@ -51,13 +55,15 @@ MAX_WORDS = 64  # of a question, distinct; each costs a look-up in the index
 MAX_EMBEDDED_CHARACTERS = 4_000  # characters of a question
 MAX_CHOICES = 20  # documents that one name may mean, shown to whoever asks for it
 MAX_PASSAGES = 50  # of one answer to a search
+UNITS_OF_A_WORD = 2  # characters, where words are not spaced
+EVERYDAY_WEIGHT = 0.4  # of the words that documents may have in place of everyday ones
+CONTEXT_WEIGHT = 0.3  # of the words, and the vector, of earlier questions
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
 # The vectors that come with the product know English; elsewhere they say nothing.
-BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), min_similarity=0.3)
-CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset(), min_similarity=0.3)
-# Pairs of characters are met by chance less often than words, and a question has more of them.
-NO_TRUST = VectorTrust(weight=0, languages=frozenset(), min_similarity=0.3, min_coverage=0.12)
+BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}))
+CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset())
+NO_TRUST = VectorTrust(weight=0, languages=frozenset(), words=PAIRS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +92,14 @@ class FoundPassage:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """What a search found, best first. `candidates` counts the readable passages that were compared; `mode`
-    is how they were: "text" also where the question could not be embedded."""
+    is how they were: "text" also where the question could not be embedded. `sure` where the best clearly has
+    to do with the question, as far as that can be told without reading it."""
 
     passages: tuple[FoundPassage, ...]
     query: str
     candidates: int
     mode: Mode = "hybrid"
+    sure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +114,7 @@ def search(
     principal: Principal,
     query: str,
     *,
+    context: str = "",
     mode: Mode = "hybrid",
     top: int = 5,
     include_category: str = "",
@@ -116,17 +125,20 @@ def search(
 ) -> SearchResult:
     """The passages that fit `query`, best first, each text once; none when nothing fits.
 
+    `context` holds earlier questions that may say what this one is about; their words count less.
     `minimum_score` is compared with the score (0..1), of the hybrid mode after the ordering by rerank_scores.
     `to_person` looks only at what the caller owns or was given by name, `to_groups` only at what a group of
     theirs was given, and both at either; they narrow what the caller may read and never widen it.
     """
     query = _storable(query)
     top = min(top, MAX_PASSAGES)
-    words = _distinct_words(query)
+    times = _counted_words(query)
+    words = list(times)
     if top < 1 or not words:
         return SearchResult((), query, 0, mode)
     space = active_space()
-    vectors = _vector_parameters(space, query, mode)
+    context = _storable(context)
+    vectors = _vector_parameters(space, query, context, mode)
     if not vectors["with_vectors"]:
         mode = "text"
     parameters = {
@@ -136,22 +148,30 @@ def search(
         "to_person": to_person,
         "to_groups": to_groups,
         "words": [] if mode == "vectors" else words,
-        "added": [] if mode == "vectors" else joined_words(query, words),
+        "times": [] if mode == "vectors" else [float(count) for count in times.values()],
+        "added": {} if mode == "vectors" else _added_words(query, words, context),
         **vectors,
     }
-    candidates = find_candidates(parameters, space.dimensions)
-    ranked = rank(candidates, mode, _trust(space, query))
+    candidates, readable = find_candidates(parameters, space.dimensions)
+    ranking = rank(candidates, mode, _trust(space, query), readable)
+    ranked: Sequence[Ranked] = ranking.passages
     loaded: Loaded = {}
     if mode == "hybrid" and ranked:
         ranked, loaded = _rerank(principal, query, ranked)
     ranked = [item for item in ranked if item.score >= minimum_score]
     passages = _distinct(principal, ranked, loaded, top)
-    return SearchResult(tuple(passages), query, len(candidates), mode)
+    return SearchResult(tuple(passages), query, len(candidates), mode, ranking.sure)
 
 
 def count_readable(principal: Principal) -> int:
     """How many documents with passages the caller may read."""
     return int(rows("count_readable", {"user_id": principal.user_id})[0]["count"])
+
+
+def count_passages(principal: Principal) -> int:
+    """How many passages the caller may read."""
+    found = Document.objects.visible_to(principal).searchable().aggregate(passages=Sum("passage_count"))
+    return int(found["passages"] or 0)
 
 
 def readable_among(principal: Principal, documents: Collection[int]) -> set[int]:
@@ -203,21 +223,35 @@ def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:
     return NO_TRUST if has_unspaced_script(query) else BUILT_IN_TRUST
 
 
-def _distinct_words(query: str) -> list[str]:
-    asked = search_text(without_question_words(query), stored=False)
-    return list(dict.fromkeys(asked.split()))[:MAX_WORDS]
+def _counted_words(query: str) -> dict[str, int]:
+    """The words to search for, in the order of the question, and how often it says each."""
+    asked = search_text(without_question_words(query), stored=False).split()
+    counted = Counter(asked)
+    return {word: counted[word] for word in list(counted)[:MAX_WORDS]}
 
 
-def _vector_parameters(space: EmbeddingSpace, query: str, mode: Mode) -> dict[str, Any]:
+def _added_words(query: str, words: Sequence[str], context: str) -> dict[str, float]:
+    """What else is searched for, and what each word of it counts."""
+    added = dict.fromkeys(joined_words(query, words), EXPANSION_WEIGHT)
+    others = dict.fromkeys(office_words(query), EVERYDAY_WEIGHT)
+    others |= dict.fromkeys(_counted_words(context), CONTEXT_WEIGHT)
+    return added | {
+        word: weight for word, weight in others.items() if word not in words and word not in added
+    }
+
+
+def _vector_parameters(space: EmbeddingSpace, query: str, context: str, mode: Mode) -> dict[str, Any]:
     """What the statement needs of the vector leg; without it where the embedding model fails."""
     without = {"with_vectors": False, "vector": None, "space_id": None}
     if mode == "text":
         return without
     try:
-        vector = embed_question(embedder_of(space), [query[:MAX_EMBEDDED_CHARACTERS]])[0]
+        texts = [text[:MAX_EMBEDDED_CHARACTERS] for text in (query, context) if text]
+        vectors = embed_question(embedder_of(space), texts)
     except EmbeddingError as error:
         logger.warning("A question is searched by its words alone: %s", error)
         return without
+    vector = vectors[0] if len(vectors) == 1 else unit(vectors[:1] + CONTEXT_WEIGHT * vectors[1:])[0]
     return {"with_vectors": True, "vector": vector_text(vector), "space_id": space.pk}
 
 
@@ -232,7 +266,9 @@ def _rerank(principal: Principal, query: str, ranked: Sequence[Ranked]) -> tuple
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}
     texts = [loaded.get(passage_id, gone) for passage_id in compared]
     joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
-    return rerank(ranked, rerank_scores([row["word"] for row in kept] or asked, joined)), loaded
+    words = [row["word"] for row in kept] or asked
+    length = len(words) / (UNITS_OF_A_WORD if has_unspaced_script(query) else 1)
+    return rerank(ranked, rerank_scores(words, joined), length), loaded
 
 
 def _load(principal: Principal, ranked: Sequence[Ranked]) -> Loaded:
@@ -242,11 +278,17 @@ def _load(principal: Principal, ranked: Sequence[Ranked]) -> Loaded:
 
 
 def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, top: int) -> list[FoundPassage]:
-    """The first `top` passages with different texts; what is not yet `loaded` is."""
+    """The first `top` passages with different texts; what is not yet `loaded` is.
+
+    Another of the same page or section comes after those of other places, as far as the best ones have them.
+    """
     found: list[FoundPassage] = []
+    others: list[FoundPassage] = []  # of a place that is among those found
+    places: set[tuple[int, str]] = set()
     seen: set[str] = set()
-    for start in range(0, len(ranked), 2 * top):
-        batch = ranked[start : start + 2 * top]
+    looked_at = max(COMPARED, 2 * top)
+    for start in range(0, len(ranked), looked_at):
+        batch = ranked[start : start + looked_at]
         missing = [item for item in batch if item.candidate.passage_id not in loaded]
         known = {**loaded, **(_load(principal, missing) if missing else {})}
         for item in batch:
@@ -255,10 +297,15 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
             if row is None or words in seen:
                 continue
             seen.add(words)
-            found.append(_found_passage(item, row))
+            place = (row["document_id"], row["anchor"])
+            # A text without pages and headings is no place.
+            (others if place in places and row["anchor"] else found).append(_found_passage(item, row))
+            places.add(place)
             if len(found) == top:
                 return found
-    return found
+        if len(found) + len(others) >= top:
+            break
+    return [*found, *others][:top]
 
 
 def _found_passage(item: Ranked, row: Mapping[str, Any]) -> FoundPassage:

@@ -13,10 +13,12 @@
 \set to_person false
 \set to_groups false
 \set plan scan
--- The words asked, then those added to them; what else each is sought as; what each is worth.
+-- The words asked, then those added to them; what else each is sought as; what each is worth, and how often the
+-- question says it.
 \set words '{annual,leave}'
 \set otherwise '{"",""}'
 \set worths '{1,1}'
+\set times '{1,1}'
 \set asked 2
 -- Which words lead to passages: in each group (place) those that a passage must hold together, and whether the group
 -- is a common one, with at most so many passages; how frequent words are that lead nowhere alone.
@@ -233,13 +235,16 @@ readable AS NOT MATERIALIZED (
     SELECT met.id, met.language FROM met
 ),
 
--- Of one word in one passage. The weights are those of D (content), C, B (heading) and A (title). What is sought in
+-- Of one word in one passage: how often it occurs (from ts_rank, which sums 1/n² over the occurrences and divides by
+-- π²/6), whether in its title (A) or heading (B), and how many different words the passage has. What is sought in
 -- several ways at once would count by the mean of them, and counts by all.
 hits AS MATERIALIZED (
     SELECT
         hit.number,
         hit.passage_id,
-        hit.operands * ts_rank('{0.8, 0.8, 1, 1}', hit.search, hit.query, 1) AS rank
+        1 / greatest(1.645 * (1 - hit.operands * ts_rank('{1, 1, 1, 1}', hit.search, hit.query)), 0.05) - 0.5 AS times,
+        ts_rank('{0, 0, 1, 1}', hit.search, hit.query) > 0 AS titled,
+        length(hit.search) AS length
     FROM (
         SELECT words.number, words.query, words.operands, passage.passage_id, passage.search
         FROM ingestion_passagewords AS passage
@@ -281,10 +286,13 @@ weights AS MATERIALIZED (
     SELECT
         frequencies.number,
         worth.worth,
-        ln(1 + (:'visible' - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) * worth.worth AS idf,
+        ln(1 + (:'visible' - frequencies.passages + 0.5) / (frequencies.passages + 0.5))
+        * worth.worth
+        * worth.times AS idf,
         ln(1 + (:'visible' + 100 - frequencies.passages + 0.5) / (frequencies.passages + 0.5)) AS share
     FROM frequencies
-    JOIN unnest(:'worths'::double precision[]) WITH ORDINALITY AS worth (worth, number)
+    JOIN unnest(:'worths'::double precision[], :'times'::double precision[])
+        WITH ORDINALITY AS worth (worth, times, number)
         ON worth.number = frequencies.number
 ),
 
@@ -298,13 +306,25 @@ questions AS MATERIALIZED (
     GROUP BY words.language
 ),
 
--- The passages that the words put forward.
+-- How many different words a passage that holds any of these has.
+mean AS MATERIALIZED (
+    SELECT avg(hits.length) AS length FROM hits
+),
+
+-- The passages that the words put forward: BM25 with k1 = 1.2 and b = 0.75, where a word counts as often as the
+-- question says it, and half as much again in a title or a heading.
 worded AS MATERIALIZED (
     SELECT hits.passage_id
     FROM hits
     JOIN weights ON weights.number = hits.number
+    CROSS JOIN mean
     GROUP BY hits.passage_id
-    ORDER BY sum(weights.idf * hits.rank) DESC, hits.passage_id
+    ORDER BY
+        sum(
+            weights.idf
+            * (2.2 * hits.times / (hits.times + 0.3 + 0.9 * hits.length / mean.length) + 0.5 * hits.titled::integer)
+        ) DESC,
+        hits.passage_id
     LIMIT :'depth'
 ),
 
@@ -325,24 +345,38 @@ candidates AS MATERIALIZED (
         )
 ),
 
--- The score of a candidate by all words, and the share of the question that it covers.
+-- The same score of each candidate by all words, and the share of the question that it covers.
 by_words AS MATERIALIZED (
     SELECT
         hit.passage_id,
-        sum(weights.idf * hit.operands * ts_rank('{0.8, 0.8, 1, 1}', hit.search, hit.query, 1)) AS score,
+        sum(
+            weights.idf
+            * (2.2 * hit.times / (hit.times + 0.3 + 0.9 * hit.length / coalesce(mean.length, 1)) + 0.5 * hit.titled::integer)
+        ) AS score,
         least(1, sum(weights.share * weights.worth) / max(questions.share)) AS coverage
     FROM (
-        SELECT candidates.passage_id, candidates.language, candidates.search, words.number, words.query, words.operands
+        SELECT
+            candidates.passage_id,
+            candidates.language,
+            words.number,
+            1 / greatest(1.645 * (1 - words.operands * ts_rank('{1, 1, 1, 1}', candidates.search, words.query)), 0.05)
+            - 0.5 AS times,
+            ts_rank('{0, 0, 1, 1}', candidates.search, words.query) > 0 AS titled,
+            length(candidates.search) AS length
         FROM candidates
         JOIN words ON words.language = candidates.language AND candidates.search @@ words.query
     ) AS hit
     JOIN weights ON weights.number = hit.number
     JOIN questions ON questions.language = hit.language
+    CROSS JOIN mean
     GROUP BY hit.passage_id
 ),
 
 by_vectors AS MATERIALIZED (
-    SELECT vector.passage_id, max(-(vector.vector <#> :'vector'::halfvec)) AS score
+    SELECT
+        vector.passage_id,
+        max(-(vector.vector <#> :'vector'::halfvec)) AS score,
+        avg(-(vector.vector <#> :'vector'::halfvec)) AS mean
     FROM ingestion_vector AS vector
     WHERE
         :'with_vectors'
@@ -360,6 +394,7 @@ SELECT
     by_words.score AS text_score,
     coalesce(by_words.coverage, 0) AS coverage,
     by_vectors.score AS vector_score,
+    by_vectors.mean AS vector_mean,
     -- The words that no readable passage holds.
     ARRAY(SELECT frequencies.number FROM frequencies WHERE frequencies.passages = 0) AS unknown
 FROM candidates

@@ -13,6 +13,7 @@ from django.test import SimpleTestCase, TestCase
 from chatsite.accounts.models import AuditEntry
 from ingestion.evaluation.judging import Settings, UnknownSetting
 from ingestion.evaluation.question_files import Malformed, read_questions
+from ingestion.models import Document
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 LEAVE = ("page=3", 3, "", "Employees may carry over five days of leave until 31 March.")
@@ -171,6 +172,54 @@ class CommandTests(Folder, TestCase):
         told = self.run_command(self.file, *found, "--details")
         self.assertIn("By nDCG at 10: 3 better, 0 worse, 0 the same.", told)
         self.assertIn("0.00 → 1.00  How many days of leave may I carry over?", told)
+
+    def test_search_is_compared_with_stemmed_bm25_over_what_the_reader_may_read(self):
+        values = self.values(self.file, "--as", "ann")
+        figures, yardstick = values["figures"]["nDCG@10"], values["yardstick"]["figures"]["nDCG@10"]
+        self.assertEqual(yardstick["mean"], 1)
+        self.assertAlmostEqual(
+            values["yardstick"]["lead"]["nDCG@10"]["mean"], figures["mean"] - yardstick["mean"]
+        )
+        # The words of a document that bob may not read are in no index of his.
+        self.assertEqual(self.values(self.file, "--as", "bob")["passages"], 2)
+        told = self.run_command(self.file, "--as", "ann")
+        self.assertRegex(told, r"stemmed BM25\n +at 3")
+        self.assertRegex(told, r"mode=hybrid less stemmed BM25\n")
+
+    def test_it_counts_questions_refused_of_these_and_of_others(self):
+        others = self.write("others.txt", "Who painted the Sistine Chapel?", "", "How many days of leave?")
+        values = self.values(self.file, "--as", "ann", "--off-topic", others)
+        self.assertEqual(values["refusals"]["own"]["refused"], 0)
+        found = values["refusals"]["off_topic"]
+        self.assertEqual((found["asked"], found["refused"]), (2, 1))
+        told = self.run_command(self.file, "--as", "ann", "--off-topic", others)
+        self.assertIn("Nothing found, or unsure, among 3 passages:", told)
+        self.assertIn("questions about other things: 50.0% refused", told)
+
+    def test_a_folder_is_measured_at_several_sizes(self):
+        texts = [
+            {"_id": f"d{number}", "title": "", "text": f"Moth number {number} flies."} for number in range(12)
+        ]
+        self.write("corpus.jsonl", *texts)
+        self.write(
+            "queries.jsonl", *[{"_id": f"q{n}", "text": f"Which moth is number {n}?"} for n in range(12)]
+        )
+        self.write("qrels/test.tsv", *[f"q{number}\td{number}\t1" for number in range(12)])
+
+        @contextmanager
+        def here():
+            Document.objects.all().delete()
+            yield command_principal(self.bob)
+
+        with patch("ingestion.management.commands.evaluate.empty_database", here):
+            reports = [
+                json.loads(line)
+                for line in self.run_command(self.folder, "--sizes", "4,99", "--json").split("\n")
+                if line
+            ]
+        self.assertEqual([(one["passages"], one["questions"]) for one in reports], [(4, 2), (12, 12)])
+        with self.assertRaisesMessage(CommandError, "--sizes is for folders"):
+            self.run_command(self.file, "--as", "ann", "--sizes", "4")
 
     def test_details_name_what_was_not_found(self):
         told = self.run_command(self.file, "--as", "ann", "--with", "include_category=none", "--details")

@@ -15,22 +15,27 @@ from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from chatsite.db.migration_state import demand_migrations
 from chatsite.db.threads import reading_as
+from ingestion.evaluation import bm25
 from ingestion.evaluation.judging import (
     Judged,
+    Refusals,
     Resolver,
     Settings,
     Task,
     UnknownSetting,
     Wanted,
     judge,
+    judge_yardstick,
+    refusals_of,
     resolve_truths,
     resolver_for,
 )
-from ingestion.evaluation.question_files import Malformed, Questions, read_questions
+from ingestion.evaluation.question_files import Malformed, Questions, read_lines, read_questions, subset
 from ingestion.evaluation.reporting import Report, as_lines, as_values
 from ingestion.evaluation.throwaway import empty_database, fill
-from ingestion.search.retrieval import count_readable
+from ingestion.search.retrieval import count_passages, count_readable
 
+OFF_TOPIC = Path(bm25.__file__).with_name("off_topic.txt")
 STEP = 20  # questions or texts between two words of progress
 
 
@@ -49,6 +54,16 @@ class Command(BaseCommand):
             "--with", dest="chosen", default="", metavar="NAME=VALUE,…", help="Of search: mode=text,top=5"
         )
         parser.add_argument("--against", metavar="NAME=VALUE,…", help="A second setting to compare with.")
+        parser.add_argument(
+            "--off-topic",
+            type=Path,
+            default=OFF_TOPIC,
+            metavar="FILE",
+            help="Questions, one a line, that nothing here answers; by default sixty of general knowledge.",
+        )
+        parser.add_argument(
+            "--sizes", default="", metavar="N,…", help="Of a folder: also with so many of its texts, each."
+        )
         parser.add_argument("--details", action="store_true", help="Name the questions that went wrong.")
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
@@ -57,15 +72,18 @@ class Command(BaseCommand):
             settings = Settings.of(options["chosen"])
             against = None if options["against"] is None else Settings.of(options["against"])
             questions = read_questions(options["path"])
+            others = read_lines(options["off_topic"])
+            sizes = _sizes(options["sizes"], questions)
         except (UnknownSetting, Malformed) as error:
             raise CommandError(str(error)) from error
-        with _place(questions, options["reader"]) as (principal, name, resolver):
-            report = _report(questions, principal, name, resolver, settings, against)
-        if options["json"]:
-            self.stdout.write(json.dumps(as_values(report), ensure_ascii=False))
-        else:
-            for line in as_lines(report, options["details"]):
-                self.stdout.write(line)
+        for part in (*(subset(questions, size) for size in sizes), questions):
+            with _place(part, options["reader"]) as (principal, name, resolver):
+                report = _report(part, principal, name, resolver, settings, against, others)
+            if options["json"]:
+                self.stdout.write(json.dumps(as_values(report), ensure_ascii=False))
+            else:
+                for line in as_lines(report, options["details"]):
+                    self.stdout.write(line)
 
 
 @contextmanager
@@ -110,6 +128,7 @@ def _report(
     resolver: Resolver,
     settings: Settings,
     against: Settings | None,
+    others: Sequence[str],
 ) -> Report:
     tasks, problems = resolve_truths(questions.asked, resolver)
     if not tasks:
@@ -125,6 +144,9 @@ def _report(
         judged=_asked(principal, tasks, settings),
         other_settings=against,
         other=_asked(principal, tasks, against) if against else (),
+        passages=count_passages(principal),
+        yardstick=_yardstick(principal, tasks),
+        off_topic=_refusals(principal, others, settings) if others else None,
     )
 
 
@@ -137,6 +159,29 @@ def _asked(principal: Principal, tasks: Sequence[Task], settings: Settings) -> l
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
     return judged
+
+
+def _yardstick(principal: Principal, tasks: Sequence[Task]) -> list[Judged]:
+    with reading_as(principal.user_id):
+        return list(judge_yardstick(principal, tasks))
+
+
+def _refusals(principal: Principal, others: Sequence[str], settings: Settings) -> Refusals:
+    with reading_as(principal.user_id):
+        return refusals_of(principal, others, settings)
+
+
+def _sizes(text: str, questions: Questions) -> list[int]:
+    """From "300,2000". Raises Malformed."""
+    if not text:
+        return []
+    if questions.corpus is None:
+        raise Malformed("--sizes is for folders that bring their own texts.")
+    try:
+        sizes = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise Malformed("--sizes is a list of numbers, parted by commas.") from None
+    return [size for size in sizes if 0 < size < len(questions.corpus.texts)]
 
 
 def _progress(what: str, done: int, total: int) -> None:

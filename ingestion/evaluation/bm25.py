@@ -1,0 +1,64 @@
+"""BM25 over stemmed words: the yardstick that search has to beat, on the same passages under the same rights.
+
+It knows nothing of the search's own ranking: PostgreSQL stems words and leaves stop words out, and scores are
+counted here, with the idf of Lucene.
+"""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chatsite.accounts.principal import Principal
+from chatsite.db.sql_files import rows
+from ingestion.search.tokens import search_text
+
+K1 = 1.5
+B = 0.75
+NAME = "stemmed BM25"
+
+Postings = tuple[
+    NDArray[np.int64], NDArray[np.float64]
+]  # numbers of passages, and what the word scores in each
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a passage is: its document, and the anchor in it."""
+
+    document_id: int
+    anchor: str
+
+
+class Bm25:
+    """An index, in memory, of all passages that somebody may read."""
+
+    def __init__(self, principal: Principal) -> None:
+        passages = rows("readable_words", {"user_id": principal.user_id})
+        self._places = [Place(row["document_id"], row["anchor"]) for row in passages]
+        self._languages = sorted({row["language"] for row in passages})
+        lengths = np.array([sum(row["times"]) for row in passages], dtype=np.float64)
+        norms = K1 * (1 - B + B * lengths / max(lengths.mean(), 1)) if passages else lengths
+        found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+        for number, row in enumerate(passages):
+            for lexeme, times in zip(row["lexemes"], row["times"], strict=True):
+                found[row["language"], lexeme].append((number, times))
+        self._postings = {word: self._scored(places, norms) for word, places in found.items()}
+
+    def best(self, question: str, count: int) -> list[Place]:
+        """The places of the best passages, best first; without those that hold no word of the question."""
+        scores = np.zeros(len(self._places))
+        text = search_text(question, stored=False)
+        for row in rows("question_lexemes", {"text": text, "languages": self._languages}):
+            if postings := self._postings.get((row["language"], row["lexeme"])):
+                scores[postings[0]] += row["times"] * postings[1]
+        order = np.argsort(-scores, kind="stable")[:count]
+        return [self._places[number] for number in order if scores[number] > 0]
+
+    def _scored(self, places: list[tuple[int, int]], norms: NDArray[np.float64]) -> Postings:
+        numbers = np.array([number for number, _ in places])
+        times = np.array([times for _, times in places], dtype=np.float64)
+        idf = math.log(1 + (len(norms) - len(places) + 0.5) / (len(places) + 0.5))
+        return numbers, idf * times * (K1 + 1) / (times + norms[numbers])

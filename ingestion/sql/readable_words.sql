@@ -1,0 +1,16 @@
+-- The words of each passage that the caller may read, as the index of words has them, and how often each occurs.
+\set user_id 1
+
+SELECT
+    document.id AS document_id,
+    document.language,
+    passage.anchor,
+    tsvector_to_array(words.search) AS lexemes,
+    ARRAY(SELECT cardinality(each.positions) FROM unnest(words.search) AS each) AS times
+FROM ingestion_document AS document
+JOIN ingestion_passagewords AS words ON words.document_id = document.id
+JOIN ingestion_passage AS passage ON passage.id = words.passage_id
+WHERE
+    document.version > 0
+    AND document.access_list_id IN (SELECT mine.access_list_id FROM ingestion_readable_entries(:'user_id') AS mine)
+ORDER BY passage.id;

@@ -1,0 +1,115 @@
+"""What decides the order of passages, how many of a page come first, and from when on nothing is found."""
+
+from django.test import SimpleTestCase, TestCase
+
+from chatsite.accounts.models import User
+from ingestion.indexing.passages import NewPassage
+from ingestion.search.fusion import COMBINED, Candidate, VectorTrust, rank
+from ingestion.search.office_words import office_words
+from ingestion.search.retrieval import search
+
+from .documents import make_document, principal_of
+
+OTHERS = [f"Deck {number} was painted by the crew." for number in range(12)]
+ENGLISH = VectorTrust(weight=0.4, languages=frozenset({"english"}))
+
+
+class WordTests(TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        cls.reader = principal_of(User.objects.create_user("reader"))
+        make_document("others.txt", OTHERS)
+
+    def found(self, question, **options):
+        return [passage.content for passage in search(self.reader, question, mode="text", **options).passages]
+
+    def test_a_word_counts_more_the_more_often_a_passage_says_it_and_ever_less(self):
+        scores = {}
+        for times in (1, 2, 8):
+            text = f"Rope {'anchor ' * times}{'filler ' * (8 - times)}"
+            make_document(f"{times}.txt", [text.strip()])
+        for passage in search(self.reader, "anchor", mode="text").passages:
+            scores[passage.content.count("anchor")] = passage.text_score
+        self.assertLess(scores[1], scores[2])
+        self.assertLess(scores[2], scores[8])
+        self.assertLess((scores[8] - scores[2]) / 6, scores[2] - scores[1])
+
+    def test_of_two_passages_that_say_it_once_the_shorter_comes_first(self):
+        make_document("long.txt", ["The anchor lies beside " + " ".join(f"thing{n}" for n in range(60))])
+        make_document("short.txt", ["The anchor lies here."])
+        self.assertEqual(self.found("anchor")[0], "The anchor lies here.")
+
+    def test_a_word_that_the_question_says_twice_counts_twice(self):
+        for name in ("anchor", "rope"):
+            make_document(f"{name}.txt", [f"About one {name} here."])
+        self.assertIn("rope", self.found("anchor and rope, which rope?")[0])
+        self.assertIn("anchor", self.found("rope and anchor, which anchor?")[0])
+
+    def test_a_word_of_the_title_counts_more_than_one_of_the_text(self):
+        make_document("a.txt", ["Here are some words of the anchor."], title="Notes of today")
+        make_document("b.txt", ["Here are some words of today too."], title="Notes of anchor")
+        self.assertIn("too", self.found("anchor")[0])
+
+
+class PlaceTests(TestCase):
+    def test_other_pages_come_before_a_second_passage_of_one(self):
+        passages = [
+            NewPassage("page=1", 1, "", "The ferry leaves at nine, says the ferry plan."),
+            NewPassage("page=1", 1, "", "The ferry to the ferry island leaves at ten."),
+            NewPassage("page=2", 2, "", "On Sundays no boat but one ferry runs, as others have told."),
+        ]
+        make_document("plan.pdf", passages)
+        reader = principal_of(User.objects.create_user("reader"))
+        for top, pages in ((2, {1, 2}), (3, {1, 2})):
+            found = search(reader, "ferry", top=top).passages
+            self.assertEqual((len(found), {passage.page for passage in found[:2]}), (top, pages))
+
+    def test_passages_of_a_text_without_pages_are_places_of_their_own(self):
+        make_document("plan.txt", ["The ferry leaves.", "The ferry arrives.", "The ferry waits."])
+        reader = principal_of(User.objects.create_user("reader"))
+        self.assertEqual(len(search(reader, "ferry", top=3).passages), 3)
+
+
+class BoundTests(SimpleTestCase):
+    def ranked(self, coverage, similarity, readable):
+        candidate = Candidate(1, "english", 1.0, coverage, similarity)
+        return rank([candidate], "hybrid", ENGLISH, readable)
+
+    def test_among_more_passages_the_best_must_meet_more_of_the_question(self):
+        bounds = [COMBINED.for_answer(readable) for readable in (10, 300, 2_000, 13_000, 100_000)]
+        self.assertEqual(bounds[0], bounds[1])
+        self.assertEqual(bounds[1:], sorted(set(bounds[1:])))
+        met = (bounds[2] + bounds[3]) / 2
+        self.assertEqual(len(self.ranked(met / 2, met / 2, 2_000).passages), 1)
+        self.assertEqual(self.ranked(met / 2, met / 2, 13_000).passages, [])
+
+    def test_between_two_bounds_the_search_is_unsure(self):
+        for readable in (300, 2_000, 13_000, 100_000):
+            low, high = COMBINED.for_answer(readable), COMBINED.for_sure(readable)
+            self.assertLess(low, high)
+            self.assertFalse(self.ranked(low, 0.01, readable).sure)
+            self.assertTrue(self.ranked(high, 0.01, readable).sure)
+
+
+class OfficeWordsTests(TestCase):
+    def test_everyday_words_bring_those_of_documents(self):
+        for question, word in (
+            ("Does the company pay for my glasses?", "eyesight"),
+            ("Can I get days off?", "leave"),
+            ("My boss has turned down my request.", "refused"),
+            ("Bekomme ich eine Brille bezahlt?", "bildschirmbrille"),
+            ("Wem gebe ich den gelben Schein oder das Attest?", "arbeitsunfähigkeitsbescheinigung"),
+        ):
+            self.assertIn(word, office_words(question), question)
+
+    def test_the_longest_entry_counts_and_no_word_is_added_that_was_asked(self):
+        self.assertEqual(office_words("annual leave"), [])
+        self.assertNotIn("fire", office_words("Who was let go after the fire?"))
+
+    def test_a_passage_is_found_by_what_its_author_calls_it(self):
+        reader = principal_of(User.objects.create_user("reader"))
+        make_document("others.txt", OTHERS)
+        text = "Requests for remission are refused by the line manager within a week."
+        make_document("rules.txt", [text])
+        for question in ("Turned down by my boss?", "What if my boss has turned down my request?"):
+            self.assertEqual(search(reader, question, mode="text").passages[0].content, text)

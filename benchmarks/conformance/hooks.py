@@ -13,6 +13,7 @@ DIMENSIONS = 256  # of the built-in embedding model
 KEY = "Idempotency-Key"
 KEY_LENGTH = 200
 _numbers = itertools.count(1)
+_validators = {}  # of lines, by path, method and media type: making one takes longer than most requests
 
 
 @schemathesis.hook
@@ -60,10 +61,16 @@ def every_line_conforms(ctx, response, case):
     media_type = response.headers.get("content-type", [""])[0].partition(";")[0]
     if media_type not in LINES or response.status_code != 200:
         return
-    document = case.operation.schema.raw_schema
-    operation = document["paths"][case.operation.path][case.operation.method.lower()]
-    schema = operation["responses"]["200"]["content"][media_type]["schema"]
-    validator = jsonschema_rs.validator_for({**schema, "components": document["components"]})
+    operation = case.operation
+    place = (operation.path, operation.method.lower(), media_type)
+    validator = _validators.get(place) or _validators.setdefault(
+        place, _line_validator(operation.schema.raw_schema, *place)
+    )
     for line in response.content.splitlines():
         for error in validator.iter_errors(json.loads(line)):
             raise AssertionError(f"{error}\nin the line {line.decode()[:500]}")
+
+
+def _line_validator(document, path, method, media_type):
+    schema = document["paths"][path][method]["responses"]["200"]["content"][media_type]["schema"]
+    return jsonschema_rs.validator_for({**schema, "components": document["components"]})

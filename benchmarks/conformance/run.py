@@ -1,9 +1,11 @@
 """Hold a running site to its description of the API, with schemathesis: all checks, all phases.
 
-    .venv-dev/bin/python -m benchmarks.conformance.run [EXAMPLES [guest|key]]
+    .venv-dev/bin/python -m benchmarks.conformance.run [EXAMPLES [guest|key|all [PHASES [PATHS]]]]
 
 EXAMPLES for each operation (50 without it). Runs as a guest, on a site that serves guests, and with a key,
-on a site that demands one. The answers come from a scripted model.
+on a site that demands one. PHASES, such as `coverage,fuzzing`, are all four if none are named; PATHS is a
+regular expression of the paths to try, all of them by default. A whole run takes long; these divide it into
+pieces. The answers come from a scripted model.
 """
 
 import contextlib
@@ -12,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -88,10 +91,10 @@ def guest_headers(site):
     return {"Cookie": "; ".join(cookies), "Sec-Fetch-Site": "same-origin"}
 
 
-def schemathesis_command(site, headers, caller, examples, phases=PHASES):
+def schemathesis_command(site, headers, caller, examples, phases, paths):
     command = [SCHEMATHESIS, "--config-file", HERE / "schemathesis.toml", "--no-color"]
     command += ["run", f"{site.url}/api/schema/", "--checks", "all"]
-    command += ["--max-examples", str(examples), "--phases", phases]
+    command += ["--max-examples", str(examples), "--phases", phases, "--include-path-regex", paths]
     if caller == "guest":
         # The site welcomes a request without credentials: it is a new guest's.
         command += ["--exclude-checks", "ignored_auth"]
@@ -101,13 +104,16 @@ def schemathesis_command(site, headers, caller, examples, phases=PHASES):
 
 
 def main():
-    examples = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    defaults = ("50", "all", PHASES, ".")
+    examples, callers, phases, paths = [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]]
     failed = False
-    for caller in sys.argv[2:] or CALLERS:
+    for caller in CALLERS if callers == "all" else (callers,):
         with conformance_site(caller) as (site, headers):
-            print(f"== {caller}", flush=True)
-            command = schemathesis_command(site, headers, caller, examples)
+            print(f"== {caller}, {examples} examples of {phases} at {paths}", flush=True)
+            begun = time.monotonic()
+            command = schemathesis_command(site, headers, caller, examples, phases, paths)
             failed |= bool(subprocess.run(command, cwd=BASE, check=False).returncode)
+            print(f"== {time.monotonic() - begun:.0f} s", flush=True)
     return 1 if failed else 0
 
 

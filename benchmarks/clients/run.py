@@ -31,7 +31,14 @@ PYTHON = [
     "litellm",
     "mcp",  # which litellm's responses need
 ]
-JAVASCRIPT = ["openai", "ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod"]
+JAVASCRIPT = [
+    "openai",
+    "ai",
+    "@ai-sdk/openai",
+    "@ai-sdk/openai-compatible",
+    "@microsoft/ai-chat-protocol",
+    "zod",
+]
 SECONDS = 300
 READ = "SELECT true FROM ingestion_document WHERE name = 'employee-handbook.pdf' AND status = 'ready'"
 

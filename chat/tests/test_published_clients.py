@@ -17,6 +17,7 @@ import pytest
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.test_attachments import PNG
 from chat.tests.upstream_faults import KEY, answer
+from chatsite.tests import documented
 from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS
 from chatsite.tests.server import BASE, Site, reading_parameters, temporary_folder
 
@@ -237,6 +238,31 @@ def test_the_retries_of_the_javascript_client_are_one_conversation(javascript, m
     (told,) = javascript({"messages": question}, retries=3)
     assert told["answer"]["message"]["content"] == "Until 31 March."
     assert conversations(asked_site) == before + 1
+
+
+# The clients that are installed for tests; benchmarks.clients.documented runs the blocks of the others too.
+DOCUMENTED = [
+    block
+    for block in documented.blocks()
+    if block.language == "sh" or block.heading in {"OpenAI for Python", f"`{PACKAGE}`"}
+]
+
+
+@pytest.mark.parametrize("block", DOCUMENTED, ids=[block.heading for block in DOCUMENTED])
+def test_what_the_documentation_shows_is_answered(block, asked_site, key, request):
+    modules = BASE
+    if block.language == "js":
+        modules = request.getfixturevalue("package").parents[5]
+    elif block.language == "sh" and shutil.which("curl") is None:
+        pytest.skip("curl is not installed.")
+    environment = os.environ | {"SITE": asked_site.url, "KEY": key}
+    answered, wrote = documented.run(block, environment, sys.executable, modules)
+    assert answered, wrote
+
+
+def test_the_documentation_shows_every_protocol_and_client():
+    assert {block.language for block in DOCUMENTED} == {"sh", "python", "js"}
+    assert len(DOCUMENTED) > 15
 
 
 def conversations(site):

@@ -91,6 +91,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_credit = 0.0  # bytes that the pace allows it to be behind
         self._body_seen = 0
         self._body_looked = 0.0
+        self._cycles: list[Any] = []  # requests that are at work or wait behind one
         self._unread = b""  # received while a request waits behind another one
 
     # --- the connection ---
@@ -110,6 +111,11 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
         super().connection_lost(exc)
+        # uvicorn tells only the newest request; one before it would fail to write to the closed transport.
+        for cycle in self._cycles:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self.pipeline.clear()
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Keep a half-closed connection open until the requests that arrived whole are answered.
@@ -228,6 +234,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_seen, self._body_looked = 0, self.loop.time()
         self._limit(BODY_SECONDS + PACE_SECONDS, self._body_is_due)
         super().on_headers_complete()
+        if self.cycle is not None and self.cycle not in self._cycles:
+            self._cycles = [cycle for cycle in self._cycles if not cycle.response_complete] + [self.cycle]
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)

@@ -2,6 +2,8 @@
 
 import resource
 import shutil
+import socket
+import struct
 import time
 from contextlib import ExitStack
 
@@ -163,6 +165,18 @@ def test_a_head_of_less_and_requests_behind_each_other_are_answered(site):
     assert asked(site, GET + b"X: " + b"a" * 60_000 + b"\r\n" + close).startswith(b"HTTP/1.1 200 ")
     many = (GET + b"X: " + b"a" * 900 + b"\r\n\r\n") * 120 + GET + close
     assert asked(site, many, 20).count(b"HTTP/1.1 200 ") == 121
+
+
+def test_callers_that_leave_with_requests_behind_each_other_are_no_error(site):
+    before, reset = site.lines("Exception in ASGI application"), struct.pack("ii", 1, 0)
+    for _ in range(20):
+        with site.session().socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            sock.sendall(3 * b"GET /accounts/sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            time.sleep(0.005)  # they are being answered
+    for _ in range(5):
+        prompt(site)
+    assert site.lines("Exception in ASGI application") == before
 
 
 def test_a_large_body_that_comes_with_its_head_is_no_large_head(site):

@@ -73,7 +73,9 @@ def test_the_parser_calls_back_in_the_order_that_the_limits_count_on():
 
 def test_a_request_says_what_became_of_its_answer():
     names = RequestResponseCycle.__init__.__code__.co_names
-    assert {"keep_alive", "response_started", "response_complete"} <= set(names)
+    assert {"keep_alive", "response_started", "response_complete", "disconnected", "message_event"} <= set(
+        names
+    )
     assert "on_response" in RequestResponseCycle.__init__.__annotations__
     assert "read_paused" in FlowControl.__init__.__code__.co_names
 

@@ -40,6 +40,7 @@ WAIT_SECONDS = 3.0  # for a thread or a connection, where nothing bounds all of 
 LOCKED = "The database is kept waiting by a lock."
 BUSY = "All database threads are at work."
 ALL = "*"  # no view's name
+MIN_BUDGET_SECONDS = 0.5  # for a request that waited long for others of its address: the database may be well
 LEAST_SECONDS = 0.2  # for a statement of somebody whose waiting is used up: most take less
 UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
 MARGIN_SECONDS = 2.0  # in which the server's own end of a long statement arrives
@@ -48,11 +49,12 @@ MARGIN_SECONDS = 2.0  # in which the server's own end of a long statement arrive
 class Budget:
     """How long somebody may be kept waiting by the database in all: for a thread, a connection, statements.
 
-    What a request does between its statements does not count. Refused in time, its caller may try again.
+    What a request does between its statements does not count; what it `waited` before it was begun does, but
+    leaves it MIN_BUDGET_SECONDS. Refused in time, its caller may try again.
     """
 
-    def __init__(self) -> None:
-        self.left = float(settings.DATABASE_SECONDS)
+    def __init__(self, waited: float = 0.0) -> None:
+        self.left = max(MIN_BUDGET_SECONDS, settings.DATABASE_SECONDS - waited)
 
 
 @dataclass(slots=True)
@@ -142,9 +144,12 @@ def reading_everything() -> Iterator[None]:
 
 
 @contextmanager
-def reading_for_request() -> Iterator[None]:
-    """Read nothing until :func:`request_reads_as` says who calls, wherever in the request it learns that."""
-    request = _Reader(NOBODY, budget=Budget())
+def reading_for_request(waited: float = 0.0) -> Iterator[None]:
+    """Read nothing until :func:`request_reads_as` says who calls, wherever in the request it learns that.
+
+    `waited` is for how many seconds the request was kept waiting already.
+    """
+    request = _Reader(NOBODY, budget=Budget(waited))
     request.request = request
     token = _reader.set(request)
     try:

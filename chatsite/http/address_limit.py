@@ -5,6 +5,7 @@ Without it, a thousand requests sent at once all start at once, and everybody el
 
 import asyncio
 import json
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from ipaddress import IPv6Address, ip_address
@@ -26,6 +27,7 @@ HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 SLOT_SECONDS = 2.0
 WAIT_SECONDS = 10.0  # for a slot; then 503
 RETRY_SECONDS = 5
+WAITED = "chatsite.waited"  # of a scope: for how many seconds its request waited for a slot
 IPV6_PREFIX_BYTES = 8  # of an address: one subscriber usually has the whole /64
 
 
@@ -43,8 +45,10 @@ class AddressLimit:
     """Middleware that gives each address ADDRESS_CONCURRENT_REQUESTS slots; 0 is no limit.
 
     A request holds its slot until its response starts, SLOT_SECONDS at most, so that open streams and
-    answers that take long count no longer. The address is that of the caller behind a trusted proxy.
-    Health checks have slots of their own: a load balancer may share an address with those who ask too much.
+    answers that take long count no longer. Its wait counts as waiting for the database (`WAITED`): while
+    PostgreSQL hangs, it is refused no later than one that had a slot at once. The address is that of the
+    caller behind a trusted proxy. Health checks have slots of their own: a load balancer may share an address
+    with those who ask too much.
     """
 
     def __init__(self, application: Application) -> None:
@@ -58,9 +62,11 @@ class AddressLimit:
             await self.application(scope, receive, send)
             return
         key = (_subscriber(client[0]), scope["path"] in HEALTH_PATHS)
+        asked = time.monotonic()
         if not await self._acquire(key, limit):
             await _refuse(scope, send)
             return
+        scope[WAITED] = time.monotonic() - asked
         held = True
 
         def release() -> None:

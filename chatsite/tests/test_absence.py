@@ -158,6 +158,12 @@ class Bounds(SimpleTestCase):
             with reading_as(7):
                 self.assertEqual(statement_seconds(), 3)
 
+    def test_what_a_request_waited_before_it_began_is_left_out_but_for_a_moment(self):
+        with reading_for_request(waited=1.2):
+            self.assertEqual(statement_seconds(), 1.8)
+        with reading_for_request(waited=9):
+            self.assertEqual(statement_seconds(), threads.MIN_BUDGET_SECONDS)
+
     def test_answers_readers_and_the_back_office_wait_longer_than_the_server(self):
         self.assertEqual(statement_seconds(), 22)
         with reading_as(7):

@@ -10,7 +10,7 @@ from django.test import override_settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from chatsite.http import address_limit
-from chatsite.http.address_limit import AddressLimit
+from chatsite.http.address_limit import WAITED, AddressLimit
 from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.server import Site
 
@@ -23,11 +23,12 @@ class HeldApplication:
     """Notes who got through, and answers when it is let go."""
 
     def __init__(self):
-        self.begun = []
+        self.begun, self.waited = [], []
         self.go_on = asyncio.Event()
 
     async def __call__(self, scope, receive, send):
         self.begun.append(scope["client"][0])
+        self.waited.append(scope.get(WAITED, 0.0))
         await self.go_on.wait()
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
@@ -146,6 +147,18 @@ class TestSlots:
             inside.go_on.set()
             assert await asyncio.gather(*begun, request(limited)) == [200] * 3
             assert limited._queues == {}
+
+        asyncio.run(scenario())
+
+    def test_the_wait_for_a_slot_is_told_with_the_request(self):
+        async def scenario():
+            inside = HeldApplication()
+            limited = AddressLimit(inside)
+            asked = [request(limited) for _ in range(3)]
+            await asyncio.sleep(0.1)
+            inside.go_on.set()
+            await asyncio.gather(*asked)
+            assert max(inside.waited[:2]) < 0.1 <= inside.waited[2]
 
         asyncio.run(scenario())
 

@@ -1,6 +1,6 @@
 """What answers cost while they are written: CPU time, waiting, memory. Against a fast fake model of its own.
 
-    python benchmarks/bench_streaming.py [--only cost|streams|burst|sockets|idle|soak …] [--minutes 2]
+    python benchmarks/bench_streaming.py [--only cost|streams|burst|sockets|signins|idle|soak …] [--minutes 2]
                                          [--tokens 300] [--ramp 20]
 
 Starts the real site (`manage.py up`) with a data directory of its own, a bare FastAPI relay beside it, and
@@ -17,7 +17,7 @@ from statistics import median, quantiles
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from streaming import cost, idle, soak  # noqa: E402
+from streaming import cost, idle, sign_ins, soak  # noqa: E402
 from streaming.processes import load, server  # noqa: E402
 from streaming.upstream import INTERVAL, TOKENS  # noqa: E402
 from streaming.world import World, world  # noqa: E402
@@ -28,7 +28,8 @@ LEASES = "chat_lease"
 STREAMS = 400
 SOCKETS = 500
 BURST = 75  # answers begun a second, for four seconds
-PARTS = ("idle", "cost", "streams", "burst", "sockets", "soak")
+SIGN_INS = 12  # at once
+PARTS = ("idle", "cost", "streams", "burst", "sockets", "signins", "soak")
 
 
 def main() -> None:
@@ -51,6 +52,9 @@ def main() -> None:
         if "sockets" in options.only:
             each = asyncio.run(idle.sockets(site, SOCKETS))
             print(f"{SOCKETS} idle sockets: {each:.0f} KB each (target 150)")
+        if "signins" in options.only:
+            quiet, meanwhile = (1000 * p95(times) for times in sign_ins.pages(site, SIGN_INS))
+            print(f"a page while {SIGN_INS} sign in: p95 {meanwhile:.0f} ms, else {quiet:.0f} ms", flush=True)
         if "soak" in options.only:
             for line in soak.soaked(site, options.minutes):
                 print(line)

@@ -4,10 +4,12 @@ Without it, a thousand requests sent at once all start at once, and everybody el
 """
 
 import asyncio
+import functools
 import json
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextvars import ContextVar
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
@@ -31,6 +33,15 @@ WAITED = "chatsite.waited"  # of a scope: for how many seconds its request waite
 IPV6_PREFIX_BYTES = 8  # of an address: one subscriber usually has the whole /64
 
 
+_release_slot: ContextVar[Callable[[], object] | None] = ContextVar("release_slot", default=None)
+
+
+def release_slot() -> None:
+    """Let the next request of the caller's address begin now, as this one only waits. From any thread."""
+    if release := _release_slot.get():
+        release()
+
+
 class _Queue:
     """The requests of one address: how many have a slot, and those that wait for one."""
 
@@ -45,10 +56,11 @@ class AddressLimit:
     """Middleware that gives each address ADDRESS_CONCURRENT_REQUESTS slots; 0 is no limit.
 
     A request holds its slot until its response starts, SLOT_SECONDS at most, so that open streams and
-    answers that take long count no longer. Its wait counts as waiting for the database (`WAITED`): while
-    PostgreSQL hangs, it is refused no later than one that had a slot at once. The address is that of the
-    caller behind a trusted proxy. Health checks have slots of their own: a load balancer may share an address
-    with those who ask too much.
+    answers that take long count no longer; one that only waits may give it back before (`release_slot`). The
+    wait for a slot counts as waiting for the database (`WAITED`): while PostgreSQL hangs, a request is
+    refused no later than one that had a slot at once. The address is that of the caller behind a trusted
+    proxy. Health checks have slots of their own: a load balancer may share an address with those who ask too
+    much.
     """
 
     def __init__(self, application: Application) -> None:
@@ -79,10 +91,13 @@ class AddressLimit:
             release()
             return send(message)
 
-        timer = asyncio.get_running_loop().call_later(SLOT_SECONDS, release)
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(SLOT_SECONDS, release)
+        token = _release_slot.set(functools.partial(loop.call_soon_threadsafe, release))
         try:
             await self.application(scope, receive, release_and_send)
         finally:
+            _release_slot.reset(token)
             timer.cancel()
             release()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 import time
 from contextlib import ExitStack
 
@@ -9,9 +10,11 @@ import pytest
 from django.test import override_settings
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from chatsite.accounts import hashing
 from chatsite.http import address_limit
 from chatsite.http.address_limit import WAITED, AddressLimit
 from chatsite.tests.leftovers import temporary_folder
+from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import Site
 
 PROMPT_SECONDS = 1.0
@@ -24,11 +27,12 @@ class HeldApplication:
 
     def __init__(self):
         self.begun, self.waited = [], []
-        self.go_on = asyncio.Event()
+        self.entered, self.go_on = asyncio.Event(), asyncio.Event()
 
     async def __call__(self, scope, receive, send):
         self.begun.append(scope["client"][0])
         self.waited.append(scope.get(WAITED, 0.0))
+        self.entered.set()
         await self.go_on.wait()
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
@@ -149,6 +153,35 @@ class TestSlots:
             assert limited._queues == {}
 
         asyncio.run(scenario())
+
+    def test_a_request_that_waits_to_hash_a_password_gives_its_slot_on(self, monkeypatch):
+        monkeypatch.setattr(address_limit, "SLOT_SECONDS", HANG_SECONDS)
+        hashed, go_on = [], threading.Event()
+
+        def sign_in():
+            hashing.in_turn(go_on.wait, HANG_SECONDS)
+            hashed.append(threading.current_thread())
+
+        async def signs_in(scope, receive, send):
+            await asyncio.to_thread(sign_in)
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def scenario():
+            inside = HeldApplication()
+
+            async def application(scope, receive, send):
+                await (signs_in if scope["path"] == "/sign-in/" else inside)(scope, receive, send)
+
+            limited = AddressLimit(application)
+            asked = [request(limited, path="/sign-in/") for _ in range(4)]
+            page = request(limited)
+            await inside.entered.wait()
+            assert hashed == []
+            go_on.set()
+            inside.go_on.set()
+            assert await asyncio.gather(page, *asked) == [200] * 5
+
+        asyncio.run(asyncio.wait_for(scenario(), HANG_SECONDS))
 
     def test_the_wait_for_a_slot_is_told_with_the_request(self):
         async def scenario():

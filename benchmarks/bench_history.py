@@ -99,7 +99,7 @@ def fill(owners: list[int], size: int, also: str = "") -> User:
         for start in range(0, len(ordinary), BATCH):
             say(cursor, ordinary[start : start + BATCH], IN_ONE, words)
         say(cursor, conversations(cursor, owners[:1], 0, 0), IN_LARGEST, words)
-        each = len(ordinary) // (20 * len(owners))
+        each = max(1, len(ordinary) // (20 * len(owners)))
         for word, of_them in {
             "periscope": ordinary[-1:],
             "lantern": ordinary[::each],

@@ -42,7 +42,7 @@ def main() -> None:
 
 def xquad(folder: Path) -> None:
     collection = read_collection(folder, "xquad/en", "english")
-    step = len(collection.questions) // QUESTIONS
+    step = max(1, len(collection.questions) // QUESTIONS)
     right, contained = [0, 0], [0, 0]
     answers = read_answers(folder)
     with empty_database() as principal:

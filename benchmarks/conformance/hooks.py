@@ -30,10 +30,11 @@ def before_call(context, case, kwargs):
         or not isinstance(body, dict)
     ):
         return
+    request = body
     if case.media_type == "multipart/form-data":
         for name in body.keys() - {"json"}:
             del body[name]  # no generated text is an image
-    request = body.get("json", body)
+        request = body["json"]
     if isinstance(request, dict):
         _end_with_question(request)
         if request.get("dimensions") is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, get_args
 
 from .sources import PageImage, SourceView, source_from_json
+from .statements import Statement, from_rows
 
 Json = dict[str, Any]
 
@@ -85,6 +86,7 @@ class MessageDone:
 
     finish_reason: str
     citations: tuple[str, ...]  # labels in order of first use
+    verification: tuple[Statement, ...] = ()  # of this message's text
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,9 @@ def from_json(value: list[Any]) -> Event | None:
             tuple(thought_from_json(thought) for thought in members["thoughts"]),
             members["message_id"],
         )
+    if kind == "MessageDone":
+        verification = from_rows(members.get("verification", ()))
+        return MessageDone(members["finish_reason"], tuple(members["citations"]), verification)
     cls = _KINDS[kind]
     values = {name: tuple(item) if isinstance(item, list) else item for name, item in members.items()}
     event: Event = cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
@@ -252,6 +257,17 @@ class Whole:
     def text(self) -> str:
         """Of all messages, one after the other."""
         return "\n\n".join(message.text for message in self.spoken if message.text)
+
+    @property
+    def verification(self) -> tuple[Statement, ...]:
+        """Of :attr:`text`."""
+        found: list[Statement] = []
+        before = 0
+        for message in self.spoken:
+            if message.done:
+                found += [statement.moved(before) for statement in message.done.verification]
+            before += len(message.text) + 2 if message.text else 0
+        return tuple(found)
 
     def retold(self) -> "list[Event]":
         """The exchange as a short stream that says the same."""

@@ -1,7 +1,9 @@
 """Citations inside a stored text: `[label]`, where the label is one of those that the text cites."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 CITATION = re.compile(r"(?<![ \t])([ \t]*)\[([^\[\]\n]+)\](?!\()")
 
@@ -29,9 +31,42 @@ def without(text: str, labels: Collection[str]) -> str:
     return rewrite(text, labels, lambda _: "")
 
 
+def removed(text: str, labels: Collection[str]) -> list[tuple[int, int]]:
+    """Start and end of what :func:`without` leaves out."""
+    if not labels:
+        return []
+    return [match.span() for match in CITATION.finditer(text) if match[2] in labels]
+
+
 def with_links(text: str, addresses: Mapping[str, str]) -> str:
     """The text with each citation of one of these labels as a Markdown link to its address."""
     return rewrite(text, addresses, lambda label: f"[{label}]({addresses[label]})")
+
+
+def verified_as_sent(
+    rows: Sequence[Mapping[str, Any]], text: str, gone: Collection[str], addresses: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The statements of a stored text, as an API sends them, in the text that :func:`without` and
+    :func:`with_links` make of it."""
+    ends, grown = [-1], [0]  # of each citation that is changed, and by how much the text before is longer
+    for match in CITATION.finditer(text):
+        if match[2] in gone:
+            ends.append(match.end())
+            grown.append(grown[-1] - len(match[0]))
+        elif match[2] in addresses:
+            ends.append(match.end())
+            grown.append(grown[-1] + len(addresses[match[2]]) + 2)
+
+    def place(old: int) -> int:
+        return old + grown[bisect_right(ends, old) - 1]
+
+    sent = []
+    for row in rows:
+        labels = [label for label in row["citations"] if label not in gone]
+        verdict = row["verdict"] if labels or not row["citations"] else "uncited"
+        statement = {"start": place(row["start"]), "end": place(row["end"])}
+        sent.append(statement | {"citations": labels, "verdict": verdict})
+    return sent
 
 
 def without_links(text: str) -> str:

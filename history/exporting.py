@@ -16,6 +16,7 @@ from .citation_text import (
 from .failures import failure_of
 from .models import Conversation, Message, Source
 from .recording import timestamp
+from .tally import tally
 
 # A scheme that is neither the web's nor a mailbox's, where a link or a reference may have one.
 UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
@@ -54,6 +55,10 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
     if failure:
         parts.append(f"*{failure[1]}*")
     parts.append("\n".join(f"{number}. {_name(titles[label])}" for label, number in numbers.items()))
+    counted = tally(row["verdict"] for row in message.verification or ())
+    # Where a source is withdrawn the line would say too much of it, and too little.
+    if not set(message.citations) - titles.keys():
+        parts.append(" · ".join(f"*{line}*" for line in (counted.summary, counted.rest) if line and order))
     return parts
 
 

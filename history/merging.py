@@ -44,6 +44,7 @@ SAID = (
 )
 TAKEN = (
     "content", "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "labels",
+    "verification",
     "followups",
     "thoughts", "usage", "searched_count", "created_at", "finished_at",
 )  # fmt: skip

@@ -120,6 +120,10 @@ class Message(models.Model):
         default=list,
         help_text="Source labels that the text cites, in order of first use: chip n is item n-1.",
     )
+    verification = models.JSONField(
+        null=True,
+        help_text="Statements of the content with their citations, verdicts and proofs; null: not compared.",
+    )
     labels = models.JSONField(
         default=list,
         db_default=models.Value([], models.JSONField()),

@@ -64,6 +64,7 @@ class Closing:
     citations: Sequence[str] = ()
     followups: Sequence[str] = ()
     usage: dict[str, int] | None = None
+    verification: Sequence[Mapping[str, Any]] | None = None  # rows of chat.statements; None: not compared
 
 
 def open_conversation(
@@ -200,6 +201,9 @@ def close_answers(owner_id: int, closings: Mapping[UUID, Closing]) -> set[UUID]:
             "citations": list(closing.citations),
             "followups": list(closing.followups),
             "usage": closing.usage or {},
+            "verification": closing.verification
+            if closing.verification is None
+            else list(closing.verification),
         }
         for answer_id, closing in closings.items()
     ]

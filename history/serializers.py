@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from ingestion.search.labels import content_address
 
-from .citation_text import with_links, without, without_links
+from .citation_text import verified_as_sent, with_links, without, without_links
 from .failures import WORDS, failure_of
 from .listing import Summary
 from .models import (
@@ -297,6 +297,10 @@ def message(row: Message, readable: Sequence[Source]) -> Json:
         "error": {"message": failure[1], "code": failure[0]} if failure else None,
         "createdAt": timestamp(row.created_at),
     }
+    if row.verification is not None:
+        gone = set(row.citations) - {item.label for item in readable}
+        addresses = {item.label: address_of(item) for item in readable if item.label in row.citations}
+        sent["verification"] = verified_as_sent(row.verification, row.content, gone, addresses)
     # The two members by which the Chat UI shows a stored message.
     clients = row.client_members or {}
     sent["timestamp"] = clients.get("timestamp") or clock_time(row.created_at)

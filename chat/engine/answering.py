@@ -1,7 +1,7 @@
 """The order of a run: search, context, text, what helps to go on."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -16,8 +16,8 @@ from chat.events import (
     TitleChanged,
 )
 from chat.llm import ChatModel, Prompt, Said, SearchQuery, configured_model
-from chat.quotations import quotes
-from chat.sources import SourceView
+from chat.statements import marks_by_rank, to_rows
+from chat.verification import verify
 from chatsite.db.retry import patiently
 from history import recording
 from history.models import Message
@@ -92,19 +92,18 @@ async def _write_message(state: _Answer, model: ChatModel, found: Search, messag
         async for event in events:
             if isinstance(event, TextDelta):
                 text.append(event.text)
+                state.publish(event)
             elif isinstance(event, MessageDone):
-                state.message_id, state.done = message_id, event
-            state.publish(event)
-    state.text = "".join(text)
-    if state.done and state.done.citations:
-        await patiently(_record_quotes, message_id, state.text, state.prompt.sources)
+                state.message_id, state.text = message_id, "".join(text)
+                # In a thread: it takes time that grows with the answer.
+                verification = await asyncio.to_thread(verify, state.text, found.sources)
+                state.done = replace(event, verification=verification)
+                state.publish(state.done)
+            else:
+                state.publish(event)
+    if state.done and (marks := marks_by_rank(state.done.verification)):
+        await patiently(recording.record_quotes, message_id, marks)
     return found
-
-
-def _record_quotes(message_id: UUID, text: str, sources: Sequence[SourceView]) -> None:
-    """In a thread: comparing the texts takes time that grows with the answer."""
-    if found := quotes(text, sources):
-        recording.record_quotes(message_id, found)
 
 
 async def _add_followups_and_title(state: _Answer, model: ChatModel) -> None:
@@ -140,7 +139,11 @@ def _open_message(state: _Answer, speaker: Speaker, *, first: bool) -> Message:
         return recording.name_speaker(run.answer_id, speaker.name)
     if state.message_id and state.done:
         closing = Closing(
-            Message.State.COMPLETE, state.text, state.done.finish_reason, citations=state.done.citations
+            Message.State.COMPLETE,
+            state.text,
+            state.done.finish_reason,
+            citations=state.done.citations,
+            verification=to_rows(state.done.verification),
         )
         recording.close_answer(run.principal.user_id, state.message_id, closing)
     return recording.append_answer(run.conversation_id, run.run_id, speaker.name, request_id=run.request_id)

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from chat.quotations import quotes
 from chat.requests import Turn
 from chat.sources import SourceView
+from chat.statements import marks_by_rank
+from chat.verification import verify
 from chatsite.db.retry import patiently
 from ingestion.search.sentences import (
     Sentence,
@@ -76,7 +77,7 @@ class QuotingModel:
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
         """Headings of the passages that the answer does not rest on, as questions."""
         # Passages of a page share a label: an answer that cites the page need not tell all of it.
-        ranks = quotes(answer, prompt.sources)
+        ranks = marks_by_rank(verify(answer, prompt.sources))
         answered = {_caption(source) for source in prompt.sources if source.rank in ranks}
         questions: list[str] = []
         for source in prompt.sources:

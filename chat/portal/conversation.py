@@ -10,8 +10,10 @@ from chat.events import Whole
 from chat.models import Run
 from chat.permissions import may_see_thoughts
 from chat.runs import journal
+from chat.statements import Proof, Statement, from_rows
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message, Source
+from history.tally import Tally, tally
 
 from .labels import (
     name_of,
@@ -27,6 +29,7 @@ from .markdown import (
     plain,
     render,
     render_block,
+    with_marks,
 )
 
 REFERENCE_LENGTH = 12
@@ -78,6 +81,7 @@ class SourceLine:
 
     number: int
     source: Source | None
+    tally: Tally  # of the statements that cite it
 
     @property
     def place(self) -> str:
@@ -86,6 +90,15 @@ class SourceLine:
     @property
     def folder(self) -> str:
         return self.source.document.folder if self.source else ""
+
+    @property
+    def use(self) -> str:
+        """How many statements cite it; whether any of them was found in it."""
+        if not self.tally.cited:
+            return ""
+        if not self.tally.found:
+            return "not found"
+        return "1 statement" if self.tally.cited == 1 else f"{self.tally.cited} statements"
 
 
 @dataclass
@@ -139,7 +152,8 @@ class Answer:
     def html(self) -> str:
         """The finished blocks."""
         if not self.running:
-            return render(self.text, self.citations)
+            missing = [(each.start, each.end) for each in self.statements if each.verdict == "not_found"]
+            return render(with_marks(self.text, missing) if missing else self.text, self.citations)
         return "\n".join(render_block(block, self.citations) for block in self._cut[0])
 
     @property
@@ -156,17 +170,39 @@ class Answer:
     def cited(self) -> list[SourceLine]:
         """The sources that the text cites, by number."""
         order = self.citations.order
-        return [SourceLine(number, self.source_of(label)) for number, label in enumerate(order, start=1)]
+        return [
+            SourceLine(
+                number,
+                self.source_of(label),
+                tally(each.verdict for each in self.statements if label in each.citations),
+            )
+            for number, label in enumerate(order, start=1)
+        ]
 
     def source_of(self, label: str) -> Source | None:
         """The passage behind a citation. Those of a page share a label: the quoted one, else the best."""
         same = [source for source in self.sources if source.label == label]
         return next((source for source in same if source.quotes), same[0] if same else None)
 
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """What was found of each statement; none where the answer was not compared with its sources."""
+        return from_rows(self.message.verification or ())
+
+    @cached_property
+    def proofs(self) -> list[Proof]:
+        """Of each citation in the text, in order of the text, what its statement rests on."""
+        found = {proof.start: proof for statement in reversed(self.statements) for proof in statement.proofs}
+        return [found[start] for start in sorted(found)]
+
+    @cached_property
+    def tally(self) -> Tally:
+        return tally(statement.verdict for statement in self.statements)
+
     @property
-    def quotations_found(self) -> bool:
-        """Whether the words of every cited source were found in it."""
-        return bool(self.cited) and all(line.source and line.source.quotes for line in self.cited)
+    def all_found(self) -> bool:
+        """Whether each cited statement was found in a source that the reader may still open."""
+        return bool(self.tally.found) and not self.tally.missing and all(line.source for line in self.cited)
 
     @property
     def status(self) -> str:

@@ -28,6 +28,10 @@ CLOSING = re.compile(r"^[.,;:!?)\]’”»…]+")
 BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
 OPEN_BRACKET = re.compile(r"(?<!\s)\s*\[[^\[\]]{0,800}$")
 MARKS = re.compile(r"\*\*|^#{1,6} |^> ?", re.MULTILINE)
+# Of the kind of punctuation, so that emphasis beside them begins and ends as it does without them.
+MARK_START, MARK_END = "\u2058", "\u2059"
+PIECE = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[\u2058\u2059]|[^<\u2058\u2059]++|<')
+TASK = re.compile(r"\[[ xX]\][ \t]")
 CLASSES = frozenset({"cite", "cite gone", "nowrap", "table"})
 TAGS = frozenset(
     {"p", "h3", "h4", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "hr", "br"}
@@ -240,7 +244,42 @@ def render_block(text: str, citations: Citations) -> str:
 @functools.lru_cache(LATEST_BLOCKS)
 def _rendered(text: str, chips: tuple[tuple[str, str], ...]) -> str:
     """Those of one answer are wanted by all of its readers, at about the same time."""
-    return _cleaner().clean(_parser().render(text, {"chips": dict(chips)})).strip()
+    rendered = _cleaner().clean(_parser().render(text, {"chips": dict(chips)})).strip()
+    return _underlined(rendered) if MARK_START in text else rendered
+
+
+def with_marks(text: str, ranges: Sequence[tuple[int, int]]) -> str:
+    """The text with marks around these ranges, which :func:`render` underlines: statements without proof.
+
+    The ranges are in order and each lies within one block, behind the mark of a list, a quotation or a row.
+    """
+    text = text.replace(MARK_START, "\ufffd").replace(MARK_END, "\ufffd")
+    parts: list[str] = []
+    done = 0
+    for start, end in ranges:
+        task = TASK.match(text, start, end)
+        first = task.end() if task else start
+        parts += [text[done:first], MARK_START, text[first:end], MARK_END]
+        done = end
+    parts.append(text[done:])
+    return "".join(parts)
+
+
+def _underlined(rendered: str) -> str:
+    """Safe HTML with an element around each piece of text between two marks, which cross other elements."""
+    parts: list[str] = []
+    inside = False
+    for match in PIECE.finditer(rendered):
+        piece = match[0]
+        if piece in (MARK_START, MARK_END):
+            inside = piece == MARK_START
+        elif piece.startswith("<"):
+            parts.append(piece.replace(MARK_START, "").replace(MARK_END, ""))
+        elif inside and piece.strip():
+            parts.append(f'<span class="missing">{piece}</span>')
+        else:
+            parts.append(piece)
+    return "".join(parts)
 
 
 def render(text: str, citations: Citations) -> str:

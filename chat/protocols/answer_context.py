@@ -1,9 +1,11 @@
 """The members that the AI-chat documents share: `data_points`, `thoughts` and the results in them."""
 
+from collections.abc import Sequence
 from html import escape
 
 from chat.events import ContextReady, Json, Thought
 from chat.sources import Caption, SourceView
+from chat.statements import Statement, to_api
 
 RESULTS_BEFORE = "Prompt"  # the step before which the results are told
 
@@ -24,6 +26,11 @@ def followups(questions: tuple[str, ...]) -> Json:
     return {"followup_questions": list(questions)}
 
 
+def verification(statements: Sequence[Statement]) -> Json:
+    """What was found of each statement, in the text that was sent."""
+    return {"verification": to_api(statements)}
+
+
 def delta(content: str | None = None, role: str | None = None) -> Json:
     """A piece of a message, with every member of the documents."""
     return {"content": content, "function_call": None, "role": role, "tool_calls": None}
@@ -39,14 +46,14 @@ def _data_point(source: SourceView) -> str:
 
 
 def _thoughts(found: ContextReady) -> list[Json]:
-    told: list[Json] = []
+    steps: list[Json] = []
     for thought in found.thoughts:
         if thought.title == RESULTS_BEFORE:
-            told.append(_thought(Thought("Results", [_result(source) for source in found.sources])))
-            told.append(_thought(_with_sources(thought, found)))
+            steps.append(_thought(Thought("Results", [_result(source) for source in found.sources])))
+            steps.append(_thought(_with_sources(thought, found)))
         else:
-            told.append(_thought(thought))
-    return told
+            steps.append(_thought(thought))
+    return steps
 
 
 def _with_sources(prompt: Thought, found: ContextReady) -> Thought:
@@ -66,7 +73,7 @@ def _thought(thought: Thought) -> Json:
 
 
 def _result(source: SourceView) -> Json:
-    told: Json = {
+    result: Json = {
         "id": f"file-{source.document_id}-passage-{source.passage_id}",
         "content": source.content,
         "embedding": None,
@@ -80,8 +87,8 @@ def _result(source: SourceView) -> Json:
         "score": source.score,
     }
     if source.ranker_score is not None:
-        told["reranker_score"] = source.ranker_score
-    return told
+        result["reranker_score"] = source.ranker_score
+    return result
 
 
 def _caption(caption: Caption) -> Json:

@@ -27,6 +27,7 @@ from .answer_context import (
     delta,
     followups,
     message,
+    verification,
 )
 from .completion_envelope import (
     envelope,
@@ -74,7 +75,7 @@ class ChatCompletions:
             status = errors.status(code)
             return status, self.error(errors.words(code), code, status=status)
         assert whole.started is not None
-        told = context(whole.context) if whole.context else {}
+        told = (context(whole.context) if whole.context else {}) | verification(whole.verification)
         if whole.followups:
             told |= followups(whole.followups)
         choice = {
@@ -116,7 +117,8 @@ class ChatCompletionsEncoder:
         # Held back for one event: the count of tokens, if there is one, comes next.
         done, self._done = self._done, None
         counted = usage(event if isinstance(event, Usage) else None)
-        last = self._chunk(delta(), finish_reason=done.finish_reason) | {"usage": counted}
+        found = verification(done.verification) if done.verification else None
+        last = self._chunk(delta(), finish_reason=done.finish_reason, context=found) | {"usage": counted}
         return [last, *self._chunks(event)]
 
     def _chunks(self, event: Event) -> list[Json]:

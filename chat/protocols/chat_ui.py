@@ -22,6 +22,7 @@ from chat.events import (
 )
 from chat.requests import ChatRequest
 from chat.sources import SourceView
+from chat.statements import Statement, after_edits, to_api
 
 from . import validators
 from .request_body import (
@@ -124,6 +125,7 @@ class ChatUiEncoder:
         self._open = False
         self._sources: tuple[SourceView, ...] = ()
         self._cited: tuple[str, ...] = ()
+        self._statements: tuple[Statement, ...] = ()
         self._text: list[str] = []
         self._told = float("-inf")
 
@@ -147,7 +149,7 @@ class ChatUiEncoder:
                     self._told = self._clock()
                     return [self._state("processing")]
             case MessageDone():
-                self._cited = event.citations
+                self._cited, self._statements = event.citations, event.verification
                 return self._end("completed") if self._message.agent else []
             case Finished():
                 return self._end("completed")
@@ -158,7 +160,7 @@ class ChatUiEncoder:
 
     def _begin(self, message: MessageStarted) -> list[Json]:
         if message.message_id != self._message.message_id:
-            self._text, self._sources, self._cited = [], (), ()
+            self._text, self._sources, self._cited, self._statements = [], (), (), ()
         self._message, self._open, self._told = message, True, self._clock()
         return [self._state("processing")]
 
@@ -170,15 +172,18 @@ class ChatUiEncoder:
 
     def _state(self, status: str, error: Json | None = None) -> Json:
         assert self._started is not None
-        agent = {"agentName": self._message.agent} if self._message.agent else {}
+        text = "".join(self._text)
+        more: Json = {"agentName": self._message.agent} if self._message.agent else {}
+        if self._statements:
+            more["verification"] = verification(text, self._sources, self._statements)
         return {
             "messageId": self._message.message_id,
             "conversationId": self._started.conversation_id,
             "status": status,
             "role": "assistant",
-            "content": with_links("".join(self._text), self._sources),
+            "content": with_links(text, self._sources),
             "contentType": "markdown",
-            **agent,
+            **more,
             "sources": [_source(source) for source in self._sources if source.label in self._cited],
             "error": error,
             "createdAt": self._message.created_at,
@@ -212,6 +217,7 @@ class MinimalEncoder:
         self._started: Started | None = None
         self._message = MessageStarted("", "", "")
         self._sources: tuple[SourceView, ...] = ()
+        self._statements: tuple[Statement, ...] = ()
         self._text: list[str] = []
 
     def encode(self, event: Event) -> list[Json]:
@@ -220,13 +226,14 @@ class MinimalEncoder:
                 self._started = event
                 self._message = MessageStarted(event.answer_id, "", event.created_at)
             case MessageStarted():
-                self._message, self._sources, self._text = event, (), []
+                self._message, self._sources, self._text, self._statements = event, (), [], ()
             case ContextReady():
                 self._sources = event.sources
             case TextDelta():
                 self._text.append(event.text)
-            case MessageDone() if self._message.agent:
-                return self._whole()
+            case MessageDone():
+                self._statements = event.verification
+                return self._whole() if self._message.agent else []
             case Finished():
                 return self._whole() if self._text else []
             case Failed():
@@ -238,9 +245,12 @@ class MinimalEncoder:
     def _whole(self, failed: Failed | None = None) -> list[Json]:
         """Also a failure is a message, with its words as the last item: the client knows nothing else."""
         assert self._started is not None
-        text, self._text = with_links("".join(self._text), self._sources), []
+        plain, self._text = "".join(self._text), []
+        text = with_links(plain, self._sources)
         texts = [text] if text or not failed else []
         told: Json = {"AuthorName": self._message.agent} if self._message.agent else {}
+        if self._statements:
+            told["verification"] = verification(plain, self._sources, self._statements)
         if failed:
             texts.append(errors.words(failed.code))
             told |= ChatUi().error(errors.words(failed.code), failed.code)
@@ -278,6 +288,18 @@ def with_links(text: str, sources: Iterable[SourceView]) -> str:
         return f"{match[0]}({address})" if address else match[0]
 
     return _CITATION.sub(link, text) if addresses else text
+
+
+def verification(text: str, sources: Iterable[SourceView], statements: Iterable[Statement]) -> list[Json]:
+    """The statements in the text as :func:`with_links` gives it."""
+    addresses = {source.label: _address(source) for source in sources}
+    edits = [
+        (match.end(), match.end(), len(address) + 2)
+        for match in _CITATION.finditer(text)
+        if (address := addresses.get(match[1]))
+    ]
+    place = after_edits(edits)
+    return to_api([statement.placed(place) for statement in statements])
 
 
 def _file_name(source: SourceView) -> str:

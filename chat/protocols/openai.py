@@ -17,6 +17,7 @@ from chat.events import (
     Whole,
 )
 from chat.requests import ChatRequest, InvalidRequest
+from chat.statements import to_api
 
 from . import openai_members as shared
 from . import validators
@@ -123,6 +124,7 @@ class OpenAI:
             "choices": [self.choice(whole.text, reason, refused=bool(code) and not whole.text)],
             "usage": usage(whole.usage),
             "sources": sources(whole.context),
+            "verification": to_api(whole.verification),
         }
 
     def failure(self, code: str) -> Json:
@@ -175,7 +177,7 @@ class OpenAIEncoder:
             case TextDelta():
                 return [self._chunk(event.text)]
             case MessageDone():
-                return [self._end(event.finish_reason)]
+                return [self._end(event.finish_reason) | {"verification": to_api(event.verification)}]
             case Usage():
                 self._usage = event
             case Finished():

@@ -3,7 +3,7 @@
 from typing import Any
 
 from chat import errors
-from chat.events import ContextReady, Event, Failed, FollowUps, Json, Started, TextDelta, Whole
+from chat.events import ContextReady, Event, Failed, FollowUps, Json, MessageDone, Started, TextDelta, Whole
 from chat.requests import ChatRequest
 
 from .answer_context import (
@@ -11,6 +11,7 @@ from .answer_context import (
     delta,
     followups,
     message,
+    verification,
 )
 from .request_body import (
     ask,
@@ -44,7 +45,7 @@ class RagChat:
             code = whole.end.code if whole.end else "internal"
             return errors.status(code), self.error(errors.words(code))
         assert whole.started is not None
-        told = context(whole.context) if whole.context else {}
+        told = (context(whole.context) if whole.context else {}) | verification(whole.verification)
         if whole.followups:
             told |= followups(whole.followups)
         session = self.session(whole.started.conversation_id)
@@ -80,6 +81,9 @@ class RagChatEncoder:
             case ContextReady():
                 first = {"delta": {"role": "assistant"}, "context": context(event), **self._session}
                 return [first, {"delta": delta(role="assistant")}]
+            case MessageDone() if event.verification:
+                told = verification(event.verification)
+                return [{"delta": delta(role="assistant"), "context": told, **self._session}]
             case FollowUps():
                 told = followups(event.questions)
                 return [{"delta": delta(role="assistant"), "context": told, **self._session}]

@@ -4,11 +4,12 @@ Requests, whole answers and errors are those of RAG chat; see chat/protocols/rag
 """
 
 from chat import errors
-from chat.events import ContextReady, Event, Failed, FollowUps, Json, Started, TextDelta
+from chat.events import ContextReady, Event, Failed, FollowUps, Json, MessageDone, Started, TextDelta
 
 from .answer_context import (
     context,
     followups,
+    verification,
 )
 from .rag_chat import RagChat
 from .single_message import Single
@@ -34,6 +35,8 @@ class RagChat2026Encoder:
                 self._session = self._dialect.session(event.conversation_id)
             case ContextReady():
                 return [self._context(context(event))]
+            case MessageDone() if event.verification:
+                return [self._context(verification(event.verification))]
             case FollowUps():
                 return [self._context(followups(event.questions))]
             case Failed():

@@ -26,6 +26,7 @@ from chat.events import (
 )
 from chat.requests import ChatRequest, InvalidRequest
 from chat.sources import SourceView
+from chat.statements import to_api
 
 from . import openai_members as shared
 from . import validators
@@ -216,6 +217,7 @@ class Responses(OpenAI):
             **ECHO,
             **self.echo,
             "sources": sources(whole.context),
+            "verification": to_api(whole.verification),
         }
 
     def message(self, started: Started, text: str, found: Iterable[SourceView], status: str) -> Json:

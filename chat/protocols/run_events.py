@@ -24,7 +24,7 @@ from chat.events import (
     Whole,
 )
 
-from .answer_context import context
+from .answer_context import context, verification
 
 
 def chunk(number: int, event: Event) -> Json:
@@ -75,7 +75,8 @@ def _told(event: Event) -> tuple[str, Json]:
         case TextDelta(text):
             return "text", {"text": text}
         case MessageDone(reason, citations):
-            return "message_end", {"finish_reason": reason, "citations": list(citations)}
+            found = verification(event.verification)
+            return "message_end", {"finish_reason": reason, "citations": list(citations), **found}
         case FollowUps(questions):
             return "followups", {"questions": list(questions)}
         case TitleChanged(title):
@@ -93,5 +94,6 @@ def _message(spoken: Spoken) -> Json:
         "content": spoken.text,
         "finish_reason": spoken.done.finish_reason if spoken.done else None,
         "citations": list(spoken.done.citations) if spoken.done else [],
+        **verification(spoken.done.verification if spoken.done else ()),
         "context": context(spoken.context) if spoken.context else None,
     }

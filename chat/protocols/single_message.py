@@ -1,9 +1,11 @@
 """A team's exchange as one message, for the protocols that know no more."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from chat.events import ContextReady, Event, MessageDone, MessageStarted, TextDelta
+from chat.statements import Statement
 
 
 class Single:
@@ -12,17 +14,24 @@ class Single:
     def __init__(self, encode: Callable[[Event], list[Any]]) -> None:
         self._encode = encode
         self._contexts = 0
+        self._length = self._begin = 0  # characters so far, and before this message
+        self._statements: tuple[Statement, ...] = ()
         self._done: MessageDone | None = None
 
     def encode(self, event: Event) -> list[Any]:
         match event:
             case TextDelta() if self._done is None:
+                self._length += len(event.text)
                 return self._encode(event)
             case MessageStarted():
                 done, self._done = self._done, None
+                self._length += 2 if done else 0
+                self._begin = self._length
                 return self._encode(TextDelta("\n\n")) if done else []
             case MessageDone():
-                self._done = event  # the last one ends the message: whether this is it, the next event tells
+                self._statements += tuple(each.moved(self._begin) for each in event.verification)
+                # The last one ends the message: whether this is it, the next event tells.
+                self._done = replace(event, verification=self._statements)
                 return []
             case ContextReady() if self._contexts:
                 return []

@@ -13,11 +13,14 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from chat.citations import cited_labels
-from chat.events import Event, Failed, Finished, Spoken, Whole
+from chat.events import Event, Failed, Finished, Json, Spoken, Whole
 from chat.models import Lease
+from chat.statements import to_rows
+from chat.verification import verify
 from chatsite.db.availability import absence
+from chatsite.db.threads import reading_everything
 from history import recording
-from history.models import Conversation, Message
+from history.models import Conversation, Message, Source
 from history.recording import Closing
 
 from . import (
@@ -174,7 +177,18 @@ def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:
         citations=spoken.done.citations if spoken.done else _citations(UUID(spoken.message_id), spoken.text),
         followups=whole.followups if last else (),
         usage={"prompt": usage.prompt, "completion": usage.completion} if usage else None,
+        verification=to_rows(spoken.done.verification) if spoken.done else _verified(spoken),
     )
+
+
+def _verified(spoken: Spoken) -> list[Json] | None:
+    """The statements of a text that never came to its end."""
+    if not spoken.text:
+        return None
+    # Its writer may be gone, and its owner with it: the result says nothing that the text does not.
+    with reading_everything():
+        sources = list(Source.objects.filter(message=UUID(spoken.message_id)).order_by("rank"))
+    return to_rows(verify(spoken.text, sources))
 
 
 def _citations(answer_id: UUID, text: str) -> tuple[str, ...]:

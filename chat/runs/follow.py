@@ -30,6 +30,7 @@ from chat.llm import configured_model
 from chat.models import Run
 from chat.permissions import may_see_thoughts
 from chat.sources import SourceView
+from chat.statements import Edit, Statement, after_edits, from_rows
 from chatsite.accounts.principal import (
     Principal,
     still_valid,
@@ -40,7 +41,7 @@ from chatsite.db.threads import (
     reading_as,
 )
 from history import recording
-from history.citation_text import without
+from history.citation_text import removed, without
 from history.models import Message
 from history.withheld import withheld_labels, without_names
 
@@ -110,7 +111,8 @@ def _message(message: Message) -> list[Event]:
     told.append(ContextReady((), thoughts, str(message.pk)))
     told += [TextDelta(piece) for piece in _pieces(message.content)]
     if message.finish_reason:
-        told.append(MessageDone(message.finish_reason, tuple(message.citations)))
+        verification = from_rows(message.verification or ())
+        told.append(MessageDone(message.finish_reason, tuple(message.citations), verification))
     return told
 
 
@@ -320,6 +322,8 @@ class _Withheld:
         self._conversation: UUID | None = None  # whose labels are looked up again
         self._labels: frozenset[str] = frozenset()
         self._looked = 0.0
+        self._length = 0  # of the message's text so far, as it is stored
+        self._edits: list[Edit] = []  # what is left out of it
 
     async def look(self, conversation: UUID, *, again: bool = True) -> None:
         self._conversation = conversation if again else None
@@ -337,6 +341,7 @@ class _Withheld:
 
     async def event(self, event: Event) -> Event:
         if isinstance(event, ContextReady):
+            self._length, self._edits = 0, []
             told = await _with_sources(self._principal, event)
             self._labels |= {source.label for source in event.sources} - {each.label for each in told.sources}
             thoughts = tuple(
@@ -352,12 +357,23 @@ class _Withheld:
             return event
         match event:
             case TextDelta(text):
+                left_out = removed(text, self._labels)
+                self._edits += [(start + self._length, end + self._length, 0) for start, end in left_out]
+                self._length += len(text)
                 return TextDelta(without(text, self._labels))
             case MessageDone(reason, citations):
-                return MessageDone(reason, tuple(label for label in citations if label not in self._labels))
+                cited = tuple(label for label in citations if label not in self._labels)
+                return MessageDone(reason, cited, self._verification(event.verification))
             case FollowUps():
                 return FollowUps(())  # they may say what the source was about
         return event
+
+    def _verification(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        """In the text as this reader has it; nothing for one who has not followed it from its beginning."""
+        if statements and statements[-1].end > self._length:
+            return ()
+        place = after_edits(self._edits)
+        return tuple(statement.placed(place).without(self._labels) for statement in statements)
 
 
 async def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:

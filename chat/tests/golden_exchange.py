@@ -21,11 +21,13 @@ PASSAGES = (
     (f"page={17}", 17, "", "What is included in the Northwind Health standard plan is listed here."),
 )
 WORDS = ("The", " plan", f" [{FILE}#page=91].")
+# What the site adds about “The plan”, which both words of the passage support.
+VERIFIED = {"start": 0, "end": 8, "citations": [f"{FILE}#page=91"], "verdict": "supported"}
 QUESTIONS = ("What types of prescription drugs are covered?", "Which services cost less?")
 
 # Members that docs/protocols.md names beyond the documents.
 BEYOND = {"score", "reranker_score", "model", "temperature", "prompt_template", "sessionState", "agentName"}
-BEYOND |= {"citations", "output_text"}
+BEYOND |= {"citations", "output_text", "verification"}
 BEYOND |= {"use_semantic_ranker", "retrieval_mode", "top", "filter", "minimum_search_score"}
 # What may stand where an example shows null; and lists and objects that only Azure fills.
 FOR_NULL = {"session_state": str, "sessionState": str, "category": str, "props": dict, "error": dict}

@@ -8,7 +8,7 @@ from chat.events import Finished, MessageDone, Started, TextDelta, Usage
 from chat.llm import ModelError
 from chat.llm.scripted import ScriptedModel
 from chat.protocols import ChatCompletions
-from chat.tests.golden_exchange import FILE, QUESTIONS, WORDS, GoldenTestCase, differences, golden
+from chat.tests.golden_exchange import FILE, QUESTIONS, VERIFIED, WORDS, GoldenTestCase, differences, golden
 from history.models import Conversation, Message
 
 FAILURES = {"internal": RuntimeError("a secret detail"), "content_filter": ModelError("content_filter")}
@@ -69,7 +69,7 @@ class SimpleForm:
         self.assertIn(f"[{FILE}#page=91]", answer["message"]["content"])
 
     async def test_the_documents_request_is_streamed_as_shown(self):
-        first, second, third, *rest = await self.lines(
+        first, second, third, *rest, last = await self.lines(
             "/chat/stream", self.golden["request"], self.media_type
         )
         for example, actual in zip(self.golden["chunks"], (first, second, third), strict=True):
@@ -78,6 +78,7 @@ class SimpleForm:
         self.assertEqual(second, self.golden["chunks"][1])
         self.assertEqual(third, self.golden["chunks"][2])
         self.assertEqual([chunk["delta"]["content"] for chunk in rest], list(WORDS[1:]))
+        self.assertEqual(last["context"], {"verification": [VERIFIED]})
 
     async def test_the_documents_overrides_are_taken(self):
         body = self.golden["request"] | {"context": {"overrides": self.golden["overrides"]}}
@@ -188,6 +189,7 @@ class ChatCompletionsTests(GoldenTestCase):
         told = {name: choice["message"].pop(name) for name in ("context", "session_state")}
         self.like(self.golden["answer"], answer)
         self.assertEqual(told, {name: choice[name] for name in told})
+        self.assertEqual(told["context"]["verification"], [VERIFIED])
         self.assertEqual((answer["object"], choice["finish_reason"]), ("chat.completion", "stop"))
 
     async def test_the_documents_request_is_streamed_as_shown(self):
@@ -203,6 +205,7 @@ class ChatCompletionsTests(GoldenTestCase):
         contents = [chunk["choices"][0]["delta"]["content"] for chunk in chunks[2:]]
         self.assertEqual(contents, [*WORDS, None])
         self.assertEqual(chunks[-1]["choices"][0]["finish_reason"], "stop")
+        self.assertEqual(chunks[-1]["choices"][0]["context"], {"verification": [VERIFIED]})
         self.like(self.golden["answer"]["usage"], chunks[-1]["usage"])
 
     async def test_overrides_are_taken_nested_and_flat(self):

@@ -4,7 +4,7 @@ import json
 
 from chat.llm import ModelError
 from chat.llm.scripted import ScriptedModel
-from chat.tests.golden_exchange import WORDS, GoldenTestCase
+from chat.tests.golden_exchange import VERIFIED, WORDS, GoldenTestCase
 from history.models import Conversation
 
 PATH = "/v1/chat/completions"
@@ -23,6 +23,7 @@ WHOLE = ENVELOPE | {
     ],
     "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     "sources": [SOURCE],
+    "verification": [VERIFIED],
 }
 
 
@@ -44,7 +45,7 @@ class OpenAITests(GoldenTestCase):
         self.like(chunk({"role": "assistant", "content": ""}), first)
         for event in middle:
             self.like(chunk({"content": "x"}), event)
-        self.like(chunk({}, "stop") | {"sources": [SOURCE]}, end)
+        self.like(chunk({}, "stop") | {"sources": [SOURCE], "verification": [VERIFIED]}, end)
         self.assertEqual("".join(event["choices"][0]["delta"]["content"] for event in middle), "".join(WORDS))
         self.assertEqual(len({event["id"] for event in (first, *middle, end)}), 1)
 

@@ -2,7 +2,7 @@
 
 from django.test import override_settings
 
-from chat.tests.golden_exchange import FILE, QUESTIONS, WORDS, GoldenTestCase, golden
+from chat.tests.golden_exchange import FILE, QUESTIONS, VERIFIED, WORDS, GoldenTestCase, golden
 from chat.tests.test_golden_ai_chat import STATUS, failing
 from history.models import Conversation, Message
 
@@ -37,7 +37,8 @@ class Protocol:
             self.like(example, actual)
             self.assertEqual(set(actual), set(example))
         self.assertEqual(chunks[1:3], self.golden["chunks"][1:])
-        self.assertEqual([chunk["delta"] for chunk in chunks[1:]], list(WORDS))
+        self.assertEqual([chunk["delta"] for chunk in chunks[1:-1]], list(WORDS))
+        self.assertEqual(chunks[-1]["context"], {"verification": [VERIFIED]})
 
     async def test_the_documents_overrides_are_taken(self):
         answer = (

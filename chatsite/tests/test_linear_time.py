@@ -27,8 +27,9 @@ from chat.portal.markdown import (
     split,
 )
 from chat.portal.source_panel import marked
-from chat.quotations import quotes
+from chat.quotations import best_span
 from chat.tests.sources import source
+from chat.verification import verify
 from chatsite.accounts.models import User
 from chatsite.http.body_limits import BodyLimit
 from chatsite.http.json_parser import StrictJSONParser
@@ -185,8 +186,8 @@ class ScanTests(SimpleTestCase):
         self.assert_scans(
             filtered=lambda text: cited_labels(text, labels),
             filtered_in_pieces=in_pieces,
-            quoted=lambda text: quotes(text, sources),
-            quoted_with_citations=lambda text: quotes(text.replace("x", "[b.md]") + "[b.md]", sources),
+            verified=lambda text: verify(text, sources),
+            verified_with_citations=lambda text: verify(text.replace("x", "[b.md]") + "[b.md]", sources),
             without=lambda text: without(text, labels),
             split=split,
             followups=lambda text: side_texts.followups(text, [text]),
@@ -194,11 +195,12 @@ class ScanTests(SimpleTestCase):
             marked=lambda text: marked(text, [(1, 5), (3, len(text))]),
         )
 
-    def test_a_source_full_of_anything_is_quoted_in_proportion_to_its_length(self):
+    def test_a_source_full_of_anything_is_compared_in_proportion_to_its_length(self):
         answer = 150 * "The ferry sails [b.md] at nine, at nine. "
         self.assert_scans(
-            quoted=lambda text: quotes(answer, [source(rank=1, label="b.md", content=text)]),
-            whole=lambda text: quotes(f"{text[:3_000]} [b.md]", [source(rank=1, label="b.md", content=text)]),
+            verified=lambda text: verify(answer, [source(rank=1, label="b.md", content=text)]),
+            nearest=lambda text: best_span("When does the ferry sail?", text),
+            whole=lambda text: verify(f"{text[:3_000]} [b.md]", [source(rank=1, label="b.md", content=text)]),
         )
 
     def test_markdown_takes_no_longer_than_its_length(self):

@@ -1,0 +1,120 @@
+"""How many false statements verification marks, how many true ones, and what it costs.
+
+    PYTHONPATH=. python benchmarks/bench_verification.py [--cost]
+
+With --cost an answer of 500 words with five sources is timed; else the marked statements are counted by kind.
+
+Each line of the sets has a kind (true, number, name, negated, stale, page), the place that is cited, and a
+statement. `unseen.tsv` was written before the rules were adjusted to `statements.tsv`, and is only counted.
+"""
+
+import difflib
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+
+import pypdfium2
+
+from chat.sources import SourceView
+from chat.verification import verify
+
+ROOT = Path(__file__).parents[1]
+HERE = Path(__file__).parent / "verification"
+EVERYONE = ROOT / "ingestion" / "samples" / "everyone"
+DOCUMENTS = {
+    "handbook": EVERYONE / "employee-handbook.pdf",
+    "safety": EVERYONE / "safety-manual.pdf",
+    "parental": EVERYONE / "parental-leave.md",
+    "abroad": EVERYONE / "working-abroad.md",
+    "reorg": ROOT / "ingestion" / "samples" / "hr" / "reorganisation-2027.md",
+    "urlaub": HERE / "texts" / "urlaub.md",
+    "secrets": HERE / "texts" / "secrets.md",
+    "leave": HERE / "texts" / "leave.md",
+}
+ROUNDS = 30
+
+
+def main() -> None:
+    if "--cost" in sys.argv:
+        cost()
+        return
+    places = {f"{name}/{place}": text for name, path in DOCUMENTS.items() for place, text in parts(path)}
+    for name in ("statements", "unseen"):
+        judge(name, places, shows=name == "statements" or "--all" in sys.argv)
+
+
+def parts(path: Path) -> list[tuple[str, str]]:
+    """The pages of a PDF, the sections of Markdown."""
+    if path.suffix == ".pdf":
+        document = pypdfium2.PdfDocument(path)
+        pages = (page.get_textpage().get_text_range().replace("\r\n", "\n") for page in document)
+        return [(str(number), text) for number, text in enumerate(pages, start=1)]
+    sections = path.read_text(encoding="utf-8").split("\n## ")
+    return [(section.partition("\n")[0].removeprefix("## "), section) for section in sections]
+
+
+def judge(name: str, places: dict[str, str], *, shows: bool) -> None:
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for line in (HERE / f"{name}.tsv").read_text(encoding="utf-8").splitlines():
+        kind, place, statement = line.split("\t")
+        document, _, heading = place.partition("/")
+        found = verify(f"{statement} [{document}]", [passage(1, document, heading, places[place])])
+        marked = any(each.verdict == "not_found" for each in found)
+        counts[kind][0] += marked
+        counts[kind][1] += 1
+        if shows and marked == (kind == "true"):
+            print(f"  {kind}: {statement} [{place}]")
+    print(f"{name}: marked")
+    for kind, (marked, total) in counts.items():
+        print(f"  {kind}: {marked} of {total}")
+    false = [count for kind, count in counts.items() if kind != "true"]
+    marked, total = (sum(count[place] for count in false) for place in (0, 1))
+    print(f"  all false ones: {marked} of {total}, {100 * marked / total:.1f} %")
+    marked, total = counts["true"]
+    print(f"  true ones: {100 * marked / total:.1f} %")
+
+
+def passage(rank: int, label: str, heading: str, content: str) -> SourceView:
+    return SourceView(rank, label, label, label, heading, None, "", content, 0.5, "both", rank, "")
+
+
+def cost() -> None:
+    """Times difflib's for the same texts: each sentence beside its source, as a simple comparison does it."""
+    texts = [text[:1_500] for _, text in parts(DOCUMENTS["handbook"])[1:6]]
+    sources = [
+        passage(rank, f"handbook.pdf#page={rank}", "", text) for rank, text in enumerate(texts, start=1)
+    ]
+    sentences = []
+    for rank, text in enumerate(texts, start=1):
+        flowing = " ".join(text.split())
+        sentences += [(sentence + ".", rank) for sentence in flowing.split(". ")[1:8]]
+    words, answer, kept = 0, [], []
+    for sentence, rank in sentences:
+        changed = sentence.replace(" is ", " was, as the page says, ").replace(" the ", " this ", 1)
+        answer.append(f"{changed[:-1]} [handbook.pdf#page={rank}].")
+        kept.append((changed, texts[rank - 1]))
+        words += len(changed.split())
+        if words >= 500:
+            break
+    text = " ".join(answer)
+    ours = timed(lambda: verify(text, sources))
+    theirs = timed(lambda: [difflib.SequenceMatcher(None, one, other).ratio() for one, other in kept])
+    print(f"{words} words, {len(kept)} statements, five sources of {sum(map(len, texts))} characters")
+    print(f"verification {ours * 1000:.1f} ms, difflib {theirs * 1000:.1f} ms, ratio {ours / theirs:.2f}")
+
+
+def timed(call) -> float:  # type: ignore[no-untyped-def]
+    """The median of some rounds, in seconds of CPU."""
+    call()
+    spent = []
+    for _ in range(ROUNDS):
+        begun = time.process_time()
+        call()
+        spent.append(time.process_time() - begun)
+    return median(spent)
+
+
+if __name__ == "__main__":
+    main()

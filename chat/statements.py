@@ -1,0 +1,153 @@
+"""What verification says of an answer, for all who pass it on. Places are characters of the answer's text."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, Literal
+
+Edit = tuple[int, int, int]  # start and end of what was replaced, and the length of what took its place
+Verdict = Literal["quoted", "supported", "not_found", "uncited"]
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One citation of a statement: `[label]` at start:end, and the passage that holds its words.
+
+    `marks` are start and end of these words in the content of the source with that rank.
+    """
+
+    start: int
+    end: int
+    label: str
+    verdict: Verdict
+    rank: int = 0  # of the source to open; 0 where nothing was compared
+    marks: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement at start:end of the text, with the labels that it cites and a proof of each citation."""
+
+    start: int
+    end: int
+    citations: tuple[str, ...]
+    verdict: Verdict
+    proofs: tuple[Proof, ...] = ()
+    doubtful: bool = False  # not found only because its words differ; never stored
+
+    def moved(self, by: int) -> "Statement":
+        """The same in a text that has so many more characters before it."""
+        return self.placed(lambda place: place + by)
+
+    def placed(self, place: Callable[[int], int]) -> "Statement":
+        """The same in another text, in which each place of this one is at `place` of it."""
+        proofs = tuple(
+            replace(proof, start=place(proof.start), end=place(proof.end)) for proof in self.proofs
+        )
+        return replace(self, start=place(self.start), end=place(self.end), proofs=proofs)
+
+    def without(self, labels: Collection[str]) -> "Statement":
+        """The same for a reader who may not know these sources."""
+        if not any(label in labels for label in self.citations):
+            return self
+        cited = tuple(label for label in self.citations if label not in labels)
+        proofs = tuple(proof for proof in self.proofs if proof.label not in labels)
+        return replace(self, citations=cited, proofs=proofs, verdict=self.verdict if cited else "uncited")
+
+
+def to_rows(statements: Iterable[Statement]) -> list[Json]:
+    """As they are stored with a message, and in the journal."""
+    return [
+        {
+            "start": each.start,
+            "end": each.end,
+            "citations": list(each.citations),
+            "verdict": each.verdict,
+            "proofs": [
+                {
+                    "start": proof.start,
+                    "end": proof.end,
+                    "label": proof.label,
+                    "verdict": proof.verdict,
+                    "rank": proof.rank,
+                    "marks": [list(mark) for mark in proof.marks],
+                }
+                for proof in each.proofs
+            ],
+        }
+        for each in statements
+    ]
+
+
+def from_rows(rows: Iterable[Mapping[str, Any]]) -> tuple[Statement, ...]:
+    """The inverse of :func:`to_rows`."""
+    return tuple(
+        Statement(
+            row["start"],
+            row["end"],
+            tuple(row["citations"]),
+            row["verdict"],
+            tuple(
+                Proof(
+                    proof["start"],
+                    proof["end"],
+                    proof["label"],
+                    proof["verdict"],
+                    proof["rank"],
+                    tuple((start, end) for start, end in proof["marks"]),
+                )
+                for proof in row["proofs"]
+            ),
+        )
+        for row in rows
+    )
+
+
+def to_api(statements: Sequence[Statement]) -> list[Json]:
+    """As the APIs send them."""
+    return [
+        {"start": each.start, "end": each.end, "citations": list(each.citations), "verdict": each.verdict}
+        for each in statements
+    ]
+
+
+def after_edits(edits: Sequence[Edit]) -> Callable[[int], int]:
+    """Where each place of a text is after edits that are in order and do not overlap.
+
+    A place within what was replaced is at its end.
+    """
+    starts = [start for start, _, _ in edits]
+    grown = [0, *accumulate(length - (end - start) for start, end, length in edits)]
+
+    def place(old: int) -> int:
+        number = bisect_right(starts, old)
+        if number:
+            start, end, _ = edits[number - 1]
+            if start == old:
+                number -= 1
+            elif old < end:
+                old = end
+        return old + grown[number]
+
+    return place
+
+
+def marks_by_rank(statements: Iterable[Statement]) -> dict[int, list[tuple[int, int]]]:
+    """Rank of each source that holds words of a statement → their places, in order and without overlap."""
+    found: dict[int, set[tuple[int, int]]] = {}
+    for proof in (proof for each in statements for proof in each.proofs):
+        if proof.marks:
+            found.setdefault(proof.rank, set()).update(proof.marks)
+    return {rank: _merged(sorted(marks)) for rank, marks in found.items()}
+
+
+def _merged(marks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in marks:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged

@@ -1,0 +1,218 @@
+"""Words that verification knows, of English and German; other languages go without.
+
+Each line of a table is one entry: its forms between spaces.
+"""
+
+from itertools import count
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.casefold().split())
+
+
+def _numbered(text: str, first: int, step: int = 1) -> dict[str, int]:
+    """The forms in each line, with numbers that go up line by line."""
+    lines = zip(text.casefold().strip().splitlines(), count(first, step), strict=False)
+    return {form: number for line, number in lines for form in line.split()}
+
+
+def _by_first(text: str) -> dict[str, str]:
+    """Each form with the first one in its line."""
+    lines = [line.split() for line in text.casefold().strip().splitlines()]
+    return {form: line[0] for line in lines for form in line}
+
+
+STOP_WORDS = _words(
+    """
+    a about above according after all also although am an and any are as at be became because been being
+    before both but by can come could did do does done during each either else etc every for from
+    further gets give given gives had has have having he hence her here hers him his how however i if in
+    into is it its itself just least made make makes may me might more moreover most much must my nor
+    now of off on once one only onto or other our out over own per provided rather same shall she should
+    since so some still such than that the their them then there therefore these they thing this those
+    though through thus to too under until up upon us very via was we were what when where whereas
+    whether which while who whom whose why will with within would yet you your stated states say says
+    said document source page section aber alle allem allen aller alles als also am an andere anderen
+    auch auf aus bei beim bis bzw da dabei dadurch dafür daher damit dann daran darauf daraus darf darin
+    darum das dass davon dazu dein dem den denn der deren des deshalb dessen die dies diese diesem
+    diesen dieser dieses doch dort du durch dürfen ein eine einem einen einer eines einige er es etwa
+    etwas euer falls für ganz gegen gemäß hat hatte haben hier hin hinter ich ihm ihn ihnen ihr ihre
+    ihrem ihren ihrer im immer in indem ins ist ja je jede jedem jeden jeder jedes jedoch jene jetzt
+    kann können laut mehr mein mit muss müssen nach nachdem noch nun nur ob oder ohnehin pro quelle sehr
+    sei seien sein seine seinem seinen seiner seit sich sie sind so sobald sofern solch solche soll
+    sollen sollte sollten sondern sonst sowie soweit sowohl statt über um und uns unser unter usw viel
+    vom von vor wann war waren warum was weder weil welche welchem welchen welcher welches wenn wer
+    werden wie wieder will wir wird wo wurde wurden während würde zu zum zur zwar zwischen seite
+    abschnitt dokument
+    """
+)
+NEGATIONS = _words(
+    """
+    not no never none nobody nothing neither nor nowhere without cannot cant can't won't don't doesn't
+    didn't isn't aren't wasn't weren't shouldn't mustn't needn't couldn't wouldn't haven't hasn't hadn't
+    shan't n't except excluding unless hardly nicht nie niemals kein keine keinem keinen keiner keines
+    keinerlei niemand nichts ohne weder außer ausgenommen keinesfalls keineswegs nirgends ne pas jamais
+    aucun aucune sans ni nunca ningún ninguna sin tampoco nada niet geen nooit zonder non mai senza
+    """
+)
+DENIALS = _words("no not nicht")
+# Words that say no without a negation: where one side has a negation, the other may have one of these.
+REFUSALS = _words(
+    """
+    forbid forbids forbidden prohibit prohibits prohibited ban banned disallowed refuse refused exclude
+    excludes excluded exempt exempted lapse lapses unpaid unlawful invalid fail fails lack lacks prevent
+    prevents ineligible forfeit forfeited irrelevant unnecessary unlimited unable impossible
+    inadmissible verboten untersagt ausgeschlossen unzulässig unbezahlt ungültig unmöglich verfällt
+    entfällt entfallen unwirksam unberührt
+    """
+)
+# Words and their opposites; “!” where the one is the other denied.
+_POLES = (
+    """
+before earlier beforehand prior vor vorher davor früher | after afterwards later nach nachher danach später
+minimum least mindestens minimal | maximum most höchstens maximal
+increase increased rises raised erhöht steigt | decrease decreased reduce reduced lower gesenkt sinkt
+! allowed permitted may erlaubt gestattet zulässig | forbidden prohibited banned verboten untersagt unzulässig
+! paid bezahlt vergütet | unpaid unbezahlt unvergütet
+earliest | last latest letzte letzten letzter
+! open opens opened geöffnet öffnet | closed closes geschlossen schließt
+! include includes included including einschließlich | exclude excludes excluded excluding ausgenommen
+! mandatory required obligatory compulsory must vorgeschrieben | optional voluntary freiwillig
+full voll vollen volle | half partial halb halben halbe
+daily täglich | weekly wöchentlich
+monthly monatlich | yearly annually annual jährlich
+north northern norden nördlich | south southern süden südlich
+above oberhalb | below unterhalb
+inside within innerhalb | outside außerhalb
+always immer stets | never nie niemals
+more mehr exceed exceeds exceeding | less fewer weniger
+longer länger | shorter kürzer
+! accept accepted accepts akzeptiert | reject rejected refuses abgelehnt
+public öffentlich öffentliche | private privat
+internal intern interne | external extern externe
+temporary befristet | permanent dauerhaft unbefristet
+""".casefold()
+    .strip()
+    .splitlines()
+)
+POLES: dict[str, tuple[int, int]] = {
+    form: (number, side)
+    for number, line in enumerate(_POLES)
+    for side, forms in enumerate(line.removeprefix("!").split("|"))
+    for form in forms.split()
+}
+DENIABLE = frozenset(number for number, line in enumerate(_POLES) if line.startswith("!"))
+
+ONES = _numbered(
+    """
+zero null
+one ein eins eine
+two zwei
+three drei
+four vier
+five fünf
+six sechs
+seven sieben
+eight acht
+nine neun
+ten zehn
+eleven elf
+twelve zwölf
+thirteen dreizehn
+fourteen vierzehn
+fifteen fünfzehn
+sixteen sechzehn
+seventeen siebzehn
+eighteen achtzehn
+nineteen neunzehn
+""",
+    0,
+)
+TENS = _numbered(
+    """
+twenty zwanzig
+thirty dreißig
+forty vierzig
+fifty fünfzig
+sixty sechzig
+seventy siebzig
+eighty achtzig
+ninety neunzig
+""",
+    20,
+    10,
+)
+_ORDINALS = _numbered(
+    """
+first erste ersten erster erstes
+second twice zweite zweiten zweimal
+third dritte dritten dreimal
+fourth vierte vierten viermal
+fifth fünfte fünften
+sixth sechste sechsten
+seventh siebte siebten
+eighth achte achten
+ninth neunte neunten
+tenth zehnte zehnten
+""",
+    1,
+)
+_MORE = {"hundred": 100, "hundert": 100, "thousand": 1000, "tausend": 1000, "dozen": 12, "dutzend": 12}
+NUMBERS = {
+    form: number
+    for form, number in (ONES | TENS | _ORDINALS | _MORE).items()
+    if form not in ("one", "ein", "eine")  # articles and pronouns more often than numbers
+}
+MONTHS = _numbered(
+    """
+january januar jan
+february februar feb
+march märz mar
+april apr
+may mai
+june juni jun
+july juli jul
+august aug
+september sept sep
+october oktober oct okt
+november nov
+december dezember dec dez
+""",
+    1,
+)
+UNITS = _by_first(
+    """
+day days tag tage tagen tages arbeitstage arbeitstagen werktage werktagen werktag kalendertage
+week weeks woche wochen
+month months monat monate monaten
+year years jahr jahre jahren
+hour hours hr hrs stunde stunden
+minute minutes min mins minuten
+second seconds sekunde sekunden sec
+% percent prozent percentage
+€ euro euros eur
+$ dollar dollars usd
+£ pound pounds gbp pfund
+km kilometre kilometres kilometer kilometers
+metre metres meter meters
+cm centimetre centimetres zentimeter
+kg kilogram kilograms kilo kilogramm
+tonne tonnes tons tonnen
+litre litres liter liters
+gb gigabyte gigabytes
+mb megabyte megabytes
+bit bits
+character characters zeichen
+knots knot knoten
+kw kilowatt
+person persons people personen menschen
+"""
+)
+DIMENSIONS = dict.fromkeys(("day", "week", "month", "year", "hour", "minute", "second", "time"), "time")
+DIMENSIONS |= dict.fromkeys(("€", "$", "£"), "money")
+ENDINGS = (
+    "ungen", "ung", "ingly", "ings", "ing", "edly", "ed", "ern", "ens", "en", "er", "em", "es", "est", "ly",
+    "s", "e", "n", "t",
+)  # fmt: skip
+GERMAN = _words("der die das und ist nicht ein eine den dem des mit für von zu auf im wird werden sind bei")
+ENGLISH = _words("the of and is not a an to in for with be are by on that this it or")

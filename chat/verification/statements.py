@@ -1,0 +1,165 @@
+"""An answer cut into statements, each with the citations that belong to it."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from ingestion.search.sentence_splitting import Span, split_sentences
+
+MAX_STATEMENTS = 300  # of an answer; the rest of a longer one counts as a single statement
+CITATION = re.compile(r"\[([^\[\]\n]{1,800})\](?!\()")
+
+_FENCE = re.compile(r"^[ \t>]{0,20}(`{3,}|~{3,})", re.MULTILINE)
+_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]{1,400}(?<!`)\1(?!`)")
+_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-[-|: \t]*$", re.MULTILINE)
+_NOT_SPACE = re.compile(r"[^\s]")
+_WORD = re.compile(r"\w")
+_SEGMENT_WORDS = (
+    3  # a shorter text before a citation is no statement of its own (“According to the guide [a]”)
+)
+_AFTER = re.compile(r"[.,;:!?…)\]\"'”’»*_。！？\s]*+")
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`[label]` at start:end of the answer."""
+
+    start: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A statement at start:end of the answer; `past_bound` where nothing more is compared."""
+
+    start: int
+    end: int
+    citations: tuple[Citation, ...]
+    past_bound: bool = False
+
+
+def cut(answer: str, labels: Collection[str]) -> list[Cut]:
+    """The statements in order: sentences, list items and table rows, without headings, lead-ins and code.
+
+    A sentence that cites in several places is one statement for each of them. A citation behind a full stop
+    belongs to the sentence before it; those of a lead-in also to the list items below that cite nothing.
+    """
+    masked = _without_code(answer)
+    citations = [
+        Citation(match.start(), match.end(), match[1])
+        for match in CITATION.finditer(masked)
+        if match[1] in labels
+    ]
+    prose = _blanked(masked, [(citation.start, citation.end) for citation in citations])
+    spans = split_sentences(prose)
+    starts = [citation.start for citation in citations]
+    found: list[Cut] = []
+    inherited: tuple[Citation, ...] = ()
+    for place, span in enumerate(spans):
+        following = spans[place + 1].start if place + 1 < len(spans) else len(answer)
+        own = tuple(
+            citations[bisect_left(starts, span.start if place else 0) : bisect_left(starts, following)]
+        )
+        is_item = _is_item(prose, span.start)
+        if not is_item:
+            inherited = own if span.text.endswith(":") else ()
+        if not own and is_item and inherited:
+            own = inherited
+        if own or not _says_nothing(prose, span):
+            found += _segments(prose, span, own)
+        if len(found) > MAX_STATEMENTS:
+            first = found[MAX_STATEMENTS].start
+            rest = tuple(citations[bisect_left(starts, first) :])
+            return [*found[:MAX_STATEMENTS], Cut(first, len(answer), rest, past_bound=True)]
+    return found
+
+
+def _without_code(answer: str) -> str:
+    """The text with fenced blocks and inline code blank: what stands there is neither said nor cited."""
+    fences: list[tuple[int, int]] = []
+    opened: re.Match[str] | None = None
+    for match in _FENCE.finditer(answer):
+        if opened is None:
+            opened = match
+        elif match[1][0] == opened[1][0] and len(match[1]) >= len(opened[1]):
+            end = answer.find("\n", match.end())
+            fences.append((opened.start(), end if end >= 0 else len(answer)))
+            opened = None
+    if opened is not None:
+        fences.append((opened.start(), len(answer)))
+    blank = _blanked(answer, fences) if fences else answer
+    if "`" not in blank:
+        return blank
+    # Only what looks like a citation is hidden: other words in code are still said.
+    return _CODE.sub(lambda code: code[0].replace("[", " ").replace("]", " "), blank)
+
+
+def _blanked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
+    """The text with spaces in these ranges, line breaks and length kept."""
+    parts: list[str] = []
+    end = 0
+    for start, stop in ranges:
+        parts += [text[end:start], _NOT_SPACE.sub(" ", text[start:stop])]
+        end = stop
+    parts.append(text[end:])
+    return "".join(parts)
+
+
+def _is_item(text: str, start: int) -> bool:
+    before = text[max(0, start - 40) : start]
+    line = before[before.rfind("\n") + 1 :].strip()
+    return bool(line) and not _WORD.search(line.rstrip(".)0123456789")) and line[-1:] not in "#|>"
+
+
+def _says_nothing(text: str, span: Span) -> bool:
+    """Whether it is a heading, a lead-in, a question, or the header of a table."""
+    if span.is_heading or span.text.endswith((":", "?", "：", "？")) or not _WORD.search(span.text):
+        return True
+    bare = span.text.strip("*_ ")
+    if span.text.startswith(("**", "__")) and span.text.endswith(("**", "__")) and bare[-1:] not in ".!。":
+        return True
+    line_end = text.find("\n", span.end)
+    return (
+        line_end >= 0 and "|" in text[span.start : line_end] and bool(_TABLE_RULE.match(text, line_end + 1))
+    )
+
+
+def _segments(text: str, span: Span, citations: Sequence[Citation]) -> Iterator[Cut]:
+    """The sentence, or its parts where it cites in several places."""
+    groups = list(_groups(text, citations))
+    start = span.start
+    kept: list[Citation] = []
+    for place, group in enumerate(groups):
+        kept += group
+        last = place == len(groups) - 1
+        ends = start < group[0].start < span.end and not (
+            last and _WORD.search(text, group[-1].end, span.end)
+        )
+        end = group[0].start if ends else span.end
+        words = len(text[start:end].split())
+        if not last and words < _SEGMENT_WORDS:
+            continue
+        yield Cut(*_bare(text, start, max(end, start)), tuple(kept))
+        start, kept = _AFTER.match(text, group[-1].end).end(), []  # type: ignore[union-attr]
+    if not groups:
+        yield Cut(span.start, span.end, ())
+
+
+def _groups(text: str, citations: Sequence[Citation]) -> Iterator[list[Citation]]:
+    """Citations with nothing but space and punctuation between them."""
+    group: list[Citation] = []
+    for citation in citations:
+        if group and _WORD.search(text, group[-1].end, citation.start):
+            yield group
+            group = []
+        group.append(citation)
+    if group:
+        yield group
+
+
+def _bare(text: str, start: int, end: int) -> tuple[int, int]:
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end

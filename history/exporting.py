@@ -43,6 +43,15 @@ def as_markdown(principal: Principal, conversation: Conversation) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
+def answer_as_markdown(principal: Principal, conversation: Conversation, position: int) -> str | None:
+    """One answer with the list of its sources; None where there is none at that position."""
+    messages, sources = listing.said(principal, conversation)
+    for message in messages:
+        if message.position == position and message.role == Message.Role.ASSISTANT:
+            return "\n\n".join(filter(None, _answer(message, sources.get(message.pk, ())))) + "\n"
+    return None
+
+
 def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
     text = serializers.readable_text(message, readable)
     titles = {source.label: source for source in reversed(readable) if source.label in message.citations}

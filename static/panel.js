@@ -1,8 +1,9 @@
 // The source panel: fetched when opened, cached for 30 seconds, part of the history, so that Back closes it.
 // Requests GET source/<answer>.<citation>/ and puts the HTML it receives into #source.
-// begin() returns show(link) and prefetch(link).
+// begin() returns show(link), prefetch(link) and card(link), which shows a card beside a citation.
 
 const FRESH = 30000;
+const SIZES = [0.5, 0.75, 1, 1.5, 2, 3]; // of the page, by the width of the panel
 const COVERS = matchMedia('(max-width: 40rem)');
 
 export function begin({ $, $$, parsed, rove, enliven }) {
@@ -12,6 +13,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
   const known = new Map();
   let opener = null;
   let opened = 0;
+  let zoom = 1;
 
   const queryOf = url => new URL(url, location.href).searchParams;
   function fetchSource(query) {
@@ -66,10 +68,40 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     markCitations(place);
     aside.hidden = false;
     main.inert = COVERS.matches;
+    setUpStage();
     // Cited words far down a long section; under a page's image the image comes first.
     const word = $('mark', aside);
     const view = word && !$('img', aside) && word.getBoundingClientRect();
     if (view && view.bottom > innerHeight) aside.scrollTop += view.top - innerHeight / 3;
+  }
+  // The image of a page: its size, and the marked words in view.
+  function setUpStage() {
+    const stage = $('.stage', aside);
+    if (!stage) return;
+    const bar = $('.stage-bar', aside);
+    bar.hidden = false;
+    bar.addEventListener('click', event => {
+      const button = event.target.closest('[data-zoom]');
+      if (button) zoomTo(button.dataset.zoom);
+    });
+    zoomTo('');
+  }
+  function zoomTo(way) {
+    const place = SIZES.indexOf(zoom);
+    if (way === 'fit') zoom = 1;
+    if (way === 'in') zoom = SIZES[Math.min(place + 1, SIZES.length - 1)];
+    if (way === 'out') zoom = SIZES[Math.max(place - 1, 0)];
+    $('.page-image', aside).style.inlineSize = `${zoom * 100}%`;
+    $('#zoom', aside).textContent = `${zoom * 100} %`;
+    showMarks();
+  }
+  function showMarks() {
+    const stage = $('.stage', aside);
+    const box = $('.boxes rect', stage)?.getBoundingClientRect();
+    if (!box) return;
+    const view = stage.getBoundingClientRect();
+    stage.scrollLeft += box.left + box.width / 2 - view.left - view.width / 2;
+    stage.scrollTop += box.top - view.top - view.height / 3;
   }
   function showSkeleton() {
     const lines = parsed(
@@ -132,6 +164,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
   document.addEventListener('keydown', event => {
     if (
       event.key !== 'Escape' ||
+      (carded && card.isConnected) ||
       aside.hidden ||
       event.defaultPrevented ||
       $('dialog[open], .side:popover-open')
@@ -143,6 +176,13 @@ export function begin({ $, $$, parsed, rove, enliven }) {
   aside.addEventListener('keydown', event => {
     const step = { ArrowLeft: 'previous', ArrowRight: 'next' }[event.key];
     if (step && event.target.closest('.source-nav')) $(`[data-turn=${step}]`, aside)?.click();
+    if (!$('.stage', aside) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const way = { '+': 'in', '=': 'in', '-': 'out', 0: 'fit' }[event.key];
+    if (way) zoomTo(way);
+    const turn = { PageUp: 'first-child', PageDown: 'last-child' }[event.key];
+    const link = turn && $(`.page-turn a:${turn}`, aside);
+    if (link) link.click();
+    if (way || link) event.preventDefault();
   });
   addEventListener('popstate', () => {
     const query = queryOf(location.href);
@@ -158,8 +198,67 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     if (!scrollY && !location.hash) $('.cite[aria-current]', main)?.scrollIntoView({ block: 'center' });
   }
 
+  // ---- The card of a citation: what it leads to, while it is pointed at or focused. --------------------------------
+  const card = document.createElement('div');
+  card.className = 'cite-card';
+  card.id = 'cite-card';
+  card.setAttribute('role', 'tooltip');
+  let carded = null;
+  async function showCard(link) {
+    hideCard();
+    carded = link;
+    let panel;
+    try {
+      panel = parsed(await fetchSource(queryOf(link.href)));
+    } catch {
+      return;
+    }
+    if (carded !== link || !link.isConnected) return;
+    const title = document.createElement('strong');
+    title.textContent = $('#source-title', panel).textContent;
+    const place = document.createElement('span');
+    place.className = 'meta';
+    place.textContent = $('.source-head > .meta', panel)?.textContent ?? '';
+    const words = document.createElement('q');
+    words.textContent = $$('mark', panel)
+      .map(mark => mark.textContent)
+      .join(' … ')
+      .slice(0, 320);
+    card.replaceChildren(title, place, ...(words.textContent ? [words] : []));
+    document.body.append(card);
+    link.setAttribute('aria-describedby', card.id);
+    const chip = link.getBoundingClientRect();
+    const area = main.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height } = card;
+    const left = Math.min(Math.max(chip.left - 16, area.left + 8), area.right - width - 8);
+    const top = chip.top > height + 16 ? chip.top - height - 8 : chip.bottom + 8;
+    card.style.insetInlineStart = 'auto';
+    card.style.left = `${left}px`;
+    card.style.top = `${top}px`;
+  }
+  function hideCard() {
+    carded?.removeAttribute('aria-describedby');
+    carded = null;
+    card.remove();
+  }
+  document.addEventListener('keydown', event => {
+    if (event.key === 'Escape' && card.isConnected) {
+      event.preventDefault();
+      hideCard();
+    }
+  });
+  document.addEventListener('pointerout', event => {
+    if (carded && !event.relatedTarget?.closest?.('.cite, .cite-card')) hideCard();
+  });
+  document.addEventListener('focusout', hideCard);
+  addEventListener('scroll', hideCard, { passive: true });
+
   return {
+    card(link) {
+      if (link !== carded) showCard(link);
+    },
     show(link) {
+      hideCard();
       const query = queryOf(link.href);
       const inside = aside.contains(link);
       if (!inside) opener = link;

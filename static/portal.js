@@ -5,7 +5,13 @@ export const $ = (selector, root = document) => root.querySelector(selector);
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 const { dataset: likes } = document.documentElement;
-const { conversation, run, panel: panelModule, stream: streamModule } = document.body.dataset;
+const {
+  conversation,
+  run,
+  panel: panelModule,
+  stream: streamModule,
+  reveal: revealModule,
+} = document.body.dataset;
 const touch = matchMedia('(pointer: coarse)');
 const form = $('#composer');
 const box = $('#question');
@@ -144,41 +150,67 @@ function rove(bar) {
 }
 function enliven(root) {
   if (navigator.clipboard)
-    for (const button of $$('[data-copy], [data-copy-passage]', root)) button.hidden = false;
+    for (const button of $$('[data-copy], [data-copy-passage], [data-copies]', root)) button.hidden = false;
   $$('[role=toolbar]', root).forEach(rove);
 }
 enliven(document);
 
-// ---- Copying. ---------------------------------------------------------------------------------------------------
-function answerText(answer) {
+// ---- Copying: an answer as Markdown and as HTML, code as text, a table as CSV. ------------------------------------
+function answerHtml(answer) {
   const prose = $('.prose', answer).cloneNode(true);
-  for (const chip of $$('.cite', prose)) chip.replaceWith(` [${chip.textContent}]`);
-  for (const block of $$('p, li, tr, pre, h3, h4', prose)) block.append('\n');
-  const sources = $$('.source-row', answer).map(row =>
+  for (const extra of $$('button, .block-head, .hidden', prose)) extra.remove();
+  for (const chip of $$('.cite', prose)) chip.replaceWith(`[${chip.textContent}]`);
+  for (const node of [prose, ...$$('*', prose)])
+    for (const { name } of [...node.attributes])
+      if (!['href', 'colspan', 'start', 'display'].includes(name)) node.removeAttribute(name);
+  const rows = $$('.source-row', answer).map(row =>
     [...row.children].map(part => part.textContent.trim()).filter(Boolean),
   );
-  const list = sources.map(([number, ...name]) => `[${number}] ${name.join(', ')}`);
-  return [
-    prose.textContent
-      .replace(/(?<! ) +\[/g, ' [')
-      .replace(/\n{3,}/g, '\n\n')
-      .trim(),
-    list.join('\n'),
-  ]
-    .filter(Boolean)
-    .join('\n\n');
+  const list = document.createElement('p');
+  list.append(
+    ...rows.flatMap(([number, ...name]) => [`[${number}] ${name.join(', ')}`, document.createElement('br')]),
+  );
+  if (rows.length) prose.append(list);
+  return prose.innerHTML;
+}
+// The Markdown is the server's: it is fetched while the clipboard waits for it.
+function copyAnswer(answer, url) {
+  const markdown = fetch(url).then(reply => {
+    if (!reply.ok) throw new Error(reply.status);
+    return reply.blob();
+  });
+  return navigator.clipboard.write([
+    new ClipboardItem({
+      'text/plain': markdown.then(blob => new Blob([blob], { type: 'text/plain' })),
+      'text/html': new Blob([answerHtml(answer)], { type: 'text/html' }),
+    }),
+  ]);
+}
+function csv(table) {
+  const cell = text => (/[",\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
+  return $$('tr', table)
+    .map(row => [...row.cells].map(({ textContent }) => cell(textContent.trim())).join(','))
+    .join('\r\n');
+}
+function copyOf(button) {
+  const block = button.closest('.block');
+  if (block)
+    return navigator.clipboard.writeText(
+      $('table', block) ? csv($('table', block)) : $('code', block).textContent,
+    );
+  const answer = button.closest('.answer');
+  if (answer) return copyAnswer(answer, button.dataset.copy);
+  return navigator.clipboard.writeText($('.passage .words').textContent);
 }
 document.addEventListener('click', async event => {
-  const button = event.target.closest('[data-copy], [data-copy-passage]');
+  const button = event.target.closest('[data-copy], [data-copy-passage], [data-copies]');
   if (!button) return;
-  const answer = button.closest('.answer');
-  const text = answer ? answerText(answer) : $('.passage .words').textContent;
   try {
-    await navigator.clipboard.writeText(text);
+    await copyOf(button);
   } catch {
     return;
   }
-  const count = answer ? $$('.source-row', answer).length : 0;
+  const count = button.dataset.copy ? $$('.source-row', button.closest('.answer')).length : 0;
   toast(count ? `Copied with ${count} source${count === 1 ? '' : 's'}.` : 'Copied.');
 });
 
@@ -201,7 +233,8 @@ if (aside) {
   for (const name of ['pointerover', 'focusin']) {
     document.addEventListener(name, event => {
       const link = event.target.closest?.('a[data-source]');
-      if (link) panel().then(open => open.prefetch(link));
+      if (link?.matches('.prose .cite')) panel().then(open => open.card(link));
+      else if (link) panel().then(open => open.prefetch(link));
     });
   }
 }
@@ -326,8 +359,8 @@ function composer() {
   if (conversation && streamModule) {
     let loading;
     stream = () => {
-      loading ??= import(streamModule).then(module =>
-        module.begin({ ...shared, conversation, run, state, speak: likes.speak }),
+      loading ??= Promise.all([import(streamModule), import(revealModule)]).then(([module, { reveal }]) =>
+        module.begin({ ...shared, reveal, conversation, run, state, speak: likes.speak }),
       );
       return loading;
     };

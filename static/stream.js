@@ -1,8 +1,8 @@
-// Shows an answer while it arrives: finished blocks as safe HTML from the server, the unfinished tail as text.
+// Shows an answer while it arrives: safe HTML from the server, of which new words are revealed evenly.
 // Sends: ask {key, text}, follow {run, after}, wait {first}, stop {run}.
 // Receives: accepted, asked, refused, and frames {seq, place, messages}; `handlers` has one function per message.
 
-const NEAR = 80;
+const NEAR = 4;
 const TRIES_BEFORE_POLLING = 3;
 const LONG = 1200;
 const POLL = 2000;
@@ -11,7 +11,7 @@ const UNKNOWN = 4404;
 const FULL = 4429;
 const SILENCE = 7000; // the site says something every 3 s while an answer runs: a socket that is silent for longer is dead
 
-export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, state, speak }) {
+export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation, run, state, speak }) {
   const thread = $('#thread');
   const jump = $('#jump');
   const title = document.title.replace(/^Answering… – /, '');
@@ -22,6 +22,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   let seq = 0;
   let name = title;
   let ended = false;
+  let ending = null; // the run whose follow-up questions are awaited
   let polling;
   let asking = null;
   let stopping = null;
@@ -30,47 +31,34 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   let full = false;
   let answer;
   let prose;
-  let tail;
-  let text;
+  let open;
+  let finishing = null;
+  let follows = false;
+  let lastTop = scrollY;
   const frames = [];
   let drawing = false;
 
   // ---- The answer that is being followed. ------------------------------------------------------------------------
   function followAnswer(node) {
+    open?.flush();
     answer = node;
     prose = node && $('.prose', node);
-    tail = node && $('.tail', node);
-    text = tail && (tail.firstChild ?? tail.appendChild(document.createTextNode('')));
+    open = node && reveal(prose, parsed, afterPaint);
+    finishing = null;
     seq = 0;
     chars = 0;
-  }
-  function showTail(value) {
-    if (!value) {
-      tail?.remove();
-      tail = text = null;
-      return;
-    }
-    if (!tail) {
-      tail = document.createElement('p');
-      tail.className = 'tail';
-      text = document.createTextNode('');
-      tail.append(text);
-      prose.append(tail);
-    }
-    if (text.data !== value) text.data = value;
   }
   const removeSkeletons = () => {
     for (const line of $$('.skeleton', prose)) line.remove();
   };
-  function insertBlock(html) {
-    removeSkeletons();
-    const block = parsed(html);
-    const nodes = [...block.children];
-    const space = tail ? tail.previousElementSibling : prose.lastElementChild;
-    if (space) block.prepend('\n');
-    if (tail) tail.before(block);
-    else prose.append(block);
-    return nodes;
+  function afterPaint() {
+    if (follows) scrollToEnd();
+    updateJumpButton();
+    if (finishing && open.isDone()) {
+      finishing();
+      finishing = null;
+      scheduleDraw();
+    }
   }
   // What a screen reader is told about a finished block.
   function announceBlock(nodes) {
@@ -94,13 +82,10 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     }
   }
   const handlers = {
-    reset({ blocks, tail: rest }) {
-      prose.replaceChildren();
-      tail = text = null;
-      for (const html of blocks) insertBlock(html);
-      if (!blocks.length && !rest)
+    reset({ blocks, open: html }) {
+      open.reset(blocks, html);
+      if (!blocks.length && !html)
         prose.append(parsed('<div class="skeleton"></div><div class="skeleton short"></div>'));
-      showTail(rest);
     },
     status({ text: words, state: now }) {
       answer.dataset.state = now;
@@ -110,22 +95,24 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
         if (now === 'queued') say(`${words}.`);
       }
     },
-    block({ html, tail: rest }) {
-      announceBlock(insertBlock(html));
-      showTail(rest);
+    found({ html }) {
+      $('.found-now', answer)?.replaceChildren(parsed(html));
     },
-    tail({ text: more }) {
+    block({ html }) {
       removeSkeletons();
-      if (text) text.appendData(more);
-      else showTail(more);
+      announceBlock([...parsed(html).children]);
+      open.block(html);
     },
-    retail({ text: all }) {
+    open({ html }) {
       removeSkeletons();
-      showTail(all);
+      open.show(html);
+    },
+    grow({ text }) {
+      open.grow(text);
     },
     title({ title: words }) {
       name = words + title.slice(title.lastIndexOf(' – '));
-      document.title = `Answering… – ${name}`;
+      document.title = run ? `Answering… – ${name}` : name;
       const row = $(`.row[data-conversation="${conversation}"]`);
       for (const bdi of [$('.bar h1 bdi'), row && $('bdi', row)]) if (bdi) bdi.textContent = words;
       if (row) row.title = words;
@@ -141,15 +128,30 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       followAnswer(node);
     },
     part(end) {
-      showEnd(end);
+      whenRevealed(() => showEnd(end));
+    },
+    // The text is whole; the run goes on until its follow-up questions are there.
+    whole(end) {
+      whenRevealed(() => {
+        showEnd(end);
+        ready();
+      });
     },
     done(end) {
-      showEnd(end);
-      finishRun();
+      whenRevealed(() => {
+        if (answer.hasAttribute('aria-busy')) showEnd(end);
+        else showFollowups(end);
+        if (run) ready();
+        finishRun();
+      });
     },
   };
+  function whenRevealed(act) {
+    finishing = act;
+    open.finish();
+  }
   function showEnd(end) {
-    showTail('');
+    open.flush();
     removeSkeletons();
     if (end.body !== undefined) prose.replaceChildren(parsed(end.body));
     $('.progress', answer).replaceChildren(parsed(end.steps));
@@ -161,14 +163,26 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       $('.note', answer)?.setAttribute('role', 'alert'); // which is read out by itself
     else say(end.note || `Answer complete, ${end.sources} source${end.sources === 1 ? '' : 's'}.`);
   }
-  function finishRun() {
+  // They come after the rest: what has the focus there keeps it.
+  function showFollowups(end) {
+    const next = $('.next', parsed(end.end));
+    if (next && !$('.next', answer) && answer === $$('.answer', thread).at(-1)) {
+      $('.on', answer).append(next);
+      enliven(answer);
+    }
+  }
+  function ready() {
+    ending = run;
     run = null;
-    answer = null;
     state.running(false);
     document.title = (document.hidden ? '● ' : '') + name;
     showDot(false);
     clearInterval(polling);
     polling = null;
+  }
+  function finishRun() {
+    ending = null;
+    answer = null;
     waitForQuestion();
   }
   function showDot(live) {
@@ -179,17 +193,45 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       row.append(parsed('<span class="dot live"></span><span class="hidden">, being answered</span>'));
   }
 
-  // ---- At most once per animation frame; a hidden tab draws no frames. ---------------------------------------------
+  // ---- The view follows the end of the text, until somebody scrolls up. --------------------------------------------
   const isAtEnd = () => innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
-  const scrollToEnd = () => scrollTo({ top: document.documentElement.scrollHeight });
+  const scrollToEnd = () => scrollTo({ top: document.documentElement.scrollHeight, behavior: 'instant' });
   const updateJumpButton = () => {
-    jump.hidden = isAtEnd() || !run;
+    jump.hidden = follows || isAtEnd() || !run;
   };
+  const leaveEnd = () => {
+    follows = false;
+    updateJumpButton();
+  };
+  const scrollHeight = () => document.documentElement.scrollHeight;
+  let lastHeight = scrollHeight();
+  addEventListener('wheel', event => event.deltaY < 0 && scrollY > 0 && leaveEnd(), { passive: true });
+  addEventListener('keydown', event => {
+    const up = ['ArrowUp', 'PageUp', 'Home'].includes(event.key);
+    if (up && scrollY > 0 && !event.target.matches('input, textarea, select')) leaveEnd();
+  });
+  addEventListener(
+    'scroll',
+    () => {
+      if (scrollY > lastTop && isAtEnd()) follows = true;
+      else if (scrollY < lastTop && scrollHeight() >= lastHeight) follows = false;
+      lastTop = scrollY;
+      lastHeight = scrollHeight();
+      updateJumpButton();
+    },
+    { passive: true },
+  );
+  jump.addEventListener('click', () => {
+    follows = true;
+    scrollToEnd();
+  });
+
+  // ---- At most once per animation frame; a hidden tab draws no frames. ---------------------------------------------
   function drawFrames() {
     drawing = false;
-    const follows = isAtEnd();
-    for (const { seq: number, place, messages } of frames.splice(0)) {
-      if (!run) continue;
+    while (frames.length && !finishing) {
+      const { seq: number, place, messages } = frames.shift();
+      if (!run && !ending) continue;
       if (!answer || +answer.dataset.place !== place) {
         const node = document.getElementById(`m-${place}`);
         if (node) followAnswer(node);
@@ -198,6 +240,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       seq = number;
       for (const message of messages) if (answer) handlers[message.type]?.(message);
     }
+    if (answer) open.draw();
     if (follows) scrollToEnd();
     updateJumpButton();
   }
@@ -207,9 +250,8 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     if (document.hidden) setTimeout(drawFrames, 200);
     else requestAnimationFrame(drawFrames);
   }
-  addEventListener('scroll', updateJumpButton, { passive: true });
-  jump.addEventListener('click', scrollToEnd);
   document.addEventListener('visibilitychange', () => {
+    open?.flush();
     if (document.hidden) return;
     connectSocket();
     drawFrames();
@@ -227,16 +269,18 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
     $(`#${article.id}`)?.remove();
     thread.append(exchange);
     run = id;
+    ending = null;
     followAnswer($('.answer', article));
     state.accepted(asking?.text ?? '');
     asking = null;
     showRunning();
+    follows = true;
     scrollToEnd();
   }
   // On another device, or in another tab. What is typed here stays.
   function showAskedElsewhere({ run: id, html }) {
     drawFrames();
-    const follows = isAtEnd();
+    follows ||= isAtEnd();
     const fresh = parsed(html);
     for (const old of $$('.next', thread)) old.remove();
     $('#latest')?.removeAttribute('id');
@@ -253,7 +297,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
   }
   // The positions that this page has are those before `first`.
   function waitForQuestion() {
-    if (isOpen() && !run)
+    if (isOpen() && !run && !ending)
       sendMessage({
         type: 'wait',
         first: 1 + Math.max(-1, ...$$('.answer', thread).map(node => +node.dataset.place)),
@@ -315,7 +359,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
         }, 2000);
       clearInterval(polling);
       polling = null;
-      if (run) sendMessage({ type: 'follow', run, after: seq });
+      if (run || ending) sendMessage({ type: 'follow', run: run ?? ending, after: seq });
       if (run && stopping === run) sendMessage({ type: 'stop', run }); // what a dead socket was told is not known
       if (asking) sendMessage({ type: 'ask', ...asking });
       else waitForQuestion();
@@ -403,6 +447,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
       if (!now.hasAttribute('aria-busy')) {
         handlers.title({ title: $('.bar h1', fresh).textContent });
         say('Answer complete.');
+        ready();
         finishRun();
       }
     } catch {
@@ -417,6 +462,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, conversation, run, st
 
   if (run) {
     followAnswer($$('.answer[aria-busy]').at(-1));
+    follows = true;
     scrollToEnd();
   }
   connectSocket();

@@ -141,9 +141,17 @@ def _begin(request: HttpRequest, principal: Principal, asked: ChatRequest, key: 
     try:
         return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))
     except Refused as refused:
-        if refused.code != "idempotency_mismatch":
+        if refused.code == "idempotency_mismatch":
+            key = None
+        elif not (refused.code == "generation_in_progress" and _free(principal, asked.conversation_id)):
             raise
-        return runs.begin(principal, asked, request_id=_request_id(request))
+        return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))
+
+
+@async_to_sync
+async def _free(principal: Principal, conversation_id: UUID | None) -> bool:
+    """Whether only the follow-up questions of the answer before were awaited, which end here."""
+    return conversation_id is not None and await runs.end_afterthoughts(principal, conversation_id)
 
 
 def _stop_answers(principal: Principal, row: Conversation) -> None:

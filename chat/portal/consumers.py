@@ -21,6 +21,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import InterfaceError, OperationalError
 
 from chat import runs
+from chat.engine import AcceptedRun
 from chat.errors import (
     Refused,
     database_away,
@@ -206,10 +207,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         asked = ChatRequest(text, self.conversation_id)
         try:
-            with hurried(budget):
-                accepted = await in_database_soon(
-                    runs.begin, self.principal, asked, idempotency_key=key, request_id=uuid4().hex
-                )
+            accepted = await self._begin(asked, key, budget)
         except Refused as refused:
             told = {"code": refused.code, "message": refused.message}
             await self._tell({"type": "refused", "key": key, **told})
@@ -221,6 +219,22 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         run = str(accepted.run_id)
         await self._tell({"type": "accepted", "key": key, "run": run, "html": html, "left": left})
         await self._follow(accepted.run_id, 0)
+
+    async def _begin(self, asked: ChatRequest, key: str, budget: Budget) -> AcceptedRun:
+        """Once more where only the follow-up questions of the answer before are still awaited."""
+        try:
+            with hurried(budget):
+                return await in_database_soon(
+                    runs.begin, self.principal, asked, idempotency_key=key, request_id=uuid4().hex
+                )
+        except Refused as refused:
+            if refused.code != "generation_in_progress" or not await runs.end_afterthoughts(
+                self.principal, self.conversation_id
+            ):
+                raise
+        return await in_database(
+            runs.begin, self.principal, asked, idempotency_key=key, request_id=uuid4().hex
+        )
 
     async def _stop(self, run_id: UUID | None) -> None:
         if run_id is None:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from chat.errors import words
-from chat.events import Whole
+from chat.events import Whole, thought_from_json
 from chat.models import Run
 from chat.permissions import may_see_thoughts
 from chat.runs import journal
@@ -16,19 +16,21 @@ from history.models import Conversation, Message, Source
 from history.tally import Tally, tally
 
 from .labels import (
+    found_html,
     name_of,
     place_of,
     reading,
     searched,
+    searched_for,
     searching,
 )
 from .markdown import (
     BlockSplitter,
     Chip,
     Citations,
-    plain,
     render,
     render_block,
+    render_open,
     with_marks,
 )
 
@@ -157,14 +159,21 @@ class Answer:
         return "\n".join(render_block(block, self.citations) for block in self._cut[0])
 
     @property
-    def tail(self) -> str:
-        """The unfinished block of a running answer, as plain text."""
-        return plain(self._cut[1], self.citations) if self.running else ""
+    def open(self) -> str:
+        """The unfinished block of a running answer, as safe HTML."""
+        splitter = self._cut[1]
+        return render_open(splitter.tail, self.citations, in_fence=splitter.in_fence) if self.running else ""
+
+    @property
+    def found(self) -> str:
+        """What a running answer is written from."""
+        thoughts = map(thought_from_json, self.message.thoughts if self.told_thoughts else ())
+        return found_html(self.place, searched_for(thoughts), self.sources)
 
     @cached_property
-    def _cut(self) -> tuple[list[str], str]:
+    def _cut(self) -> tuple[list[str], BlockSplitter]:
         splitter = BlockSplitter()
-        return splitter.feed(self.text), splitter.tail
+        return splitter.feed(self.text), splitter
 
     @cached_property
     def cited(self) -> list[SourceLine]:

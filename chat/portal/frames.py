@@ -4,12 +4,17 @@ Each event becomes one frame `{"seq": …, "place": …, "messages": […]}`, so
 loses the connection has either all of an event or nothing of it. Messages are
 
 - `{"type": "status", "state", "text"}`: what is being done;
-- `{"type": "block", "html", "tail"}`: a finished block, and what stands behind it unfinished;
-- `{"type": "tail", "text"}`: text to add behind; `{"type": "retail", "text"}`: to put in its place;
+- `{"type": "found", "html"}`: what was searched for, and the documents that were found;
+- `{"type": "block", "html"}`: a finished block, in place of the open one;
+- `{"type": "open", "html"}`: the block that is being written, in place of what was told of it before;
+- `{"type": "grow", "text"}`: text behind the last text of the open block;
+- `{"type": "whole", …}`: the end of the text, with what stands below it; follow-up questions may still come;
 - `{"type": "title", "title"}`: of the conversation.
 """
 
 import asyncio
+import re
+import time
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -29,6 +34,7 @@ from chat.events import (
 )
 from chat.models import Run
 from chat.sources import SourceView
+from chat.statements import to_rows
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database
 from history.models import Conversation, Message
@@ -40,8 +46,10 @@ from .conversation import (
     exchanges_of,
 )
 from .labels import (
+    found_html,
     name_of,
     reading,
+    searched_for,
     searching,
 )
 from .markdown import (
@@ -49,9 +57,16 @@ from .markdown import (
     Chip,
     Citations,
 )
+from .open_block import closed
 
 Json = dict[str, Any]
 
+# Text that changes nothing in the Markdown before it, behind a letter that is shown as it is written.
+PLAIN = re.compile(r"[^*_`~\[\]<>&$\\|#!^\n]*")
+CODE = re.compile(r"[^`~]*")
+MARKED = re.compile(r"[$\\]")
+SLOW_SECONDS = 0.02  # of rendering the open block
+PAUSE = 10  # times as long, until it is rendered again
 MAX_CHARACTERS_AT_ONCE = 1_000  # that are rendered on the event loop: a hostile block of them takes some ms
 
 
@@ -62,9 +77,14 @@ class Transcript:
         self.place = place
         self.seq = 0
         self.blocks: list[str] = []
+        self.texts: list[str] = []
+        self.ended: MessageDone | None = None
         self.labels: Sequence[str] = ()  # of all the answer's sources, also of those that are gone
         self._renderer = BlockRenderer(Citations(place))
-        self._shown = ""  # the tail as the reader has it
+        self._open = ""  # of the open block the HTML as it was told last
+        self._told = ""  # and the Markdown that the reader has; empty where none can be added to it
+        self._pause_until = 0.0
+        self._found = ""
         self._status: Json | None = None
         self._before_thinking: Json | None = None  # the status that comes back with the first text
         self._title = ""
@@ -84,17 +104,22 @@ class Transcript:
                 return self._tell("queued", searching(readable))
             case ContextReady(sources):
                 self._name(sources)
-                return self._tell("streaming", reading(len(sources), len({s.document_id for s in sources})))
+                self._found = found_html(self.place, searched_for(event.thoughts), sources)
+                found = [{"type": "found", "html": self._found}] if self._found else []
+                documents = {source.document_id for source in sources}
+                return [*found, *self._tell("streaming", reading(len(sources), len(documents)))]
             case Thinking():
                 self._before_thinking = self._status
                 return self._tell("streaming", "Thinking")
             case TextDelta(text):
+                self.texts.append(text)
                 written = self._written(self._renderer.feed(text))
                 if self._before_thinking is None:
                     return written
                 self._status, self._before_thinking = self._before_thinking, None
                 return [self._status, *written]
             case MessageDone():
+                self.ended = event
                 return self._written(self._renderer.finish())
             case TitleChanged(title):
                 self._title = title
@@ -108,7 +133,10 @@ class Transcript:
 
     def reset(self) -> Json:
         """All so far, in one frame, for a reader who comes new."""
-        messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "tail": self._shown}]
+        messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "open": self._renderer.open}]
+        self._told = ""  # how far the reader is in it is not known
+        if self._found:
+            messages.append({"type": "found", "html": self._found})
         if self._status:
             messages.append(self._status)
         if self._title:
@@ -127,17 +155,42 @@ class Transcript:
         return [self._status]
 
     def _written(self, blocks: list[str]) -> list[Json]:
-        tail = self._renderer.tail
-        shown, self._shown = self._shown, tail
         if blocks:
             self.blocks += blocks
-            return [*({"type": "block", "html": html, "tail": ""} for html in blocks[:-1]),
-                    {"type": "block", "html": blocks[-1], "tail": tail}]  # fmt: skip
-        if tail == shown:
+            self._open = self._told = ""
+            self._pause_until = 0.0
+        return [*({"type": "block", "html": html} for html in blocks), *self._opened()]
+
+    def _opened(self) -> list[Json]:
+        """What is new in the open block. It is rendered again only where its Markdown may have changed."""
+        text, in_fence = self._renderer.text, self._renderer.in_fence
+        if self._told:
+            more = text[len(self._told) :]
+            if (CODE if in_fence else PLAIN).fullmatch(more):
+                self._told = text
+                return [{"type": "grow", "text": more}] if more else []
+        begun = time.monotonic()
+        if begun < self._pause_until:
             return []
-        if tail.startswith(shown):
-            return [{"type": "tail", "text": tail[len(shown) :]}]
-        return [{"type": "retail", "text": tail}]
+        html = self._renderer.open
+        if (spent := time.monotonic() - begun) > SLOW_SECONDS:
+            self._pause_until = begun + PAUSE * spent
+        self._told = self._shown_as_written(text, in_fence=in_fence)
+        if html == self._open:
+            return []
+        self._open = html
+        return [{"type": "open", "html": html}]
+
+    def _shown_as_written(self, text: str, *, in_fence: bool) -> str:
+        """The text, where its last characters are the last that is shown of it; else nothing."""
+        if in_fence:
+            head, found, code = text.partition("\n")
+            plain = found and head.startswith(("```", "~~~")) and code.strip() and code[-1] not in "`~"
+            return text if plain else ""
+        text = text.rstrip()
+        grows = text[-1:].isalnum() and not MARKED.search(text) and closed(text) == text
+        in_table = "|" in text[text.rfind("\n") + 1 :]
+        return text if grows and not in_table and "[^" not in text else ""
 
 
 def frame(seq: int, messages: list[Json], place: int) -> Json:
@@ -186,15 +239,25 @@ def asked_after(principal: Principal, conversation_id: UUID, first: int) -> tupl
     return running[-1].pk if running else None, html
 
 
-def ended(principal: Principal, conversation_id: UUID, place: int, shown: str | None) -> Json | None:
+def ended(
+    principal: Principal, conversation_id: UUID, transcript: Transcript, shown: str | None
+) -> Json | None:
     """The message about the end of an answer, from its row and under the rights of this moment.
 
-    It has the text only where that is not what the reader has been shown (None: not known).
+    A row that is not closed yet is taken as it will be. The message has the text only where that is not what
+    the reader has been shown (None: not known).
     """
+    place = transcript.place
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
     message = Message.objects.owned_by(principal).filter(conversation=conversation_id, position=place).first()
     if conversation is None or message is None:
         return None
+    if transcript.ended and message.state in Message.UNFINISHED:
+        message.state = Message.State.COMPLETE
+        message.content = "".join(transcript.texts)
+        message.finish_reason = transcript.ended.finish_reason
+        message.citations = list(transcript.ended.citations)
+        message.verification = to_rows(transcript.ended.verification)
     answer: Answer = answers_of(principal, [message])[0]
     answer.newest = not conversation.messages.filter(position__gt=place).exists()
     context = {"answer": answer, "conversation": conversation}
@@ -222,6 +285,7 @@ class Teller:
         self._fresh = after == 0  # the page has no frame yet, only what it was rendered with
         self._told = not self._fresh
         self._begun = False  # a team's first message is the one that the page was opened with
+        self._whole = False  # the page has been told of the end of the text
         self._transcript = Transcript(place)
 
     async def frames(self, batch: Sequence[tuple[int, Event]]) -> list[Json]:
@@ -245,6 +309,10 @@ class Teller:
         elif messages:
             frames.append(self._frame(messages))
         self._told = True
+        # Of a team the next agent may follow, or the end of the run: both tell of this end.
+        if self._transcript.ended and not self._begun and not self._whole:
+            self._whole = True
+            frames += await self._ended("whole", [])
         return frames
 
     async def end(self) -> list[Json]:
@@ -275,8 +343,7 @@ class Teller:
         long = self._transcript.takes_long()
         rest = await asyncio.to_thread(self._transcript.finish) if long else self._transcript.finish()
         shown = "\n".join(self._transcript.blocks) if self._fresh and self._told else None
-        place = self._transcript.place
-        end = await in_database(ended, self._principal, self._conversation_id, place, shown)
+        end = await in_database(ended, self._principal, self._conversation_id, self._transcript, shown)
         return [self._frame([*messages, *rest, end | {"type": kind}])] if end else []
 
     def _frame(self, messages: list[Json]) -> Json:

@@ -3,11 +3,28 @@
 import ast
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
+
+from django.template.loader import render_to_string
+
+from chat.events import Thought
 
 PLACE = re.compile(r"(page|slide|sheet)=(.+)\Z")
+
+
+class Found(Protocol):
+    """A source, as an event has it or as a row."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def heading(self) -> str: ...
+    @property
+    def rank(self) -> int: ...
 
 
 def place_of(label: str, heading: str) -> str:
@@ -48,6 +65,28 @@ def searched(readable: int | None, passages: int, documents: int) -> str:
     if readable is None:
         return outcome.capitalize()
     return f"Searched {counted(readable, 'document', 'documents')}, {outcome}"
+
+
+SEARCHED_FOR = "Generated search query"  # title of the step whose description it is
+MAX_FOUND = 4  # documents that are named while the answer is being written
+
+
+def searched_for(thoughts: Iterable[Thought]) -> str:
+    """The words of the search, where the reader may see the steps."""
+    found = (thought.description for thought in thoughts if thought.title == SEARCHED_FOR)
+    return next((words for words in found if isinstance(words, str)), "")
+
+
+def found_html(place: int, query: str, sources: Iterable[Found]) -> str:
+    """What was searched for and found, as a line of links to the passages."""
+    names: dict[str, int] = {}
+    for source in sources:
+        names.setdefault(name_of(source.title, source.label, source.heading), source.rank)
+    if not query and not names:
+        return ""
+    links = list(names.items())[:MAX_FOUND]
+    context = {"place": place, "query": query, "links": links, "more": len(names) - len(links)}
+    return render_to_string("chat/found.html", context)
 
 
 YES_NO = {"True": "yes", "False": "no"}

@@ -8,9 +8,10 @@ an image is enough to carry words of a document out of the house.
 import functools
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
@@ -20,30 +21,50 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from .code_blocks import code_block
+from .maths import formula
+from .open_block import close_last_inline, close_pairs, closed
+
 LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, in a thread
 LATEST_BLOCKS = 256  # that are kept
+FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
+DEEPEST = 18  # level of a block inside others: what lies deeper the parser leaves out
 LAST_WORD = re.compile(r"(\S{1,30}+)([ \t\n]*+)$")
 CLOSING = re.compile(r"^[.,;:!?)\]’”»…]+")
 BRACKETS = re.compile(r"\[([^\[\]\n]+)\](?!\()")
-OPEN_BRACKET = re.compile(r"(?<!\s)\s*\[[^\[\]]{0,800}$")
-MARKS = re.compile(r"\*\*|^#{1,6} |^> ?", re.MULTILINE)
 # Of the kind of punctuation, so that emphasis beside them begins and ends as it does without them.
 MARK_START, MARK_END = "\u2058", "\u2059"
 PIECE = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[\u2058\u2059]|[^<\u2058\u2059]++|<')
-TASK = re.compile(r"\[[ xX]\][ \t]")
-CLASSES = frozenset({"cite", "cite gone", "nowrap", "table"})
-TAGS = frozenset(
-    {"p", "h3", "h4", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "hr", "br"}
-    | {"table", "thead", "tbody", "tr", "th", "td", "a", "span", "div"}  # no img
+FOOTNOTE = re.compile(r"\[\^([\w-]{1,40})\](:[ \t]*+)?")
+TASK = re.compile(r"\[([ xX])\][ \t]+")
+# What turns the direction of text round could make one address look like another: it is shown as nothing.
+DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\u200b")
+CLASSES = frozenset(
+    {"cite", "cite gone", "nowrap", "table", "block", "block-head", "button quiet", "host", "end", "mid"}
+    | {"task", "task done", "note-mark", "formula", "c", "f", "n", "s", "w"}
+)
+MATHML = frozenset(
+    {"math", "mi", "mn", "mo", "mtext", "mspace", "mrow", "mfrac", "msqrt", "mroot", "mstyle", "mpadded"}
+    | {"msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd"}
+)
+TAGS = MATHML | frozenset(
+    {"p", "h3", "h4", "h5", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "hr", "br"}
+    | {"table", "thead", "tbody", "tr", "th", "td", "a", "span", "div", "sup", "button"}  # no img
 )
 ATTRIBUTES = {
     "a": {"href", "class", "data-source", "aria-label", "title"},
-    "span": {"class"},
+    "span": {"class", "id", "role", "aria-label"},
     "div": {"class", "tabindex", "role", "aria-label"},
     "ol": {"start"},
-    "pre": {"tabindex"},
-    "th": {"scope"},
+    "pre": {"tabindex", "role", "aria-label"},
+    "th": {"scope", "class"},
+    "td": {"class"},
+    "button": {"class", "type", "data-copies", "hidden"},
+    "math": {"display"},
+    "mo": {"stretchy"},
+    "mstyle": {"displaystyle"},
+    "mi": {"mathvariant"},
 }
 
 
@@ -76,12 +97,14 @@ class Citations:
         """From 1; None for what is no citation."""
         return self.order.index(label) + 1 if label in self.order else None
 
-    def chip(self, number: int) -> str:
-        """The link to a source, as HTML."""
+    def chip(self, number: int, *, is_open: bool = False) -> str:
+        """The link to a source, as HTML; while its block is being written a number that leads nowhere."""
         chip = self.chips.get(self.order[number - 1], Chip())
         name = chip.name or "a source you can no longer open"
         place = f"{self.position}.{number}"
         gone = "" if chip.name else " gone"
+        if is_open:
+            return f'<span class="cite{gone}">{number}</span>'
         return (
             f'<a class="cite{gone}" href="?source={place}" data-source="{place}"'
             f' aria-label="{number}: {html.escape(name)}" title="{html.escape(name)}">{number}</a>'
@@ -100,13 +123,84 @@ def _cite(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _keep_together(state: StateCore) -> None:
-    """Core rule: the last word before a citation, the chip and the punctuation after it stay on one line."""
-    for token in state.tokens:
-        if token.children and any(child.type == "cite" for child in token.children):
-            token.children = _joined(token.children)
+def _footnote(state: StateInline, silent: bool) -> bool:
+    """Inline rule: `[^1]` leads to the note that begins with `[^1]:`."""
+    match = FOOTNOTE.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    begins_line = state.pos == 0 or state.src[state.pos - 1] == "\n"
+    is_note = bool(match[2]) and begins_line
+    if not silent:
+        if is_note and state.pos:
+            state.push("hardbreak", "br", 0)
+        name = html.escape(match[1])
+        place = f"fn-{state.env['position']}-{name}"
+        mark = f'<span class="note-mark" id="{place}">{name}</span> '
+        link = f'<sup><a href="#{place}">{name}</a></sup>'
+        state.push("html", "", 0).meta = {"html": mark if is_note else link}
+    state.pos = match.end() if is_note else match.end(1) + 1
+    return True
+
+
+def _finish(state: StateCore) -> None:
+    """Core rule: what is changed when all tokens are known."""
+    for place, token in enumerate(state.tokens):
+        if token.children:
+            if any(child.type == "cite" for child in token.children):
+                token.children = _joined(token.children)
+            if any(child.type == "link_close" for child in token.children):
+                token.children = list(_with_hosts(token.children))
+            if place > 1 and state.tokens[place - 2].type == "list_item_open":
+                _mark_task(token.children)
         if token.type in ("heading_open", "heading_close"):
-            token.tag = "h3" if int(token.tag[1]) <= 3 else "h4"
+            token.tag = f"h{min(max(int(token.tag[1]) + 1, 3), 5)}"
+        if token.type in ("th_open", "td_open"):
+            align = str(token.attrs.pop("style", "")).rpartition(":")[2]
+            if align in ("right", "center"):
+                token.attrs["class"] = "end" if align == "right" else "mid"
+
+
+def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
+    """Behind each link the host that it leads to, unless its text is its address."""
+    opened: list[tuple[Token, str]] = []
+    text = ""
+    for token in children:
+        yield token
+        if token.type == "link_open":
+            token.attrs.pop("title", None)
+            opened.append((token, text))
+        elif token.type == "link_close" and opened:
+            link, before = opened.pop()
+            address = str(link.attrs["href"])
+            if text[len(before) :] not in (address, address.removeprefix("mailto:")):
+                yield Token(
+                    "html",
+                    "",
+                    0,
+                    meta={"html": f' <span class="host">({html.escape(_host(address))})</span>'},
+                )
+        elif token.type == "text":
+            text += token.content
+
+
+def _host(address: str) -> str:
+    """Of an address that LINK lets through, in the letters of its encoded form."""
+    try:
+        parts = urlsplit(address)
+        return parts.path if parts.scheme == "mailto" else parts.hostname or address
+    except ValueError:
+        return address
+
+
+def _mark_task(children: list[Token]) -> None:
+    first = children[0]
+    match = TASK.match(first.content) if first.type == "text" else None
+    if match:
+        done = match[1] != " "
+        first.content = first.content[match.end() :]
+        name = "Done" if done else "To do"
+        box = f'<span class="task{" done" if done else ""}" role="img" aria-label="{name}"></span> '
+        children.insert(0, Token("html", "", 0, meta={"html": box}))
 
 
 def _joined(children: Sequence[Token]) -> list[Token]:
@@ -159,7 +253,7 @@ def _take_punctuation(token: Token) -> str:
     return html.escape(match[0])
 
 
-def _render_cite(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
+def _render_html(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
     return str(tokens[index].meta["html"])
 
 
@@ -178,20 +272,25 @@ def _render_table(_: RendererHTML, tokens: Sequence[Token], index: int, __: Opti
         if token.type == "th_open":
             head.append(content.content.strip())
     label = html.escape(f"Table: {', '.join(filter(None, head))}"[:120])
-    return f'<div class="table" tabindex="0" role="group" aria-label="{label}"><table>\n'
+    return (
+        '<div class="block"><div class="block-head"><span>Table</span>'
+        '<button class="button quiet" type="button" data-copies="table" hidden>Copy as CSV</button></div>'
+        f'<div class="table" tabindex="0" role="region" aria-label="{label}"><table>\n'
+    )
 
 
 def _render_table_close(*_: Any) -> str:
-    return "</table></div>\n"
+    return "</table></div></div>\n"
 
 
-def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, *__: Any) -> str:
-    """Long lines scroll; the keyboard can reach them."""
-    return f'<pre tabindex="0"><code>{html.escape(tokens[index].content)}</code></pre>\n'
+def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, env: EnvType) -> str:
+    token = tokens[index]
+    return code_block(token.info, token.content, coloured=not env.get("open"))
 
 
-def _render_th(*_: Any) -> str:
-    return '<th scope="col">'
+def _render_th(_: RendererHTML, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    align = tokens[index].attrs.get("class", "")
+    return f'<th scope="col" class="{align}">' if align else '<th scope="col">'
 
 
 @functools.cache
@@ -200,10 +299,16 @@ def _parser() -> MarkdownIt:
     # Definitions would let one block change another's brackets; indented code is nearly always a mistake.
     parser.disable(["reference", "code", "html_block", "html_inline"])
     parser.validateLink = lambda url: bool(LINK.match(url.strip()))  # type: ignore[method-assign]
+    parser.inline.ruler.before("escape", "formula", formula)
+    parser.inline.ruler.before("link", "footnote", _footnote)
     parser.inline.ruler.before("link", "cite", _cite)
-    parser.core.ruler.push("keep_together", _keep_together)
+    parser.inline.ruler2.after("balance_pairs", "close_pairs", close_pairs)
+    parser.core.ruler.before("inline", "close_last_inline", close_last_inline)
+    parser.core.ruler.push("finish", _finish)
     for name, rule in {
-        "cite": _render_cite,
+        "cite": _render_html,
+        "formula": _render_html,
+        "html": _render_html,
         "image": _render_image,
         "table_open": _render_table,
         "table_close": _render_table_close,
@@ -215,7 +320,7 @@ def _parser() -> MarkdownIt:
 
 
 def _attribute(_: str, name: str, value: str) -> str | None:
-    if name == "class" and value not in CLASSES:
+    if (name == "class" and value not in CLASSES) or (name == "id" and not value.startswith("fn-")):
         return None
     return value
 
@@ -234,17 +339,41 @@ def _cleaner() -> nh3.Cleaner:
 def render_block(text: str, citations: Citations) -> str:
     """One block as safe HTML, one too long as it is; its citations are numbered on from those before."""
     citations.read(text)
+    return _with_chips(text, citations, is_open=False)
+
+
+def render_open(text: str, citations: Citations, *, in_fence: bool = False) -> str:
+    """The block that is still being written, as safe HTML in which none of its Markdown shows."""
+    if not text.strip() or len(text) > LONGEST_BLOCK:
+        return _as_it_is(text) if text.strip() else ""
+    text = FENCE_END.sub("", text) if in_fence else closed(text, frozenset(citations.chips))
+    preview = Citations(citations.position, citations.chips, list(citations.order))
+    preview.read(text)
+    return _with_chips(text, preview, is_open=True) if text.strip() else ""
+
+
+def _as_it_is(text: str) -> str:
+    return f"<p>{html.escape(text.strip())}</p>"
+
+
+def _with_chips(text: str, citations: Citations, *, is_open: bool) -> str:
     if len(text) > LONGEST_BLOCK:
-        return f"<p>{html.escape(text.strip())}</p>"
+        return _as_it_is(text)
     numbers = {label: citations.number(label) for label in BRACKETS.findall(text)}
-    chips = ((label, citations.chip(number)) for label, number in numbers.items() if number)
-    return _rendered(text, tuple(chips))
+    chips = ((label, citations.chip(number, is_open=is_open)) for label, number in numbers.items() if number)
+    return _rendered(text, tuple(chips), citations.position, is_open)
 
 
 @functools.lru_cache(LATEST_BLOCKS)
-def _rendered(text: str, chips: tuple[tuple[str, str], ...]) -> str:
+def _rendered(text: str, chips: tuple[tuple[str, str], ...], position: int, is_open: bool) -> str:
     """Those of one answer are wanted by all of its readers, at about the same time."""
-    rendered = _cleaner().clean(_parser().render(text, {"chips": dict(chips)})).strip()
+    env: dict[str, Any] = {"chips": dict(chips), "position": position, "open": is_open}
+    parser = _parser()
+    tokens = parser.parse(text.translate(DIRECTIONS), env)
+    if any(token.level >= DEEPEST for token in tokens):
+        rendered = _as_it_is(text)
+    else:
+        rendered = _cleaner().clean(parser.renderer.render(tokens, parser.options, env)).strip()
     return _underlined(rendered) if MARK_START in text else rendered
 
 
@@ -307,29 +436,21 @@ class BlockRenderer:
         return self._splitter.unfinished
 
     @property
-    def tail(self) -> str:
-        """The unfinished block as plain text, without the marks that will become something else."""
-        return plain(self._splitter.tail, self.citations)
+    def text(self) -> str:
+        """The Markdown of the unfinished block."""
+        return self._splitter.tail
+
+    @property
+    def in_fence(self) -> bool:
+        return self._splitter.in_fence
+
+    @property
+    def open(self) -> str:
+        """The unfinished block as safe HTML."""
+        return render_open(self.text, self.citations, in_fence=self.in_fence)
 
     def _rendered(self, blocks: Iterable[str]) -> list[str]:
         return list(filter(None, (render_block(block, self.citations) for block in blocks)))
-
-
-def plain(text: str, citations: Citations) -> str:
-    """Unfinished markdown as it may be shown: citations by number, a half-written one not at all.
-
-    What has become too long for a block is shown as it is, now as later.
-    """
-    if len(text) > LONGEST_BLOCK:
-        return text
-    preview = Citations(citations.position, citations.chips, list(citations.order))
-    preview.read(text)
-
-    def numbered(match: re.Match[str]) -> str:
-        number = preview.number(match[1])
-        return match[0] if number is None else f"[{number}]"
-
-    return MARKS.sub("", BRACKETS.sub(numbered, OPEN_BRACKET.sub("", text))).rstrip("*#")
 
 
 FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
@@ -359,6 +480,10 @@ class BlockSplitter:
     def unfinished(self) -> int:
         """How many characters the unfinished block has."""
         return sum(map(len, self._lines)) + len(self._line)
+
+    @property
+    def in_fence(self) -> bool:
+        return bool(self._fence)
 
     def feed(self, text: str) -> list[str]:
         """The blocks that this text finished."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
@@ -13,6 +13,9 @@ from history.models import Conversation, Message, Source
 from history.withheld import withheld_labels
 from ingestion.access.explain import why_readable
 from ingestion.models import Document, Passage
+from ingestion.parsing.boxes import Box, boxes_of
+from ingestion.parsing.sections import Unreadable
+from ingestion.storage import files
 
 from .conversation import (
     Answer,
@@ -51,6 +54,75 @@ def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
     ]
 
 
+PAIR = re.compile(r"([^:;\n]{1,100}): ")
+LEAST_PAIRS = 2  # of a line that is the row of a table
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Text of a passage, or rows of a table that it quotes: each cell in pieces."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    head: list[str] = field(default_factory=list)
+    rows: list[list[list[Piece]]] = field(default_factory=list)
+
+
+def parts_of(content: str, quotes: Sequence[Sequence[int]]) -> list[Part]:
+    """The passage, with the spans of `quotes` marked and rows (“Case: a; Days: 5”) as tables again."""
+    parts: list[Part] = []
+    rows: list[dict[str, tuple[int, int]]] = []
+    text_start = position = 0
+
+    def end_text(end: int) -> None:
+        if content[text_start:end].strip():
+            parts.append(Part(pieces=_marked_within(content, quotes, text_start, end)))
+
+    def end_table() -> None:
+        head = list(dict.fromkeys(name for row in rows for name in row))
+        cells = [[_marked_within(content, quotes, *row.get(name, (0, 0))) for name in head] for row in rows]
+        parts.append(Part(head=head, rows=cells))
+        rows.clear()
+
+    for line in content.splitlines(keepends=True):
+        row = _row_of(line, position)
+        if row and not rows:
+            end_text(position)
+        elif rows and not (row and set(row) & set(rows[-1])):
+            end_table()
+            text_start = position
+        if row:
+            rows.append(row)
+        position += len(line)
+    if rows:
+        end_table()
+    else:
+        end_text(len(content))
+    return parts
+
+
+def _row_of(line: str, position: int) -> dict[str, tuple[int, int]]:
+    """Where the value of each column stands; nothing for a line that is no row."""
+    row: dict[str, tuple[int, int]] = {}
+    name, start, place = "", 0, 0
+    for piece in line.rstrip("\n").split("; "):
+        pair = PAIR.match(piece)
+        if pair:
+            if name:
+                row[name] = (position + start, position + place - 2)
+            name, start = pair[1], place + pair.end()
+        elif not name:
+            return {}
+        place += len(piece) + 2
+    if name:
+        row[name] = (position + start, position + place - 2)
+    return row if len(row) >= LEAST_PAIRS else {}
+
+
+def _marked_within(content: str, quotes: Sequence[Sequence[int]], start: int, end: int) -> list[Piece]:
+    within = [(max(0, first - start), last - start) for first, last in quotes if first < end and last > start]
+    return [piece for piece in marked(content[start:end], within) if piece.text]
+
+
 View = Literal["passage", "page", "thoughts", "support"]
 VIEWS: dict[str, str] = {
     "passage": "Quote",
@@ -59,9 +131,24 @@ VIEWS: dict[str, str] = {
     "support": "All passages",
 }
 PLACE = re.compile(r"(\d{1,9})\.(r?)(\d{1,9})\Z", re.ASCII)
+ZOOMS = (("out", "Smaller", "zoom-out"), ("in", "Larger", "zoom-in"), ("fit", "Fit the width", "fit"))
 MOST_PASSAGES = 40  # of a page shown as text
 AROUND = 400  # characters of the neighbouring passages
 FOUND_BY = {"words": "its words", "meaning": "its meaning", "both": "its words and its meaning"}
+
+
+@dataclass(frozen=True, slots=True)
+class PageBoxes:
+    """Boxes on a page, in units of its width and height."""
+
+    width: int
+    height: int
+    boxes: list[Box]
+
+    @property
+    def rectangles(self) -> list[tuple[int, int, int, int]]:
+        """Left, top, width and height of each."""
+        return [(left, top, right - left, bottom - top) for left, top, right, bottom in self.boxes]
 
 
 @dataclass
@@ -85,6 +172,10 @@ class Panel:
         return [
             (view, words) for view, words in VIEWS.items() if view != "thoughts" or self.answer.told_thoughts
         ]
+
+    @property
+    def zooms(self) -> Sequence[tuple[str, str, str]]:
+        return ZOOMS
 
     @property
     def count(self) -> int:
@@ -115,12 +206,27 @@ class Panel:
         return self.source is not None and self.source.document.version != self.source.document_version
 
     @property
-    def pieces(self) -> list[Piece]:
+    def parts(self) -> list[Part]:
         """The passage, with the words marked that the answer rests on."""
+        return parts_of(flowing(self.source.content), self.spans) if self.source else []
+
+    @cached_property
+    def spans(self) -> Sequence[Sequence[int]]:
+        """Of the passage's content: what is marked."""
         if self.source is None:
             return []
-        quotes = self.source.quotes or [best_span(self._question, self.source.content) or (0, 0)]
-        return marked(flowing(self.source.content), quotes)
+        return self.source.quotes or [best_span(self._question, self.source.content) or (0, 0)]
+
+    @cached_property
+    def page_boxes(self) -> PageBoxes | None:
+        """Where the marked words stand on the image of the page; None where that is not known."""
+        if self.source is None or not (self.has_image and self.own_page):
+            return None
+        try:
+            page = files.page_characters(self.source.document, self.page)
+        except (Unreadable, FileNotFoundError, files.StorageFault):
+            return None  # the image says what is wrong
+        return PageBoxes(page["width"], page["height"], boxes_of(page, self.source.content, self.spans))
 
     @cached_property
     def _question(self) -> str:
@@ -192,15 +298,14 @@ class Panel:
         return self.source is not None and self.page == self.source.page
 
     @cached_property
-    def page_passages(self) -> list[list[Piece]]:
+    def page_passages(self) -> list[list[Part]]:
         """The text of the page, where there is no image; of the section, where there are no pages."""
         if self.source is None:
             return []
         contents = [] if self.replaced else self._page_contents(self.source)
         own = self.source.content
         return [
-            self.pieces if content == own else [Piece(flowing(content), False)]
-            for content in contents or [own]
+            self.parts if content == own else parts_of(flowing(content), []) for content in contents or [own]
         ]
 
     def _page_contents(self, source: Source) -> list[str]:

@@ -18,7 +18,7 @@ from chat.models import Agent
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal
-from history.exporting import as_markdown
+from history.exporting import answer_as_markdown, as_markdown
 from history.models import Conversation
 
 from . import search as searching
@@ -119,11 +119,19 @@ def search(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_safe
 @for_caller
 def export(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """The conversation as a Markdown file."""
+    """The conversation as a Markdown file, or one answer of it, at the position `answer`."""
     row = own_conversation(principal, conversation_id)
     name = slugify(row.title)[:80] or "conversation"
+    position = request.GET.get("answer", "")
+    if not position:
+        text: str | None = as_markdown(principal, row)
+    else:
+        one = int(position) if position.isascii() and position.isdecimal() and len(position) < 7 else -1
+        text = answer_as_markdown(principal, row, one)
+    if text is None:
+        raise Http404
     return HttpResponse(
-        as_markdown(principal, row),
+        text,
         content_type="text/markdown; charset=utf-8",
         headers={
             "Content-Disposition": f'attachment; filename="{name}.md"',

@@ -22,6 +22,7 @@ from .lifecycle import (
     shutdown,
 )
 from .manager import (
+    end_afterthoughts,
     is_written_here,
     start,
     stop,
@@ -35,7 +36,7 @@ from .start import (
 )
 
 __all__ = [
-    "again", "begin", "close_expired", "expire_all", "follow", "guards", "housekeeping",
-    "hub", "is_written_here", "last_event", "listening", "progress", "request_stop", "shutdown", "start",
-    "stop", "told", "watch", "whole",
+    "again", "begin", "close_expired", "end_afterthoughts", "expire_all", "follow", "guards",
+    "housekeeping", "hub", "is_written_here", "last_event", "listening", "progress", "request_stop",
+    "shutdown", "start", "stop", "told", "watch", "whole",
 ]  # fmt: skip

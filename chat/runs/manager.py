@@ -44,9 +44,11 @@ from .active import Live, room
 from .journal import Batch
 from .start import (
     earlier_turns,
+    is_unfinished,
     request_stop,
     team,
     told_turns,
+    whole_run,
 )
 
 logger = logging.getLogger(__name__)
@@ -57,6 +59,7 @@ ENDING_SECONDS = 0.015  # for each answer, of those that end at once: they are s
 LONGEST_PAUSE = 1.0  # between two tries
 LAST_SECONDS = 3.5  # for ends that the database does not take, when the process is to end: others find them
 TICK_SECONDS = 1.0
+AFTERTHOUGHT_SECONDS = 3.0  # in which another process hears that it is to end one
 
 
 class Generations:
@@ -293,6 +296,26 @@ async def stop(principal: Principal, run_id: UUID) -> None:
     """
     await in_database(request_stop, principal, run_id)
     generations().stop(run_id)
+
+
+async def end_afterthoughts(principal: Principal, conversation_id: UUID) -> bool:
+    """End an answer of which only follow-up questions or a title are awaited: the next question has come.
+
+    False where there is none, or it has not ended within some seconds. Raises Refused.
+    """
+    run_id = next(
+        (run_id for run_id, live in generations().live.items()
+         if live.run.conversation_id == conversation_id and live.is_whole()),
+        None,
+    ) or await in_database(whole_run, principal, conversation_id)  # fmt: skip
+    if run_id is None:
+        return False
+    await stop(principal, run_id)
+    for _ in range(int(AFTERTHOUGHT_SECONDS / 0.05)):
+        if not await in_database(is_unfinished, run_id):
+            return True
+        await asyncio.sleep(0.05)
+    return False
 
 
 def is_written_here(run_id: UUID) -> bool:

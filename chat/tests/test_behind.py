@@ -123,7 +123,7 @@ class PageTests(RunEventsCase):
                     break
             self.assertLess(len(reader.blocks), 75)
             await self.told(accepted, after, reader)
-            self.assertEqual((reader.blocks, reader.tail), (fresh.blocks, ""))
+            self.assertEqual((reader.blocks, reader.open), (fresh.blocks, ""))
 
     async def test_a_page_that_reads_nothing_holds_one_part_and_the_answer_completes(self):
         page, released, frames = consumers.ConversationConsumer(), asyncio.Event(), []

@@ -116,13 +116,13 @@ class RenderingTests(SimpleTestCase):
 
     def test_a_table_has_a_name_and_can_be_reached_by_keyboard(self) -> None:
         page = render("| Who | Days |\n|---|---|\n| a | 1 |", citations())
-        self.assertIn('<div class="table" tabindex="0" role="group" aria-label="Table: Who, Days">', page)
+        self.assertIn('<div class="table" tabindex="0" role="region" aria-label="Table: Who, Days">', page)
 
     def test_an_image_is_only_its_words(self) -> None:
         self.assertEqual(render("![a plan](https://evil.example/p.png)", citations()), "<p>a plan</p>")
 
     def test_headings_stand_below_the_question(self) -> None:
-        self.assertEqual(render("# A\n\n#### B", citations()), "<h3>A</h3>\n<h4>B</h4>")
+        self.assertEqual(render("# A\n\n### B\n\n#### C", citations()), "<h3>A</h3>\n<h4>B</h4>\n<h5>C</h5>")
 
     def test_a_title_cannot_leave_its_attribute(self) -> None:
         chips = {HANDBOOK: Chip('"><script>alert(1)</script>')}
@@ -179,10 +179,14 @@ class BlockTests(SimpleTestCase):
         self.assertEqual(splitter.feed("\nTw"), ["One.\n"])
         self.assertEqual(splitter.tail, "Tw")
 
-    def test_the_tail_shows_numbers_and_never_a_half_written_label(self) -> None:
+    def test_the_open_block_shows_numbers_and_never_a_half_written_label(self) -> None:
         renderer = BlockRenderer(citations())
         renderer.feed(f"Twenty **days** [{HANDBOOK}] and [pay/sal")
-        self.assertEqual(renderer.tail, "Twenty days [1] and")
+        self.assertEqual(
+            renderer.open,
+            "<p>Twenty <strong>days</strong>&nbsp;"
+            '<span class="nowrap"><span class="cite">1</span></span> and</p>',
+        )
 
     def test_very_deep_markup_takes_no_time(self) -> None:
         for text in (">" * 3000 + "x", "[" * 3000, "*" * 3000, "- " * 1000, "`" * 3000):
@@ -194,7 +198,7 @@ class BlockTests(SimpleTestCase):
             renderer = BlockRenderer(citations())
             for _ in range(100):
                 renderer.feed(space * 2000)
-                self.assertEqual(renderer.tail.strip(), "")
+                self.assertEqual(renderer.open.strip(), "")
         self.assertLess(time.process_time() - before, 5)
 
     def test_a_hostile_block_without_end_takes_no_time_and_shows_as_it_is(self) -> None:

@@ -1,7 +1,9 @@
 """Events of an answer as messages of the socket, without sockets."""
 
+import html
 import random
-from unittest import TestCase
+import re
+from unittest import TestCase, mock
 
 from chat.events import (
     ContextReady,
@@ -11,8 +13,10 @@ from chat.events import (
     Started,
     TextDelta,
     Thinking,
+    Thought,
     TitleChanged,
 )
+from chat.portal import frames
 from chat.portal.frames import Transcript
 from chat.portal.markdown import (
     Chip,
@@ -31,7 +35,31 @@ TEXT = """First **words** [a.md#x].
 | all | 5 |
 
 The end [b.pdf#page=2] and no more"""
+LAST_TAGS = re.compile(r"(?:</[^>]*>\s*)*\Z")
 SOURCES = (source(1, "a.md#x", title="A plan"), source(2, "b.pdf#page=2", title="B plan"))
+
+
+LIVE = """Some *plain* words follow here and `there is code` in them [a.md#x]. More words after it, quite
+a few of them, on two lines.
+
+1. First item of a list with words [b.pdf#page=2] behind it
+2. Second **item** is longer than that
+
+```python
+for day in days: print(day, "a string")
+    more code here
+```
+
+| Who is it | How many days |
+|---|---|
+| all of them here | 5 of them |
+
+A formula \\(x^2\\) and $5 with words behind them"""
+
+
+def words(rendered: str) -> str:
+    """What a person reads."""
+    return " ".join(html.unescape(re.sub("<[^>]*>", " ", rendered)).split())
 
 
 def page() -> str:
@@ -43,22 +71,25 @@ class Reader:
     """Does with messages what the page's module does."""
 
     def __init__(self):
-        self.blocks, self.tail, self.status = [], "", ""
+        self.blocks, self.open, self.status, self.found = [], "", "", ""
 
     def take(self, messages):
         for message in messages:
             match message["type"]:
                 case "reset":
-                    self.blocks, self.tail = list(message["blocks"]), message["tail"]
+                    self.blocks, self.open = list(message["blocks"]), message["open"]
                 case "block":
                     self.blocks.append(message["html"])
-                    self.tail = message["tail"]
-                case "tail":
-                    self.tail += message["text"]
-                case "retail":
-                    self.tail = message["text"]
+                    self.open = ""
+                case "open":
+                    self.open = message["html"]
+                case "grow":
+                    last = LAST_TAGS.search(self.open)
+                    self.open = self.open[: last.start()] + html.escape(message["text"]) + last[0]
                 case "status":
                     self.status = message["text"]
+                case "found":
+                    self.found = message["html"]
 
 
 def events(size):
@@ -81,7 +112,7 @@ class TranscriptTests(TestCase):
             for seq, event in enumerate(events(size), start=1):
                 reader.take(transcript.add(seq, event))
             self.assertEqual("\n".join(reader.blocks), page())
-            self.assertEqual(reader.tail, "")
+            self.assertEqual(reader.open, "")
 
     def test_whoever_comes_in_the_middle_is_told_all_so_far_and_ends_with_the_same(self):
         chance = random.Random(3)
@@ -107,13 +138,38 @@ class TranscriptTests(TestCase):
         transcript, reader = Transcript(1), Reader()
         for seq, event in enumerate([Searching(4), ContextReady(SOURCES, ()), Thinking()], start=1):
             reader.take(transcript.add(seq, event))
-        self.assertEqual((reader.status, reader.tail), ("Thinking", ""))
+        self.assertEqual((reader.status, reader.open), ("Thinking", ""))
         self.assertIn("Thinking", str(transcript.reset()))
         reader.take(transcript.add(4, TextDelta("Five days")))
-        self.assertEqual((reader.status, reader.tail), ("Reading 2 passages from 1 document", "Five days"))
+        told = ("Reading 2 passages from 1 document", "<p>Five days</p>")
+        self.assertEqual((reader.status, reader.open), told)
 
     def test_a_text_that_breaks_off_keeps_its_last_words(self):
         transcript = Transcript(1)
         transcript.add(1, ContextReady(SOURCES, ()))
         transcript.add(2, TextDelta("Half a"))
-        self.assertEqual(transcript.finish(), [{"type": "block", "html": "<p>Half a</p>", "tail": ""}])
+        self.assertEqual(transcript.finish(), [{"type": "block", "html": "<p>Half a</p>"}])
+
+    def test_plain_words_are_told_by_themselves_and_the_page_shows_the_same(self):
+        chance = random.Random(5)
+        self.enterContext(mock.patch.object(frames, "PAUSE", 0))  # after what a busy machine rendered slowly
+        for _ in range(30):
+            transcript, reader, grown = Transcript(1), Reader(), 0
+            reader.take(transcript.add(1, ContextReady(SOURCES, ())))
+            text, seq = LIVE, 1
+            while text:
+                size = chance.randrange(1, 12)
+                piece, text, seq = text[:size], text[size:], seq + 1
+                messages = transcript.add(seq, TextDelta(piece))
+                reader.take(messages)
+                grown += any(message["type"] == "grow" for message in messages)
+                self.assertEqual(words(reader.open), words(transcript._renderer.open), (piece, text[:20]))
+            self.assertGreater(grown, 5)
+
+    def test_what_was_searched_for_and_found_is_told_before_the_first_word(self):
+        transcript, reader = Transcript(1), Reader()
+        thoughts = (Thought("Generated search query", "carried <leave>"),)
+        reader.take(transcript.add(1, ContextReady(SOURCES, thoughts)))
+        self.assertIn("carried &lt;leave&gt;", reader.found)
+        self.assertIn('href="?source=1.r2"', reader.found)
+        self.assertIn("A plan", reader.found)

@@ -22,8 +22,8 @@ from chat.portal.markdown import (
     Chip,
     Citations,
     _cleaner,
-    plain,
     render,
+    render_open,
     split,
 )
 from chat.portal.source_panel import marked
@@ -209,7 +209,7 @@ class ScanTests(SimpleTestCase):
         for unit in (*UNITS, *MARKDOWN):
             for call in (
                 lambda text: render(text, Citations(1, chips)),
-                lambda text: plain(text, Citations(1, chips)),
+                lambda text: render_open(text, Citations(1, chips)),
             ):
                 pump = ("", unit, "")
                 assert_linear(call, pump, sizes=(2_000, 8_000, 29_000, 60_000), budget=6e-5, name="markdown")

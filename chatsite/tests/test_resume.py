@@ -146,7 +146,7 @@ def test_frames_of_an_answer_join_to_its_page_over_the_socket(two_workers):
         undisturbed = Reader()
         follow(session, conversation, run, undisturbed, 0, 100_000)
         assert "31 March" in "".join(undisturbed.blocks)
-        assert (reader.blocks, reader.tail) == (undisturbed.blocks, "")
+        assert (reader.blocks, reader.open) == (undisturbed.blocks, "")
         assert done.get("body") in (None, "\n".join(reader.blocks))
         cuts += points
 

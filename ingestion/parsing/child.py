@@ -1,6 +1,6 @@
-"""The child process that reads one file or draws one page, forked by `template` and asked by `process`.
+"""The child process that reads a file, or draws a page, forked by `template` and asked by `process`.
 
-Its answer: for `render` the image, for `read` JSON lines
+Its answer: for `render` the image, for `characters` one line of JSON, for `read` JSON lines
 `{"progress": [done, total]}`, `{"scans": true}`, `{"section": [anchor, page, heading, text]}`, and at the end
 `{"done": {"title", "language", "pages"}}` or `{"unreadable": "a sentence"}`.
 """
@@ -142,8 +142,8 @@ def _language(sections: list[Section]) -> str:
 
 
 def main(arguments: list[str], output: BinaryIO) -> None:
-    """`arguments`: read or render, the path, bytes of memory, seconds of the processor; then for `read` the
-    ending and what `Limits` holds, for `render` the page.
+    """`arguments`: read, render or characters, the path, bytes of memory, seconds of the processor; then for
+    `read` the ending and what `Limits` holds, for the others the page.
     """
     command, path, memory, seconds, *rest = arguments
     die_with_parent()
@@ -156,12 +156,14 @@ def main(arguments: list[str], output: BinaryIO) -> None:
     try:
         if command == "render":
             output.write(_module("pdf").render(Path(path), int(rest[0])))
+        elif command == "characters":
+            send(_module("pdf_boxes").characters(Path(path), int(rest[0])))
         else:
             ending, pages, characters, unpacked, languages = rest
             limits = Limits(int(pages), int(characters), int(unpacked), languages)
             read(Path(path), ending, limits, send)
     except Unreadable as error:
-        if command == "render":
+        if command != "read":
             sys.exit(1)
         send({"unreadable": str(error)})
     except MemoryError:

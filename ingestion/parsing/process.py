@@ -26,6 +26,7 @@ TOO_SLOW = "Reading took longer than is allowed ({seconds:g} s)."
 FAILED = "The file could not be read: it is damaged, or built in a way that its reader does not survive."
 IMAGE_SECONDS = 30
 IMAGE_BYTES = 30_000_000
+CHARACTERS_BYTES = 5_000_000
 LINE_BYTES = 8  # of JSON for one character, at the most
 AT_ONCE = threading.BoundedSemaphore(2)  # children drawing pages
 
@@ -73,6 +74,15 @@ def render(path: Path, page: int) -> bytes:
     if not image.startswith(b"\x89PNG"):
         raise Unreadable(DAMAGED)
     return image
+
+
+def characters(path: Path, page: int) -> bytes:
+    """JSON of where the characters of a page (from 1) stand. Raises Unreadable where there is none."""
+    with AT_ONCE, _child("characters", path, IMAGE_SECONDS, [str(page)]) as child:
+        told = child.output.read(CHARACTERS_BYTES)
+    if not told.startswith(b'{"width"') or not told.endswith(b"\n"):
+        raise Unreadable(DAMAGED)
+    return told
 
 
 def _lines(output: IO[bytes], limit: int) -> Iterator[bytes]:

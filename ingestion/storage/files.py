@@ -5,9 +5,10 @@ A storage may be a folder or somewhere else; nothing here knows paths but `local
 
 import contextlib
 import hashlib
+import json
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -106,17 +107,30 @@ def open_file(document: Document) -> "File[bytes]":
 
 def page_image(document: Document, page: int) -> bytes:
     """A page (from 1) of a PDF as PNG, kept for the next time. Raises Unreadable where there is none."""
+    return _kept(document, f"{page:d}.png", lambda path: process.render(path, page))
+
+
+def page_characters(document: Document, page: int) -> dict[str, Any]:
+    """Where the characters of the page stand on its image, kept as the image is. Raises Unreadable."""
+    found: dict[str, Any] = json.loads(
+        _kept(document, f"{page:d}.json", lambda path: process.characters(path, page))
+    )
+    return found
+
+
+def _kept(document: Document, part: str, make: Callable[[Path], bytes]) -> bytes:
+    """What is made of a file once, and removed with it."""
     name = str(document.file.name)
-    cached = f"{name}{IMAGES}/{page:d}.png"
+    cached = f"{name}{IMAGES}/{part}"
     with contextlib.suppress(FileNotFoundError), _answering(), default_storage.open(cached) as file:
         return bytes(file.read())
     with local_copy(name) as path:
-        image = process.render(path, page)
+        made = make(path)
     with _answering():
-        default_storage.save(cached, ContentFile(image))
+        default_storage.save(cached, ContentFile(made))
         if not default_storage.exists(name):  # deleted meanwhile, and its images before this one
             _remove_images(name)
-    return image
+    return made
 
 
 def names_older_than(age: timedelta) -> list[str]:

@@ -1,0 +1,64 @@
+r"""Formulas of an answer, written in TeX between \( \), \[ \], $ $ or $$ $$, as MathML."""
+
+import functools
+import html
+
+from latex2mathml.converter import convert
+from markdown_it.rules_inline import StateInline
+
+LONGEST = 2_000  # characters; what is longer, or no TeX, is shown as it was written
+LATEST = 256
+PAIRS = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
+
+
+def formula(state: StateInline, silent: bool) -> bool:
+    """Inline rule: a formula with its end."""
+    src, start = state.src, state.pos
+    if src[start] not in "$\\":
+        return False
+    for opening, closing in PAIRS:
+        if not src.startswith(opening, start):
+            continue
+        first = start + len(opening)
+        end = _end(state, first, closing)
+        tex = src[first:end] if end > first else ""
+        if not tex.strip() or (opening == "$" and not _is_inline(src, first, end)):
+            continue
+        if not silent:
+            display = opening in ("$$", "\\[")
+            state.push("formula", "", 0).meta = {"html": mathml(tex.strip(), display=display)}
+        state.pos = end + len(closing)
+        return True
+    return False
+
+
+def _end(state: StateInline, first: int, closing: str) -> int:
+    """Where the formula ends; -1 where it does not, which is looked for once in each text."""
+    absent: set[str] = state.env.setdefault("unclosed", set())
+    key = f"{closing}{state.src}" if len(state.src) < LONGEST else closing
+    if key in absent:
+        return -1
+    end = state.src.find(closing, first, first + LONGEST)
+    if end < 0 and state.src.find(closing, first) < 0:
+        absent.add(key)
+    return end
+
+
+def _is_inline(src: str, first: int, end: int) -> bool:
+    """Whether one dollar sign begins a formula: amounts of money have them, too."""
+    after = src[end + 1 : end + 2]
+    return (
+        not (src[first].isspace() or src[end - 1].isspace() or after.isdigit())
+        and "\n\n" not in src[first:end]
+    )
+
+
+@functools.lru_cache(LATEST)
+def mathml(tex: str, *, display: bool = False) -> str:
+    """A formula as MathML. The converter escapes nothing: whoever shows it has it cleaned."""
+    try:
+        # With a space behind it, no sign opens an element; spaces mean nothing in a formula.
+        found = str(convert(tex.replace("<", "< "), display="block" if display else "inline"))
+    except Exception:  # half a formula, or none: there is an exception of its own for every fault
+        return f"<code>{html.escape(tex)}</code>"
+    return f'<span class="formula">{found}</span>' if display else found

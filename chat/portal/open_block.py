@@ -1,0 +1,143 @@
+"""The block of an answer that is still being written, with its Markdown closed so that none of it shows.
+
+The end of the text may still become something else, and is left out until it is known: half a link, the mark
+of a list without its item, the line between a table's head and its rows.
+"""
+
+import re
+from collections import Counter
+
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.state_inline import Delimiter
+
+UNDECIDED = re.compile(
+    r"(?:[-*+]|\d{1,9}[.)]?)?[ \t]*(?:\[[ xX]?\]?)?[ \t]*"  # the mark of an item, and of its task
+    r"|(?:[-*+]|\d{1,9}[.)])?[ \t]*#{1,6}[ \t]*"
+    r"|(?:[-*+][ \t]+)?(?:`{1,2}|`{3,}[^`]*|~{1,2}|~{3,}.*)"
+    r"|[-=*_ \t]+|\|[-:| \t]*|\[\^[\w-]{0,40}\]?:?[ \t]*"
+)
+DIVIDER = re.compile(r"[|:\- \t]*-[|:\- \t]*")
+# Each looks at no more than the last characters of the text.
+HALVES = (
+    re.compile(r"!?\[[^\[\]\n]{0,800}\]?$"),
+    re.compile(r"<[A-Za-z/!][^<>\n]{0,500}$"),
+    re.compile(r"&[#\w]{0,32}$"),
+)
+HALF_LINK = re.compile(r"!?\[([^\[\]\n]{0,800})\]\([^()\n]{0,2000}$")
+LOOKED_AT = 3_000
+MARKERS = "*_~`$\\!"
+BACKTICKS = re.compile(r"`+")
+FORMULA = re.compile(r"\\[(\[]|\$\$?(?=[^\s\d$])")
+
+
+def closed(text: str, labels: frozenset[str] = frozenset()) -> str:
+    """Unfinished Markdown outside a fence, without what is undecided at its end.
+
+    Of `labels`, a bracket at the end is a citation already.
+    """
+    before, found, last = text.rpartition("\n")
+    rest = last.lstrip(" \t>")
+    lead = last[: len(last) - len(rest)]
+    above = before.rpartition("\n")[2].lstrip(" \t>")
+    if rest.startswith("|") and DIVIDER.fullmatch(rest) and above.startswith("|"):
+        return before + found + lead + _divider(above)
+    if UNDECIDED.fullmatch(rest):
+        text = (before + found).rstrip()
+        before, found, last = text.rpartition("\n")
+        rest = last.lstrip(" \t>")
+        lead = last[: len(last) - len(rest)]
+        above = before.rpartition("\n")[2].lstrip(" \t>")
+    else:
+        last = lead + _without_half(rest, labels)
+        text = before + found + last
+    if rest.startswith("|") and "|" not in above:
+        return f"{text.rstrip(' |')} |\n{lead}{_divider(rest)}"
+    return text
+
+
+def _divider(head: str) -> str:
+    return "|" + "---|" * (head.strip().strip("|").count("|") + 1)
+
+
+def _without_half(line: str, labels: frozenset[str]) -> str:
+    start = max(0, len(line) - LOOKED_AT)
+    fixed, end = line[:start], line[start:]
+    if match := HALF_LINK.search(end):
+        return fixed + end[: match.start()] + match[1]
+    for half in HALVES:
+        match = half.search(end)
+        if match and not (match[0].endswith("]") and match[0].strip("![]") in labels):
+            end = end[: match.start()]
+    return (fixed + end).rstrip(MARKERS) if not end.endswith("]") else fixed + end
+
+
+def close_last_inline(state: StateCore) -> None:
+    """Core rule, before the inline one: closes code in the last text, and leaves half a formula out."""
+    if not state.env.get("open"):
+        return
+    last = next((token for token in reversed(state.tokens) if token.type == "inline"), None)
+    if last is None:
+        return
+    content = last.content
+    content += _unclosed_code(content)
+    if (place := _unclosed_formula(content)) is not None:
+        content = content[:place]
+    last.content = state.env["last"] = content
+
+
+def _unclosed_code(text: str) -> str:
+    """The backticks that the last run of them still lacks."""
+    runs = [match[0] for match in BACKTICKS.finditer(text)]
+    left = Counter(runs)
+    unclosed, place = "", 0
+    while place < len(runs):
+        run = runs[place]
+        left[run] -= 1
+        place += 1
+        unclosed = "" if left[run] else run
+        while left[run] and not unclosed:
+            left[runs[place]] -= 1
+            place += 1
+            if runs[place - 1] == run:
+                break
+    return unclosed
+
+
+def _unclosed_formula(text: str) -> int | None:
+    """Where the last formula begins that has no end."""
+    found = None
+    for match in FORMULA.finditer(text[-LOOKED_AT:]):
+        found = match
+    if found is None:
+        return None
+    start = max(0, len(text) - LOOKED_AT) + found.start()
+    opening = found[0]
+    closing = {"\\(": "\\)", "\\[": "\\]"}.get(opening, opening)
+    rest = text[start + len(opening) :]
+    if closing in rest or (opening in "$$" and text[:start].count(opening) % 2):
+        return None
+    return start
+
+
+def close_pairs(state: StateInline) -> None:
+    """Second inline rule, after the pairs are found: what is still open in the last text ends with it."""
+    if not state.env.get("open") or state.src != state.env.get("last"):
+        return
+    reach = -1
+    unclosed = []
+    for place, delimiter in enumerate(state.delimiters):
+        if delimiter.end >= 0:
+            reach = max(reach, delimiter.end)
+        elif delimiter.open and place > reach:
+            unclosed.append(place)
+        elif delimiter.open:
+            state.tokens[delimiter.token].content = ""
+    for place in reversed(unclosed):
+        opener = state.delimiters[place]
+        token = state.push("text", "", 0)
+        token.content = state.tokens[opener.token].content
+        opener.end, opener.close = len(state.delimiters), False
+        state.delimiters.append(
+            Delimiter(opener.marker, opener.length, len(state.tokens) - 1, -1, open=False, close=True)
+        )

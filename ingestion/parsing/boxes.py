@@ -1,0 +1,113 @@
+"""Boxes around the words of a passage on the image of its page."""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+Box = tuple[int, int, int, int]  # left, top, right, bottom
+
+COLUMN = re.compile(r"(?:^|(?<=[;\n]))[ ]?[^:;\n]{1,100}: ")
+PIECE = re.compile(r"[^\n]+")
+SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+OPENING = frozenset("([{\u201c\u2018\u201e\u00ab\u00bf\u00a1")
+LEAST_LETTERS = 4  # of a piece that is looked for by itself
+GAP = 1.5  # of a character's height: what may lie between two words of a line
+OVERLAP = 0.5  # of its height: on one line
+
+
+def boxes_of(page: Mapping[str, Any], content: str, spans: Iterable[Sequence[int]]) -> list[Box]:
+    """Boxes of the spans of `content`, in the units of `page` (see `pdf_boxes.characters`), line by line.
+
+    The page is compared by its letters and digits alone: a passage has lost the hyphens and the ends of its
+    lines, and a row of a table has got the names of its columns.
+    """
+    letters, places = _letters(page["text"])
+    whole, whole_places = _letters(content)
+    start = letters.find(whole) if whole else -1
+    found: list[Box] = []
+    for first, last in spans:
+        if start >= 0:
+            begin, end = bisect_left(whole_places, first), bisect_right(whole_places, last - 1)
+            ranges: Iterable[tuple[int, int]] = [(start + begin, start + end)] if end > begin else []
+        else:
+            ranges = _found(letters, content[first:last])
+        for begin, end in ranges:
+            left, right = _with_signs(page["text"], places[begin], places[end - 1] + 1)
+            found += _lines(page["boxes"][left:right], page["text"], left)
+    return found
+
+
+def _with_signs(text: str, start: int, end: int) -> tuple[int, int]:
+    """The range with the brackets, quotes and full stops that touch it."""
+    while start > 0 and text[start - 1] in OPENING:
+        start -= 1
+    while end < len(text) and not (text[end].isspace() or text[end].isalnum() or text[end] in OPENING):
+        end += 1
+    return start, end
+
+
+def _letters(text: str) -> tuple[str, list[int]]:
+    """Letters and digits in one form, and where in the text each of them stands."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        if character.isascii():
+            plain = character.lower() if character.isalnum() else ""
+        else:
+            plain = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", character).casefold()))
+        letters.append(plain)
+        places += [place] * len(plain)
+    return "".join(letters), places
+
+
+def _found(letters: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where the text stands among the letters: whole, as rows without the names of columns, or in pieces."""
+    for way in (text, COLUMN.sub("; ", text)):
+        wanted, _ = _letters(way)
+        start = letters.find(wanted) if wanted else -1
+        if start >= 0:
+            yield start, start + len(wanted)
+            return
+    pieces = PIECE.findall(text)
+    if len(pieces) == 1:
+        pieces = SENTENCE.findall(text)
+    for piece in pieces if len(pieces) > 1 else ():
+        for way in (piece, COLUMN.sub("; ", piece)):
+            wanted, _ = _letters(way)
+            start = letters.find(wanted) if len(wanted) >= LEAST_LETTERS else -1
+            if start >= 0:
+                yield start, start + len(wanted)
+                break
+
+
+def _lines(boxes: Sequence[Sequence[int]], text: str, place: int) -> Iterator[Box]:
+    """The characters' boxes joined, as long as each stands beside the one before it."""
+    line: Box | None = None
+    before: Box = (0, 0, 0, 0)
+    for offset, (left, top, right, bottom) in enumerate(boxes):
+        if text[place + offset].isspace() or right <= left or bottom <= top:
+            continue
+        box = left, top, right, bottom
+        if line and (_beside(before, box) or _beside(_turned(before), _turned(box))):
+            line = min(line[0], left), min(line[1], top), max(line[2], right), max(line[3], bottom)
+        else:
+            if line:
+                yield line
+            line = box
+        before = box
+    if line:
+        yield line
+
+
+def _beside(one: Box, other: Box) -> bool:
+    height = min(one[3] - one[1], other[3] - other[1])
+    overlap = min(one[3], other[3]) - max(one[1], other[1])
+    gap = max(other[0] - one[2], one[0] - other[2])
+    return overlap >= OVERLAP * height and gap <= GAP * max(one[3] - one[1], other[3] - other[1])
+
+
+def _turned(box: Box) -> Box:
+    left, top, right, bottom = box
+    return top, left, bottom, right

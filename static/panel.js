@@ -56,16 +56,20 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     rove(bar);
     for (const tab of $$('a', bar)) tab.tabIndex = tab.getAttribute('aria-selected') === 'true' ? 0 : -1;
   }
-  function markCitations(place) {
+  // Of several citations of one source the opened one alone is current.
+  function markCitations(query) {
     for (const link of $$('[data-source][aria-current]', main)) link.removeAttribute('aria-current');
-    if (place)
-      for (const link of $$(`[data-source="${CSS.escape(place)}"]:not([data-view])`, main))
-        link.setAttribute('aria-current', 'true');
+    if (!query) return;
+    const place = CSS.escape(query.get('source'));
+    for (const link of $$(`[data-source="${place}"]:not([data-view])`, main)) {
+      const own = queryOf(link.href).get('s');
+      if (!own || !query.has('s') || own === query.get('s')) link.setAttribute('aria-current', 'true');
+    }
   }
-  function setUpPanel(place) {
+  function setUpPanel(query) {
     setUpTabs();
     enliven(aside);
-    markCitations(place);
+    markCitations(query);
     aside.hidden = false;
     main.inert = COVERS.matches;
     setUpStage();
@@ -133,7 +137,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
       const html = await fetchSource(query);
       if (turn !== opened) return;
       aside.replaceChildren(parsed(html));
-      setUpPanel(query.get('source'));
+      setUpPanel(query);
       if (focus === 'tab') $('[role=tab][aria-selected=true]', aside)?.focus();
       else if (focus) $('#source-title').focus();
     } catch {
@@ -193,7 +197,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     main.inert = !aside.hidden && COVERS.matches;
   });
   if (!aside.hidden) {
-    setUpPanel(queryOf(location.href).get('source'));
+    setUpPanel(queryOf(location.href));
     // A link from elsewhere: the answer whose source is open comes into view.
     if (!scrollY && !location.hash) $('.cite[aria-current]', main)?.scrollIntoView({ block: 'center' });
   }
@@ -224,8 +228,10 @@ export function begin({ $, $$, parsed, rove, enliven }) {
       .map(mark => mark.textContent)
       .join(' … ')
       .slice(0, 320);
-    card.replaceChildren(title, place, ...(words.textContent ? [words] : []));
+    const verdict = $('.facts :is(.checked, .unproved)', panel)?.cloneNode(true);
+    card.replaceChildren(title, place, ...[words.textContent && words, verdict].filter(Boolean));
     document.body.append(card);
+    link.removeAttribute('title'); // it says less
     link.setAttribute('aria-describedby', card.id);
     const chip = link.getBoundingClientRect();
     const area = main.getBoundingClientRect();

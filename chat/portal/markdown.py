@@ -86,6 +86,7 @@ class Citations:
     position: int = 0
     chips: Mapping[str, Chip] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
+    shown: int = 0  # chips in the blocks that were rendered so far
 
     def read(self, text: str) -> None:
         """Number the citations of the next piece of text, in order of first use."""
@@ -144,6 +145,10 @@ def _footnote(state: StateInline, silent: bool) -> bool:
 
 def _finish(state: StateCore) -> None:
     """Core rule: what is changed when all tokens are known."""
+    cites = (child for token in state.tokens for child in token.children or () if child.type == "cite")
+    for number, cite in enumerate(cites, start=state.env["first"]):
+        # A chip belongs to its statement: it is told apart from others that lead to the same source.
+        cite.meta["html"] = cite.meta["html"].replace('" data-source', f'&amp;s={number}" data-source', 1)
     for place, token in enumerate(state.tokens):
         if token.children:
             if any(child.type == "cite" for child in token.children):
@@ -339,7 +344,9 @@ def _cleaner() -> nh3.Cleaner:
 def render_block(text: str, citations: Citations) -> str:
     """One block as safe HTML, one too long as it is; its citations are numbered on from those before."""
     citations.read(text)
-    return _with_chips(text, citations, is_open=False)
+    html = _with_chips(text, citations, is_open=False)
+    citations.shown += html.count('<a class="cite')
+    return html
 
 
 def render_open(text: str, citations: Citations, *, in_fence: bool = False) -> str:
@@ -361,13 +368,14 @@ def _with_chips(text: str, citations: Citations, *, is_open: bool) -> str:
         return _as_it_is(text)
     numbers = {label: citations.number(label) for label in BRACKETS.findall(text)}
     chips = ((label, citations.chip(number, is_open=is_open)) for label, number in numbers.items() if number)
-    return _rendered(text, tuple(chips), citations.position, is_open)
+    first = citations.shown + 1 if "[" in text else 0
+    return _rendered(text, tuple(chips), citations.position, first, is_open)
 
 
 @functools.lru_cache(LATEST_BLOCKS)
-def _rendered(text: str, chips: tuple[tuple[str, str], ...], position: int, is_open: bool) -> str:
+def _rendered(text: str, chips: tuple[tuple[str, str], ...], position: int, first: int, is_open: bool) -> str:
     """Those of one answer are wanted by all of its readers, at about the same time."""
-    env: dict[str, Any] = {"chips": dict(chips), "position": position, "open": is_open}
+    env: dict[str, Any] = {"chips": dict(chips), "position": position, "first": first, "open": is_open}
     parser = _parser()
     tokens = parser.parse(text.translate(DIRECTIONS), env)
     if any(token.level >= DEEPEST for token in tokens):

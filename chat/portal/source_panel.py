@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 from chat.quotations import best_span
+from chat.statements import Proof
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message, Source
 from history.withheld import withheld_labels
@@ -162,10 +163,24 @@ class Panel:
     source: Source | None
     view: View
     turned_to: int = 0  # a page other than the passage's
+    proof: Proof | None = None  # of the citation that was opened
+    statement: int = 0  # its number among the citations of the answer
 
     @property
     def place(self) -> str:
         return f"{self.answer.place}.{self.number}" if self.number else f"{self.answer.place}.r{self.rank}"
+
+    @property
+    def query(self) -> str:
+        """The place with the statement, for links."""
+        return f"{self.place}&s={self.statement}" if self.proof else self.place
+
+    @property
+    def verdict(self) -> str:
+        """What was found of the statement; of all statements where none was opened."""
+        if self.proof:
+            return self.proof.verdict
+        return "quoted" if self.source and self.source.quotes else ""
 
     @property
     def tabs(self) -> list[tuple[str, str]]:
@@ -215,6 +230,8 @@ class Panel:
         """Of the passage's content: what is marked."""
         if self.source is None:
             return []
+        if self.proof:
+            return self.proof.marks
         return self.source.quotes or [best_span(self._question, self.source.content) or (0, 0)]
 
     @cached_property
@@ -347,9 +364,17 @@ class Panel:
 
 
 def panel_of(
-    principal: Principal, conversation: Conversation, place: str, view: str, page: str = ""
+    principal: Principal,
+    conversation: Conversation,
+    place: str,
+    view: str,
+    page: str = "",
+    statement: str = "",
 ) -> Panel | None:
-    """The panel for `<answer>.<citation>` or `<answer>.r<rank>`; None where there is no such place."""
+    """The panel for `<answer>.<citation>` or `<answer>.r<rank>`; None where there is no such place.
+
+    `statement` is the number of the citation in the text: the panel shows the words that it rests on.
+    """
     match = PLACE.match(place)
     if match is None:
         return None
@@ -361,10 +386,14 @@ def panel_of(
     source, found = _by_rank(answer, number) if by_rank else _by_number(answer, number)
     if not found:
         return None
+    nth = _number(statement)
+    proof = None if by_rank else _proof_of(answer, number, nth)
+    if proof and source:
+        source = next((each for each in answer.sources if each.rank == proof.rank), source)
     chosen: View = view if view in VIEWS else "passage"  # type: ignore[assignment]
     if chosen == "thoughts" and not answer.told_thoughts:
         chosen = "passage"
-    turned = int(page) if page.isascii() and page.isdecimal() and len(page) < 7 else 0
+    turned = _number(page)
     if source is None or turned > (source.document.page_count or 0):
         turned = 0
     return Panel(
@@ -375,7 +404,22 @@ def panel_of(
         source=source,
         view=chosen,
         turned_to=turned,
+        proof=proof,
+        statement=nth,
     )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 0
+
+
+def _proof_of(answer: Answer, number: int, statement: int) -> Proof | None:
+    """What the citation with that number in the text rests on, where it is one of this source."""
+    proofs = answer.proofs
+    if not 1 <= statement <= len(proofs):
+        return None
+    proof = proofs[statement - 1]
+    return proof if proof.label == answer.citations.order[number - 1] else None
 
 
 def _by_number(answer: Answer, number: int) -> tuple[Source | None, bool]:

@@ -99,7 +99,7 @@ def conversation(request: HttpRequest, principal: Principal, conversation_id: UU
 def source(request: HttpRequest, principal: Principal, conversation_id: UUID, place: str) -> HttpResponse:
     """The panel alone, for the module."""
     row = own_conversation(principal, conversation_id)
-    panel = panel_of(principal, row, place, request.GET.get("view", ""), request.GET.get("page", ""))
+    panel = panel_of(principal, row, place, *_asked_for(request))
     if panel is None:
         raise Http404
     return render(request, "chat/panel.html", {"conversation": row, "panel": panel})
@@ -140,6 +140,11 @@ def export(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     )
 
 
+def _asked_for(request: HttpRequest) -> tuple[str, str, str]:
+    """Which view of a source, which of its pages, and for which statement."""
+    return request.GET.get("view", ""), request.GET.get("page", ""), request.GET.get("s", "")
+
+
 def _composer(principal: Principal) -> dict[str, Any]:
     return {
         "most_characters": settings.MESSAGE_MAX_CHARACTERS,
@@ -159,7 +164,7 @@ def _panel(request: HttpRequest, principal: Principal, conversation: Conversatio
     place = request.GET.get("source")
     if not place:
         return None
-    panel = panel_of(principal, conversation, place, request.GET.get("view", ""), request.GET.get("page", ""))
+    panel = panel_of(principal, conversation, place, *_asked_for(request))
     if panel is None:
         raise Http404
     return panel

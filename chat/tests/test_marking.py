@@ -1,12 +1,17 @@
 """Marked words of a passage."""
 
+from types import SimpleNamespace
 from unittest import TestCase
 
 from chat.portal.labels import step
 from chat.portal.source_panel import (
+    Piece,
+    _proof_of,
     flowing,
     marked,
+    parts_of,
 )
+from chat.statements import Proof
 
 
 class MarkingTests(TestCase):
@@ -33,3 +38,29 @@ class MarkingTests(TestCase):
         shown = step({"title": "Prompt", "description": items, "props": {"has_vector": True}})
         self.assertEqual(shown.items, ["system:\nBe brief.\nCite.", "{'role': broken", "plain"])
         self.assertEqual(shown.facts, ["has vector: yes"])
+
+    def test_rows_of_a_table_are_a_table_again_with_their_words_marked(self):
+        rows = "Case: Ordinary; Days: 5\nCase: Agreed; Use by: 30 June; see 4.2\n"
+        content = f"Carry-over by case\n{rows}\nMore text."
+        quote = content.index("30 June")
+        before, table, after = parts_of(content, [(quote, quote + 7)])
+        self.assertEqual(before.pieces, [Piece("Carry-over by case\n", False)])
+        self.assertEqual(table.head, ["Case", "Days", "Use by"])
+        self.assertEqual(
+            table.rows,
+            [
+                [[Piece("Ordinary", False)], [Piece("5", False)], []],
+                [[Piece("Agreed", False)], [], [Piece("30 June", True), Piece("; see 4.2", False)]],
+            ],
+        )
+        self.assertEqual(after.pieces, [Piece("\nMore text.", False)])
+
+    def test_prose_with_a_colon_is_no_table(self):
+        for text in ("Note: this is prose.", "One; two; three", "a: b\nc: d", ""):
+            self.assertFalse(any(part.head for part in parts_of(text, [])), text)
+
+    def test_a_chip_opens_the_passage_and_the_words_of_its_own_statement(self):
+        proofs = [Proof(2, 5, "a.md", "quoted", 1, ((0, 4),)), Proof(8, 9, "a.md", "not_found", 2, ())]
+        answer = SimpleNamespace(proofs=proofs, citations=SimpleNamespace(order=["a.md", "b.md"]))
+        self.assertEqual([_proof_of(answer, 1, nth) for nth in (0, 1, 2, 3)], [None, *proofs, None])
+        self.assertIsNone(_proof_of(answer, 2, 1))

@@ -66,7 +66,7 @@ The rota office reminds every crew in the first week of February, so that nobody
 
 [^1]: Ask the rota office where a reminder is missing.
 """
-LABEL = re.compile(r"\[([^\[\]\s]+\.(?:pdf|md|docx|html|txt)(?:#[^\[\]]*)?)\]")
+LABEL = re.compile(r"^(\S+\.(?:pdf|md|docx|html|txt)(?:#\S*)?): ", re.MULTILINE)
 # Every change of the visible text with the time of the next paint, every layout shift, and what shows markup.
 WATCH = """
 window.paints = []; window.shift = 0; window.raw = []; window.ready = 0;
@@ -166,7 +166,32 @@ def measure(chromium, site, folder) -> None:  # type: ignore[no-untyped-def]
         after = page.evaluate("performance.now()") - ready
         print(f"follow-up questions {after / 1000:.1f} s later", flush=True)
         if folder:
-            page.screenshot(path=folder / "complete.png", full_page=True)
+            pictures(page, folder)
+
+
+def pictures(page, folder) -> None:  # type: ignore[no-untyped-def]
+    """The answer, its page with the cited words and a citation that was not found, for the documentation."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for width in (1440, 1280, 1024, 390):
+            page.set_viewport_size({"width": width, "height": 844 if width == 390 else 900})
+            page.locator(".prose .cite").first.scroll_into_view_if_needed()
+            page.mouse.move(0, 0)
+            page.screenshot(path=folder / f"answer-{width}-{scheme}.png")
+            page.locator(".prose .cite").first.click()
+            page.get_by_role("tab", name="Page").click()
+            page.wait_for_selector(".boxes rect")
+            page.wait_for_function("document.querySelector('.stage img').complete")
+            page.screenshot(path=folder / f"proof-{width}-{scheme}.png")
+            page.keyboard.press("Escape")
+            page.wait_for_selector("#source", state="hidden")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        missing = page.locator(".missing").first
+        if missing.count():
+            missing.scroll_into_view_if_needed()
+            page.locator(".missing ~ .nowrap .cite, .nowrap:has(.missing) .cite").first.hover()
+            page.wait_for_selector(".cite-card")
+            page.screenshot(path=folder / f"not-found-{scheme}.png")
 
 
 if __name__ == "__main__":

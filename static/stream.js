@@ -65,13 +65,12 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     if (speak === 'end') return;
     for (const node of nodes) {
       const table = $('table', node);
+      const code = $('pre', node);
       const copy = node.cloneNode(true);
       for (const chip of $$('.cite', copy)) chip.replaceWith(` source ${chip.textContent}`);
       const words = table
-        ? `${node.getAttribute('aria-label')}, ${$$('tbody tr', table).length} rows`
-        : node.matches('pre')
-          ? `Code, ${node.textContent.trim().split('\n').length} lines`
-          : copy.textContent;
+        ? `${table.parentElement.getAttribute('aria-label')}, ${$$('tbody tr', table).length} rows`
+        : (code?.getAttribute('aria-label') ?? copy.textContent);
       if (chars < LONG) say(words);
       else if (chars < Infinity) {
         say('The answer continues.');
@@ -172,7 +171,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     }
   }
   function ready() {
-    ending = run;
+    ending = run ?? ending;
     run = null;
     state.running(false);
     document.title = (document.hidden ? '● ' : '') + name;
@@ -251,7 +250,10 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     else requestAnimationFrame(drawFrames);
   }
   document.addEventListener('visibilitychange', () => {
-    open?.flush();
+    if (answer) {
+      open.flush();
+      afterPaint();
+    }
     if (document.hidden) return;
     connectSocket();
     drawFrames();

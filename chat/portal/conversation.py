@@ -130,14 +130,19 @@ class Answer:
         return self.message.state in Message.UNFINISHED
 
     @cached_property
-    def text(self) -> str:
-        """Stored when the answer ends; until then its events have it."""
+    def _told(self) -> Whole | None:
+        """What the journal has of a running answer; None of one that is stored."""
         if not self.running or self.run is None:
-            return self.message.content
+            return None
         whole = Whole()
         for _, event in journal.read(self.run.pk):
             whole.add(event)
-        return whole.text_of(str(self.message.pk))
+        return whole
+
+    @cached_property
+    def text(self) -> str:
+        """Stored when the answer ends; until then its events have it."""
+        return self._told.text_of(str(self.message.pk)) if self._told else self.message.content
 
     @cached_property
     def citations(self) -> Citations:
@@ -196,6 +201,8 @@ class Answer:
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
         """What was found of each statement; none where the answer was not compared with its sources."""
+        if self._told and self._told.done:  # whole, while follow-up questions are awaited
+            return self._told.done.verification
         return from_rows(self.message.verification or ())
 
     @cached_property

@@ -1,8 +1,11 @@
 """The source of an answer beside it, in headless Chromium."""
 
+import gzip
+
 import pytest
 
 from chatsite.tests.chromium import open_page, sign_in, violations
+from chatsite.tests.server import BASE
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
@@ -75,3 +78,61 @@ def test_without_scripts_a_source_is_a_page_of_its_own(chromium, slow_site, answ
         assert "31 March" in page.locator("#source mark").first.inner_text()
         page.get_by_role("link", name="Close source").click()
         page.wait_for_selector("#source", state="hidden")
+
+
+def test_the_cited_words_are_boxed_on_the_page_which_can_be_enlarged_and_turned(
+    chromium, slow_site, answered
+):
+    options, path = answered
+    with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 800}, **options) as page:
+        page.goto(path)
+        page.locator(".answer .prose .cite").first.click()
+        page.get_by_role("tab", name="Page").click()
+        page.wait_for_selector(".boxes rect")
+        page.wait_for_function("document.querySelector('.stage img').complete")
+        box, stage = page.locator(".boxes rect").first, page.locator(".stage")
+        narrow = box.bounding_box()["width"]
+        assert stage.bounding_box()["y"] < box.bounding_box()["y"]
+        page.keyboard.press("+")
+        assert box.bounding_box()["width"] > 1.4 * narrow
+        view = stage.bounding_box()
+        assert view["y"] <= box.bounding_box()["y"] <= view["y"] + view["height"]
+        page.keyboard.press("0")
+        page.keyboard.press("PageDown")
+        page.wait_for_selector(".page-turn :text('Page 5 of')")
+        page.wait_for_selector(".boxes", state="detached")
+        page.keyboard.press("PageUp")
+        page.wait_for_selector(".boxes rect")
+        assert violations(page) == []
+
+
+def test_a_citation_has_a_card_with_its_words_for_pointer_and_keyboard(chromium, slow_site, answered):
+    options, path = answered
+    with open_page(chromium, slow_site.url, **options) as page:
+        page.goto(path)
+        chip = page.locator(".answer .prose .cite").first
+        chip.hover()
+        page.wait_for_selector(".cite-card :text('31 March')")
+        assert page.locator(".cite-card strong").inner_text() == "Marlowe Ferries Employee Handbook"
+        assert chip.get_attribute("aria-describedby") == "cite-card"
+        page.keyboard.press("Escape")
+        page.wait_for_selector(".cite-card", state="detached")
+        page.mouse.move(0, 0)
+        chip.focus()
+        page.wait_for_selector(".cite-card")
+        assert violations(page) == []
+
+
+def test_scripts_and_styles_are_small_and_requests_few(chromium, slow_site, answered):
+    def size(*names):
+        return sum(len(gzip.compress((BASE / "static" / name).read_bytes())) for name in names)
+
+    assert size("portal.js", "stream.js", "reveal.js", "panel.js") <= 30_000
+    assert size("portal.css") <= 18_000
+    options, path = answered
+    with open_page(chromium, slow_site.url, **options) as page:
+        requests = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(path)
+        page.wait_for_load_state("networkidle")
+        assert len(requests) <= 8, requests

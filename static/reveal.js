@@ -143,7 +143,8 @@ export function reveal(prose, parsed, painted) {
     rate = Math.max(LEAST, (total - shown) / (ending ? LAST_SECONDS : SECONDS));
     paint();
     if (!frame) last = performance.now();
-    schedule();
+    if (isDone()) queueMicrotask(painted);
+    else schedule();
   }
 
   return {

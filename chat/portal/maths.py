@@ -56,6 +56,8 @@ def _is_inline(src: str, first: int, end: int) -> bool:
 @functools.lru_cache(LATEST)
 def mathml(tex: str, *, display: bool = False) -> str:
     """A formula as MathML. The converter escapes nothing: whoever shows it has it cleaned."""
+    if len(tex) > LONGEST:
+        return f"<code>{html.escape(tex)}</code>"
     try:
         # With a space behind it, no sign opens an element; spaces mean nothing in a formula.
         found = str(convert(tex.replace("<", "< "), display="block" if display else "inline"))

@@ -12,12 +12,12 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Delimiter
 
 UNDECIDED = re.compile(
-    r"(?:[-*+]|\d{1,9}[.)]?)?[ \t]*(?:\[[ xX]?\]?)?[ \t]*"  # the mark of an item, and of its task
-    r"|(?:[-*+]|\d{1,9}[.)])?[ \t]*#{1,6}[ \t]*"
-    r"|(?:[-*+][ \t]+)?(?:`{1,2}|`{3,}[^`]*|~{1,2}|~{3,}.*)"
-    r"|[-=*_ \t]+|\|[-:| \t]*|\[\^[\w-]{0,40}\]?:?[ \t]*"
+    r"(?:[-*+]|\d{1,9}[.)]?)?[ \t]*+(?:\[[ xX]?\]?[ \t]*+)?"  # the mark of an item, and of its task
+    r"|(?:[-*+]|\d{1,9}[.)])?[ \t]*+#{1,6}[ \t]*+"
+    r"|(?:[-*+][ \t]++)?(?:`{1,2}|`{3,}+[^`]*+|~{1,2}|~{3,}+.*+)"
+    r"|[-=*_ \t]++|\|[-:| \t]*+|\[\^[\w-]{0,40}\]?:?[ \t]*+"
 )
-DIVIDER = re.compile(r"[|:\- \t]*-[|:\- \t]*")
+DIVIDER = re.compile(r"(?=[|: \t]*+-)[|:\- \t]++")
 # Each looks at no more than the last characters of the text.
 HALVES = (
     re.compile(r"!?\[[^\[\]\n]{0,800}\]?$"),

@@ -1,5 +1,6 @@
 """The portal's socket: an answer arrives as the page shows it, and nobody else's is to be had."""
 
+import asyncio
 import json
 from datetime import timedelta
 from unittest.mock import patch
@@ -96,6 +97,31 @@ class ConsumerTests(ConsumerCase):
         page = await in_database(self.page)
         self.assertIn("\n".join(reader.blocks), page)
         self.assertIn(done["end"].split('<div class="tools"')[0].strip()[:200], page)
+        await socket.disconnect()
+
+    async def test_neither_the_end_of_the_text_nor_the_next_question_waits_for_follow_up_questions(self):
+        class LateModel(ScriptedModel):
+            async def followups(self, prompt, answer):
+                await asyncio.Event().wait()
+
+        socket = await self.opened()
+        with use_model(LateModel(words=["Five days [guide.md]."])):
+            await self.ask(socket)
+            whole = None
+            while whole is None:
+                parts = (await socket.receive_json_from(10)).get("messages", [])
+                whole = next((part for part in parts if part["type"] == "whole"), None)
+            self.assertEqual((whole["state"], whole["sources"]), ("complete", 1))
+            self.assertIn('class="source-row', whole["end"])
+            with use_model(ScriptedModel()):
+                await socket.send_json_to({"type": "ask", "text": "And then?", "key": "l" * 32})
+                while (told := await socket.receive_json_from(10)).get("type") is None:
+                    pass
+                self.assertEqual(told["type"], "accepted")
+                await self.until_done(socket)
+        messages = Message.objects.filter(conversation=self.conversation, role="assistant")
+        states = await in_database(lambda: [row.state for row in messages.order_by("position")])
+        self.assertEqual(states, ["complete", "complete"])
         await socket.disconnect()
 
     def page(self):

@@ -222,6 +222,12 @@ class ChangeTests(PortalCase):
         self.assertIn('filename="carrying-over-leave.md"', response.headers["Content-Disposition"])
         self.assertIn("## May I carry leave over?\n\nFive days [1].\n\n1. Leave guide", text_of(response))
 
+    def test_one_answer_is_exported_for_the_clipboard(self):
+        response = self.client.get(f"{self.url}export.md?answer={self.answer.position}")
+        self.assertEqual(text_of(response), "Five days [1].\n\n1. Leave guide\n")
+        for wrong in ("0", "99", "x", "\u0661", 20 * "9"):
+            self.assertEqual(self.client.get(f"{self.url}export.md?answer={wrong}").status_code, 404, wrong)
+
 
 class BroughtAlongTests(PortalCase):
     def test_an_answer_that_a_program_wrote_cannot_be_answered_again(self):

@@ -164,7 +164,10 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
   }
   // They come after the rest: what has the focus there keeps it.
   function showFollowups(end) {
-    const next = $('.next', parsed(end.end));
+    const fresh = parsed(end.end);
+    const next = $('.next', fresh);
+    const [old, head] = [answer, fresh].map(root => $('.sources-head', root));
+    if (old && head && old.innerHTML !== head.innerHTML) old.replaceWith(head);
     if (next && !$('.next', answer) && answer === $$('.answer', thread).at(-1)) {
       $('.on', answer).append(next);
       enliven(answer);

@@ -230,7 +230,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
       .slice(0, 320);
     const verdict = $('.facts :is(.checked, .unproved)', panel)?.cloneNode(true);
     card.replaceChildren(title, place, ...[words.textContent && words, verdict].filter(Boolean));
-    document.body.append(card);
+    main.append(card);
     link.removeAttribute('title'); // it says less
     link.setAttribute('aria-describedby', card.id);
     const chip = link.getBoundingClientRect();

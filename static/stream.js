@@ -153,7 +153,9 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     open.flush();
     removeSkeletons();
     if (end.body !== undefined) prose.replaceChildren(parsed(end.body));
-    $('.progress', answer).replaceChildren(parsed(end.steps));
+    const progress = $('.progress', answer);
+    progress.style.minBlockSize = `${progress.offsetHeight}px`; // or else the whole answer would move up
+    progress.replaceChildren(parsed(end.steps));
     $('.end', answer).replaceChildren(parsed(end.end));
     answer.dataset.state = end.state;
     answer.removeAttribute('aria-busy');

@@ -311,7 +311,7 @@ mean AS MATERIALIZED (
     SELECT avg(hits.length) AS length FROM hits
 ),
 
--- The passages that the words put forward: BM25 with k1 = 1.2 and b = 0.75, where a word counts as often as the
+-- The passages that the words put forward: BM25 with k1 = 0.9 and b = 0.75, where a word counts as often as the
 -- question says it, and half as much again in a title or a heading.
 worded AS MATERIALIZED (
     SELECT hits.passage_id
@@ -322,7 +322,7 @@ worded AS MATERIALIZED (
     ORDER BY
         sum(
             weights.idf
-            * (2.2 * hits.times / (hits.times + 0.3 + 0.9 * hits.length / mean.length) + 0.5 * hits.titled::integer)
+            * (1.9 * hits.times / (hits.times + 0.225 + 0.675 * hits.length / mean.length) + 0.5 * hits.titled::integer)
         ) DESC,
         hits.passage_id
     LIMIT :'depth'
@@ -351,7 +351,7 @@ by_words AS MATERIALIZED (
         hit.passage_id,
         sum(
             weights.idf
-            * (2.2 * hit.times / (hit.times + 0.3 + 0.9 * hit.length / coalesce(mean.length, 1)) + 0.5 * hit.titled::integer)
+            * (1.9 * hit.times / (hit.times + 0.225 + 0.675 * hit.length / coalesce(mean.length, 1)) + 0.5 * hit.titled::integer)
         ) AS score,
         least(1, sum(weights.share * weights.worth) / max(questions.share)) AS coverage
     FROM (

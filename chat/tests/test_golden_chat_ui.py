@@ -126,7 +126,7 @@ class TeamTests(GoldenTestCase):
 class MinimalTests(GoldenTestCase):
     def check(self, message):
         self.like(golden("chat_ui_minimal")["answer"][0]["Items"][0]["Text"], message["Items"][0]["Text"])
-        self.assertEqual(set(message), {"Role", "Items", "ModelId", "Metadata"})
+        self.assertEqual(set(message), {"Role", "Items", "ModelId", "Metadata", "verification"})
         self.assertEqual(message["Role"], {"Label": "Assistant"})
         [item] = message["Items"]
         self.assertEqual(set(item), {"$type", "Text"})

@@ -12,7 +12,7 @@ CITATION = re.compile(r"\[([^\[\]\n]{1,800})\](?!\()")
 
 _FENCE = re.compile(r"^[ \t>]{0,20}(`{3,}|~{3,})", re.MULTILINE)
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]{1,400}(?<!`)\1(?!`)")
-_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-[-|: \t]*$", re.MULTILINE)
+_TABLE_RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-[-|: \t]*+$", re.MULTILINE)
 _NOT_SPACE = re.compile(r"[^\s]")
 _WORD = re.compile(r"\w")
 _SEGMENT_WORDS = (

@@ -10,14 +10,9 @@ WITH ended AS (
         citations = closing.citations,
         followups = closing.followups,
         usage = closing.usage,
-<<<<<<< HEAD
+        verification = closing.verification,
         finished_at = :'now'
     FROM jsonb_to_recordset(:'closings'::jsonb) AS closing (
-=======
-        verification = closing.verification,
-        finished_at = %(now)s
-    FROM jsonb_to_recordset(%(closings)s::jsonb) AS closing (
->>>>>>> 501e54a (Verify each statement of an answer against its sources)
         id uuid, state text, content text, words text[], finish_reason text, error_code text, citations jsonb,
         followups jsonb, usage jsonb, verification jsonb
     )

@@ -25,6 +25,7 @@ from chat.requests import InvalidRequest
 from chatsite.db.availability import has_no_room
 from chatsite.db.threads import in_database_soon
 from chatsite.http.json_parser import StrictJSONParser
+from chatsite.http.retry_after import set_retry_after
 
 T = TypeVar("T")
 
@@ -141,5 +142,5 @@ def refused_with(body: Any, code: int, retry_after: float | None = None) -> Json
     """A response that is not streamed; one that says to come back says when."""
     response = JsonResponse(body, status=code, safe=False)
     if code in COME_BACK or retry_after is not None:
-        response.headers["Retry-After"] = str(int(retry_after or RETRY_AFTER_SECONDS))
+        set_retry_after(response, retry_after or RETRY_AFTER_SECONDS)
     return response

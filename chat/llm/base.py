@@ -105,6 +105,13 @@ class ModelError(Exception):
         return f"{self.code} ({self.detail})" if self.detail else self.code
 
 
+class ServerResting(ModelError):
+    """The server is left alone after failures: nothing was sent, and asking again at once makes no sense."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("upstream_unavailable", max(1.0, seconds), detail="left alone after failures")
+
+
 class ChatModel(Protocol):
     """A model. Every method may raise ModelError; streams are closed by their reader, under `aclosing`."""
 

@@ -9,10 +9,11 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-import httpx2
 import jiter
+
+from chatsite.http.model_server import TRANSPORT_ERRORS
 
 from .base import (
     End,
@@ -25,6 +26,8 @@ from .base import (
 from .connections import code_of
 from .sse import EventParser
 
+GATHER_SECONDS = 0.2  # between two reads of a stream
+GATHERED_BYTES = 8_192  # a server that sends more at a time is read at once
 COUNT_SECONDS = 2.0  # for the token count, once the text has ended
 MAX_STREAM_BYTES = 20_000_000  # of one answer's event stream, with all that surrounds its text
 COMPLETE = frozenset({"stop", "length"})  # the reasons that end an answer as complete
@@ -69,29 +72,33 @@ class Clock:
         self.by = min(self._time() + seconds, self._end)
 
 
-class Chunks(Protocol):
-    """A body in pieces."""
+class GatheredBody:
+    """A body in pieces; what arrives soon after a piece is gathered, and read with the next.
 
-    async def chunk(self, by: float, *, at_once: bool = True) -> bytes:
+    A read costs more than a token, so that most of the cost of a stream is the number of its reads.
+    """
+
+    def __init__(self, pieces: AsyncIterator[bytes], seconds: float = GATHER_SECONDS) -> None:
+        self._pieces = pieces
+        self._seconds = seconds
+        self._gather_until = 0.0
+
+    async def read(self, by: float, *, at_once: bool) -> bytes:
         """The next piece; nothing at the end. Raises TimeoutError at the moment `by` of the loop's time.
 
-        Where it need not be at once, small pieces may be gathered for a moment.
+        Unless `at_once`, what follows the piece is gathered for a moment.
         """
-        ...
-
-
-class Iterated:
-    """Those of any client's iterator."""
-
-    def __init__(self, iterator: AsyncIterator[bytes]) -> None:
-        self._iterator = iterator
-
-    async def chunk(self, by: float, *, at_once: bool = True) -> bytes:
+        time = asyncio.get_running_loop().time
+        if not at_once and (seconds := self._gather_until - time()) > 0:
+            await asyncio.sleep(min(seconds, (by - time()) / 2))
+        if time() >= by:
+            raise TimeoutError  # a server that floods us leaves a timer no turn
         async with asyncio.timeout_at(by):
-            while (piece := await anext(self._iterator, None)) is not None:
-                if piece:
-                    return piece
-        return b""
+            while (piece := await anext(self._pieces, None)) == b"":
+                pass
+        if not at_once and piece is not None and len(piece) < GATHERED_BYTES:
+            self._gather_until = time() + self._seconds
+        return piece or b""
 
 
 class Progress:
@@ -128,7 +135,7 @@ class Progress:
         return [] if told else [part]
 
 
-async def parts(chunks: Chunks, clock: Clock) -> AsyncGenerator[Part, None]:
+async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
     """Reasoning (once), text, token counts and the end.
 
     A stream that stops in good order ends without End; others raise. Once the text has ended, nothing that
@@ -137,7 +144,7 @@ async def parts(chunks: Chunks, clock: Clock) -> AsyncGenerator[Part, None]:
     progress, events, received = Progress(clock), EventParser(), 0
     try:
         while not events.done:
-            piece = await _next(chunks, clock, at_once=not (progress.begun or progress.thinking))
+            piece = await _next(body, clock, at_once=not (progress.begun or progress.thinking))
             received += len(piece)
             if received > MAX_STREAM_BYTES:
                 raise ModelError("upstream_protocol", detail="a stream without an end")
@@ -154,15 +161,15 @@ async def parts(chunks: Chunks, clock: Clock) -> AsyncGenerator[Part, None]:
     except ModelError:
         if not progress.ended:
             raise
-    except httpx2.HTTPError as error:
+    except TRANSPORT_ERRORS as error:
         if not progress.ended:
             code = "interrupted" if progress.begun else "upstream_unavailable"
             raise ModelError(code, detail=f"the stream broke: {type(error).__name__}") from None
 
 
-async def _next(chunks: Chunks, clock: Clock, *, at_once: bool) -> bytes:
+async def _next(body: GatheredBody, clock: Clock, *, at_once: bool) -> bytes:
     try:
-        return await chunks.chunk(clock.by, at_once=at_once)
+        return await body.read(clock.by, at_once=at_once)
     except TimeoutError:
         raise ModelError("upstream_timeout", detail="nothing came in time") from None
 

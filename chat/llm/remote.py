@@ -1,6 +1,7 @@
 """Any OpenAI-compatible server as the model."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncGenerator, Sequence, Set
 from contextlib import aclosing
@@ -12,6 +13,7 @@ import openai
 from django.conf import settings
 
 from chat.requests import JsonFormat, Turn
+from chatsite.http.circuit_breaker import CircuitBreaker, CircuitOpen
 
 from . import (
     completion_stream,
@@ -24,23 +26,20 @@ from .base import (
     Reasoning,
     Said,
     SearchQuery,
+    ServerResting,
     Text,
     instructions,
     messages,
     said_text,
     sources_text,
 )
-from .circuit import Circuit, CircuitOpen
 from .completion_stream import (
-    Chunks,
     Clock,
     Deadlines,
-    Iterated,
+    GatheredBody,
     content_parts,
 )
-from .connections import HINTS, OWN, MemberRefused, connection, told, translated
-from .transport import BODY
-from .wire import Body
+from .connections import COMPLETIONS, HINTS, OWN, MemberRefused, connection, told, translated
 
 logger = logging.getLogger(__name__)
 
@@ -137,24 +136,25 @@ class RemoteModel:
         return side_texts.grades(text, len(passages))
 
     async def _attempt(self, prompt: Prompt, clock: Clock, dropped: Set[str]) -> AsyncGenerator[Part, None]:
-        circuit = connection().circuit(self.name)
+        breaker = connection().breaker(self.name)
         try:
-            with circuit.asking():
+            with breaker.request():
                 async with asyncio.timeout_at(clock.by):
-                    response = await connection().completion(self._asked(prompt, dropped), stream=True)
+                    members = self._asked(prompt, dropped)
+                    response = await connection().server.stream(COMPLETIONS, members)
+        except CircuitOpen as error:
+            raise ServerResting(error.seconds) from None
         except TimeoutError:
             raise ModelError("upstream_timeout", detail="no answer in time") from None
         except openai.APIError as error:
-            raise self._counted(circuit, translated(error)) from None
-        except httpx2.HTTPError as error:
-            # The body of an error, which broke off.
-            raise self._counted(circuit, ModelError("upstream_unavailable", detail=told(error))) from None
+            raise self._counted(breaker, translated(error)) from None
         except (httpx2.InvalidURL, ValueError) as error:
             # An address or a key that cannot be put into a request.
             raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
-        circuit.answered()
+        breaker.record_success()
         try:
-            async with aclosing(completion_stream.parts(_chunks_of(response), clock)) as parts:
+            body = GatheredBody(response.aiter_raw())
+            async with aclosing(completion_stream.parts(body, clock)) as parts:
                 async for part in parts:
                     yield part
         finally:
@@ -180,11 +180,11 @@ class RemoteModel:
         return self._members(messages(prompt), **accepted)
 
     @staticmethod
-    def _counted(circuit: Circuit, error: ModelError) -> ModelError:
+    def _counted(breaker: CircuitBreaker, error: ModelError) -> ModelError:
         if error.code == "upstream_unavailable":
-            circuit.failed(error.retry_after)
+            breaker.record_failure(error.retry_after)
         elif error.code != "upstream_timeout":
-            circuit.answered()
+            breaker.record_success()
         return error
 
     async def _prepare_repetition(self, prompt: Prompt, error: ModelError) -> Prompt:
@@ -194,7 +194,7 @@ class RemoteModel:
             labels = {source.label for source in prompt.sources[:kept]}
             pages = [page for page in prompt.pages if page.label in labels]
             return replace(prompt, earlier=prompt.earlier[-2:], sources=prompt.sources[:kept], pages=pages)
-        if error.retry_after is None or error.retry_after > LONGEST_WAIT or isinstance(error, CircuitOpen):
+        if error.retry_after is None or error.retry_after > LONGEST_WAIT or isinstance(error, ServerResting):
             raise error
         await asyncio.sleep(error.retry_after)
         return prompt
@@ -207,17 +207,13 @@ class RemoteModel:
     async def _side(self, name: str, said: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
         """A short text beside the answer; empty where the model fails: the answer does not need it."""
         try:
-            if connection().circuit(self.name).down:
+            if connection().breaker(self.name).is_open:
                 return ""
             async with asyncio.timeout(SIDE_SECONDS):
-                response = await connection().completion(
-                    self._members(
-                        [{"role": "system", "content": instructions(name)}, *said],
-                        temperature=0,
-                        max_tokens=tokens,
-                    )
-                )
-            content = response.json()["choices"][0]["message"]["content"]
+                conversation = [{"role": "system", "content": instructions(name)}, *said]
+                members = self._members(conversation, temperature=0, max_tokens=tokens)
+                data = await connection().server.post(COMPLETIONS, members)
+            content = json.loads(data)["choices"][0]["message"]["content"]
             text = "".join(part.text for part in content_parts(content) if isinstance(part, Text))
             return completion_stream.storable(text)
         except openai.APIStatusError as error:
@@ -226,7 +222,7 @@ class RemoteModel:
                 connection().refused.add(refused.name)
                 return await self._side(name, said, tokens)
             logger.warning("The model gave no %s: %s", name, told(error))
-        except (TimeoutError, ModelError, openai.OpenAIError, httpx2.HTTPError) as error:
+        except (TimeoutError, ModelError, openai.OpenAIError) as error:
             logger.warning("The model gave no %s: %s", name, told(error))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             logger.warning("The model's %s cannot be read: %s", name, type(error).__name__)
@@ -242,9 +238,3 @@ def _response_format(wanted: JsonFormat) -> dict[str, Any]:
     if wanted.strict is not None:
         described["strict"] = wanted.strict
     return {"type": "json_schema", "json_schema": described}
-
-
-def _chunks_of(response: httpx2.Response) -> Chunks:
-    """The body of a streamed answer: as it comes off the wire, where nothing is between."""
-    body = response.extensions.get(BODY)
-    return body if isinstance(body, Body) else Iterated(response.aiter_raw())

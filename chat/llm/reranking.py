@@ -1,13 +1,17 @@
 """A server that orders passages: `POST …/rerank`, as Cohere, Jina, vLLM and llama.cpp offer it."""
 
 import asyncio
+import json
 import logging
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import httpx2
+import openai
 from django.conf import settings
+
+from chatsite.http.model_server import model_server
 
 logger = logging.getLogger(__name__)
 
@@ -23,14 +27,20 @@ async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
         "documents": list(passages),
         "top_n": len(passages),
     }
-    headers = {"Authorization": f"Bearer {settings.RERANK_API_KEY}"} if settings.RERANK_API_KEY else {}
     try:
-        async with asyncio.timeout(SECONDS), httpx2.AsyncClient(follow_redirects=False) as client:
-            address = f"{settings.RERANK_BASE_URL.rstrip('/')}/rerank"
-            response = await client.post(address, json=body, headers=headers, timeout=SECONDS)
-        response.raise_for_status()
-        return scores(response.json(), len(passages))
-    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, TypeError) as error:
+        async with asyncio.timeout(SECONDS):
+            server = model_server(settings.RERANK_BASE_URL, settings.RERANK_API_KEY, SECONDS)
+            data = await server.post("rerank", body)
+        return scores(json.loads(data), len(passages))
+    except (
+        TimeoutError,
+        openai.OpenAIError,
+        httpx2.InvalidURL,
+        ValueError,
+        LookupError,
+        TypeError,
+        RecursionError,
+    ) as error:
         # The text of an error may hold the address or the key.
         logger.warning("The ranker failed: %s", type(error).__name__)
         return {}

@@ -16,6 +16,7 @@ from chat.errors import Refused
 from chat.models import Run
 from chat.requests import ChatRequest
 from chatsite.accounts.principal import Principal
+from chatsite.http.retry_after import set_retry_after
 from history import recording
 from history.models import Conversation, Message
 
@@ -182,7 +183,7 @@ def _refused(
 
 def _to_come_back(response: HttpResponse, refused: Refused) -> HttpResponse:
     if refused.retry_after is not None:
-        response.headers["Retry-After"] = str(refused.retry_after)
+        set_retry_after(response, refused.retry_after)
     return response
 
 

@@ -9,13 +9,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
 from chat.engine import AcceptedRun
 from chat.events import TERMINAL, ContextReady, Event, MessageDone, TextDelta
 from chatsite.accounts.principal import Principal
+from chatsite.event_loops import PerEventLoop
 
 Numbered = tuple[int, Event]
 
@@ -58,12 +58,8 @@ def joined(numbered: Iterable[Numbered], apart: int) -> Iterator[list[Numbered]]
         yield part
 
 
-_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-
-
-def turn() -> asyncio.Lock:
-    """Held by one of those who are behind at a time, so that everybody else waits for one of them at most."""
-    return _by_loop.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+# Held by one of those who are behind at a time, so that everybody else waits for one of them at most.
+turn = PerEventLoop(asyncio.Lock)
 
 
 class Room:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from django.db import Error as DatabaseError
@@ -33,6 +32,7 @@ from chatsite.db.threads import (
     in_database,
     reading_as,
 )
+from chatsite.event_loops import PerEventLoop
 from history.models import Message
 
 from . import (
@@ -273,15 +273,7 @@ def _code_of(error: Exception) -> str:
     return "interrupted" if isinstance(error, OperationalError | InterfaceError) else "internal"
 
 
-_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Generations] = WeakKeyDictionary()
-
-
-def generations() -> Generations:
-    """Those of the running loop."""
-    loop = asyncio.get_running_loop()
-    if loop not in _by_loop:
-        _by_loop[loop] = Generations()
-    return _by_loop[loop]
+generations = PerEventLoop(Generations)
 
 
 def start(run: AcceptedRun) -> None:

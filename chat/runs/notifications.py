@@ -17,7 +17,6 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequen
 from contextlib import aclosing, contextmanager, suppress
 from typing import Any, Literal
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 import psycopg
 from channels.layers import get_channel_layer
@@ -25,6 +24,7 @@ from django.conf import settings
 from django.db import transaction
 
 from chatsite.db.threads import libpq_parameters
+from chatsite.event_loops import PerEventLoop
 
 logger = logging.getLogger(__name__)
 
@@ -150,12 +150,7 @@ class Outbox:
                 connection.shutdown(socket.SHUT_RDWR)
 
 
-_outboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox] = WeakKeyDictionary()
-
-
-def outbox() -> Outbox:
-    """That of the running loop."""
-    return _outboxes.setdefault(asyncio.get_running_loop(), Outbox())
+outbox = PerEventLoop(Outbox)
 
 
 def publish(told: Iterable[str]) -> None:
@@ -169,7 +164,7 @@ def publish_on_commit(told: list[str]) -> None:
 
 
 def _publish_from_thread(told: list[str]) -> None:
-    for loop, box in list(_outboxes.items()):
+    for loop, box in outbox.items():
         with suppress(RuntimeError):  # that loop is closed
             loop.call_soon_threadsafe(box.put, told)
 
@@ -297,9 +292,4 @@ class Hub:
                 wakeup.came.set()
 
 
-_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
-
-
-def hub() -> Hub:
-    """That of the running loop."""
-    return _by_loop.setdefault(asyncio.get_running_loop(), Hub())
+hub = PerEventLoop(Hub)

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from weakref import WeakKeyDictionary
 
 from chat.errors import Refused
 from chatsite.accounts.principal import (
@@ -14,6 +13,7 @@ from chatsite.accounts.principal import (
     valid_among,
 )
 from chatsite.db.retry import patiently
+from chatsite.event_loops import PerEventLoop
 
 logger = logging.getLogger(__name__)
 
@@ -88,9 +88,4 @@ class Guards:
                 guard.learn(moment, None if guard.principal in valid else Refused("answer_not_found"))
 
 
-_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Guards] = WeakKeyDictionary()
-
-
-def guards() -> Guards:
-    """Those of the running loop."""
-    return _by_loop.setdefault(asyncio.get_running_loop(), Guards())
+guards = PerEventLoop(Guards)

@@ -16,6 +16,7 @@ import struct
 import sys
 import threading
 import time
+from urllib.parse import urlsplit
 
 from chat.tests.upstream_faults import FAULTS, Exchange, Request, answer, completion, good
 
@@ -147,7 +148,8 @@ def _worded(item):
 async def _read(reader):
     head = await reader.readuntil(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").strip().split("\r\n")
-    method, path, _ = first.split()
+    method, target, _ = first.split()
+    path = urlsplit(target).path  # a proxy is asked for a whole address
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     return Request(method, path, headers, json.loads(body or b"{}"))

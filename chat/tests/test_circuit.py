@@ -5,8 +5,7 @@ import asyncio
 from django.test import override_settings
 
 from chat.llm import ModelError
-from chat.llm.circuit import FAILURES
-from chat.llm.connections import connection
+from chat.llm.connections import FAILURES, connection
 from chat.llm.remote import RemoteModel
 from chat.requests import Turn
 from chat.tests.upstream_case import PROMPT, FakeServerTestCase
@@ -39,7 +38,7 @@ class CircuitTests(FakeServerTestCase):
             try:
                 return await scenario()
             finally:
-                await connection().client.close()
+                await connection().server.close()
 
         return asyncio.run(run())
 
@@ -131,8 +130,8 @@ class CircuitTests(FakeServerTestCase):
                 codes = [await asked() for _ in range(FAILURES)]
                 model, turns = RemoteModel(), [Turn("user", "Leave?")]
                 self.assertEqual((await model.search_query("How many?", turns)).text, "How many?")
-                down = connection().circuit("fake").down
-                await connection().client.close()
+                down = connection().breaker("fake").is_open
+                await connection().server.close()
             return codes, down
 
         codes, down = self.on_one_loop(scenario)

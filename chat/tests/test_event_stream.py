@@ -15,7 +15,7 @@ from chat.llm.completion_stream import (
     MAX_STREAM_BYTES,
     Clock,
     Deadlines,
-    Iterated,
+    GatheredBody,
     parts,
 )
 from chat.llm.sse import MAX_EVENT_BYTES, EventParser
@@ -48,7 +48,7 @@ def read(*chunks, deadlines=QUICK):
     async def collect():
         found = []
         try:
-            async for part in parts(Iterated(arriving(chunks)), Clock(deadlines)):
+            async for part in parts(GatheredBody(arriving(chunks), 0), Clock(deadlines)):
                 found.append(part)
         except ModelError as error:
             found.append(error.code)
@@ -91,7 +91,7 @@ class EventStreamTests(SimpleTestCase):
                     yield piece
 
             async def collect(flood=flood):
-                async for _ in parts(Iterated(flood()), Clock(PATIENT)):
+                async for _ in parts(GatheredBody(flood(), 0), Clock(PATIENT)):
                     pass
 
             with self.assertRaises(ModelError) as caught:
@@ -110,7 +110,7 @@ class EventStreamTests(SimpleTestCase):
                 yield b": " + b"x" * 65_530 + b"\n\n"
 
         async def collect():
-            return [part async for part in parts(Iterated(arriving(pieces())), Clock(PATIENT))]
+            return [part async for part in parts(GatheredBody(arriving(pieces()), 0), Clock(PATIENT))]
 
         self.assertEqual(asyncio.run(collect()), [Text("Five days."), End("stop")])
         self.assertLessEqual(given, MAX_STREAM_BYTES + 65_534)
@@ -127,7 +127,7 @@ class EventStreamTests(SimpleTestCase):
         async def collect():
             counting = asyncio.create_task(count_turns())
             pieces = [b": nothing\n\n" * 100] * 50 + [event("Five days."), event(reason="stop")]
-            found = [part async for part in parts(Iterated(arriving(pieces)), Clock(PATIENT))]
+            found = [part async for part in parts(GatheredBody(arriving(pieces), 0), Clock(PATIENT))]
             counting.cancel()
             return found
 

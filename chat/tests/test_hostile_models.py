@@ -32,7 +32,9 @@ async def trailers(exchange):
     """Headers behind the body, without an end."""
     text = chunk("Begun ")
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-    await exchange.send(head + b"%x\r\n%b\r\n0\r\n" % (len(text), text))
+    await exchange.send(head + b"%x\r\n%b\r\n" % (len(text), text))
+    await asyncio.sleep(0.1)  # the text is read before its stream turns out to be broken
+    await exchange.send(b"0\r\n")
     while True:
         await exchange.send(b"X-More: and more\r\n" * 3000)
 
@@ -52,14 +54,6 @@ class HostileModelTests(FakeServerTestCase):
             with self.subTest(code):
                 self.assertEqual(self.ask(flood(code, b"x" * 65536)), ("", told))
         self.assertLess(self.sent(), 2 * MUCH)
-
-    def test_nor_is_it_through_a_proxy(self):
-        endless = flood(400, b"x" * 65536)
-        with patch("chat.llm.connections.getproxies", return_value={"no": "127.0.0.1"}):
-            self.assertEqual(self.ask(endless), ("", "upstream_misconfigured"))
-            data, header = packed(GOOD)
-            self.assertEqual(self.ask(raw_with(header, data)), ("", "upstream_protocol"))
-        self.assertLess(self.sent(), MUCH)
 
     def test_headers_behind_the_body_without_an_end_are_not_kept(self):
         self.assertEqual(self.ask(trailers), ("Begun ", "interrupted"))

@@ -68,7 +68,7 @@ class LocalModelTests(TransactionTestCase):
                 pieces += isinstance(event, TextDelta)
                 if stop_after and pieces == stop_after and isinstance(event, TextDelta):
                     await in_database(runs.request_stop, self.principal, accepted.run_id)
-        await connection().client.close()
+        await connection().server.close()
         return whole, pieces, await in_database(Message.objects.get, pk=accepted.answer_id)
 
     async def test_a_real_answer_streams_and_is_stored_whole_with_a_title(self):
@@ -97,7 +97,7 @@ class LocalModelTests(TransactionTestCase):
         model = RemoteModel()
         prompt = Prompt(QUESTION, (), whole.context.sources, 0.3)
         title, questions = await asyncio.gather(model.title(QUESTION), model.followups(prompt, "Five days."))
-        await connection().client.close()
+        await connection().server.close()
         for text in (title, *questions):
             self.assertNotIn("\n", text)
             self.assertLessEqual(len(text), 200)

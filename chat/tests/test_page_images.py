@@ -158,7 +158,7 @@ class RemoteModelTests(MediaMixin, OverrideTestCase):
             fake.side = lambda request: completion("\n".join(f"{number}: 3" for number in range(1, 51)))
             self.model = RemoteModel()
             context = await self.ask(use_gpt4v=True, semantic_ranker=True, semantic_captions=True, top=3)
-            await connection().client.close()
+            await connection().server.close()
         (request,) = fake.streams
         parts = request.body["messages"][-1]["content"]
         urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]

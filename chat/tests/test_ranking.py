@@ -144,7 +144,7 @@ class ModelTests(FakeServerTestCase):
             try:
                 return await RemoteModel().graded("Leave?", ["Five days.", "Soup."])
             finally:
-                await connection().client.close()
+                await connection().server.close()
 
         return asyncio.run(ask())
 

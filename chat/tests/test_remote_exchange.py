@@ -47,7 +47,7 @@ class ExchangeTests(TransactionTestCase):
                 seen.append(event)
                 if stop_after and isinstance(event, TextDelta) and stop_after in event.text:
                     await in_database(runs.request_stop, self.principal, accepted.run_id)
-        await connection().client.close()
+        await connection().server.close()
         self.assertIsInstance(seen[-1], TERMINAL)
         message = await in_database(Message.objects.get, pk=accepted.answer_id)
         return whole, message, json.dumps([asdict(event) for event in seen])
@@ -107,4 +107,4 @@ class ExchangeTests(TransactionTestCase):
         self.fake.script(*[echo] * 20)
         for number, whole in await asyncio.gather(*(one(number) for number in range(20))):
             self.assertEqual(whole.text, f"<{number}>" * 20)
-        await connection().client.close()
+        await connection().server.close()

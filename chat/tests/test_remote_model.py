@@ -1,6 +1,7 @@
 """A model's server that fails in every way, and what becomes of the answer."""
 
 import asyncio
+import os
 from unittest import mock
 
 from django.test import override_settings
@@ -25,6 +26,12 @@ class AnswerTests(FakeServerTestCase):
     def test_text_usage_and_end_arrive(self):
         self.assertEqual(self.ask(answer("Hel", "lo")), ("Hello", None))
         self.assertEqual(self.others, [End("stop"), TokenCount(7, 2)])
+
+    def test_the_proxy_of_the_environment_is_used(self):
+        proxy = {"HTTP_PROXY": self.fake.url.removesuffix("/v1"), "NO_PROXY": ""}
+        with mock.patch.dict(os.environ, proxy), override_settings(OPENAI_BASE_URL="http://model.invalid/v1"):
+            self.assertEqual(self.ask(answer("Hello")), ("Hello", None))
+        self.assertEqual(self.fake.streams[0].headers["host"], "model.invalid")
 
     def test_the_request_holds_the_prompt_and_the_settings(self):
         self.ask()

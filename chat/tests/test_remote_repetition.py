@@ -93,7 +93,7 @@ class RepetitionTests(FakeServerTestCase):
             for _ in range(2):
                 async with aclosing(model.answer(PROMPT)) as parts:
                     texts.append("".join([part.text async for part in parts if isinstance(part, Text)]))
-            await connection().client.close()
+            await connection().server.close()
             return texts
 
         self.fake.script(refused_parameter("temperature"), answer("Five."), answer("Six."))
@@ -129,7 +129,7 @@ class LeavingTests(FakeServerTestCase):
         await self.read_one(RemoteModel())
         # Before the loop or the client ends: nothing but the reader's leaving has closed it.
         self.assertTrue(await asyncio.to_thread(self.fake.streams[0].closed.wait, 1))
-        await connection().client.close()
+        await connection().server.close()
 
     def test_the_socket_closes_when_the_reading_task_is_cancelled(self):
         for behaviour in ("silent", "silent_before_text", "stall", "stall_with_keep_alive"):
@@ -146,7 +146,7 @@ class LeavingTests(FakeServerTestCase):
         with self.assertRaises(asyncio.CancelledError):
             await task
         self.assertTrue(await asyncio.to_thread(self.fake.streams[0].closed.wait, 1))
-        await connection().client.close()
+        await connection().server.close()
 
     def test_a_kept_connection_that_the_server_has_closed_is_not_used_again(self):
         data = chunk("Five days.") + chunk(reason="stop") + b"data: [DONE]\n\n"
@@ -161,7 +161,7 @@ class LeavingTests(FakeServerTestCase):
             for _ in range(3):
                 await self.read_all(RemoteModel())
                 await asyncio.sleep(0.05)
-            await connection().client.close()
+            await connection().server.close()
 
         self.fake.script(keep, keep, keep)
         asyncio.run(thrice())

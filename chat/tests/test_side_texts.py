@@ -22,7 +22,7 @@ class SideCallTests(FakeServerTestCase):
             try:
                 return await getattr(RemoteModel(), name)(*values)
             finally:
-                await connection().client.close()
+                await connection().server.close()
 
         return asyncio.run(called())
 
@@ -77,7 +77,7 @@ class SideCallTests(FakeServerTestCase):
         model = RemoteModel()
         calls = model.title("Leave?"), model.followups(PROMPT, "Five."), model.search_query("Why?", TURNS)
         found = await asyncio.gather(*calls)
-        await connection().client.close()
+        await connection().server.close()
         return found
 
     def test_nothing_that_cannot_be_stored_comes_back(self):

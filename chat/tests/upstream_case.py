@@ -39,7 +39,7 @@ async def collect(model, prompt=PROMPT):
     except ModelError as error:
         failure = error
     finally:
-        await connection().client.close()
+        await connection().server.close()
     return text, others, failure
 
 

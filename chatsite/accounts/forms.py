@@ -9,6 +9,8 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.http import HttpResponse
 
+from chatsite.http.retry_after import set_retry_after
+
 from . import hashing, throttling
 from .audit import record_refused_sign_in
 
@@ -61,7 +63,7 @@ class SignInForm(AuthenticationForm):
         """The response to this form: a refusal says when to try again, a success makes the browser known."""
         if self.retry_after is not None:
             response.status_code = HTTPStatus.TOO_MANY_REQUESTS
-            response.headers["Retry-After"] = str(self.retry_after)
+            set_retry_after(response, self.retry_after)
         elif self.is_valid():
             self.remember_device(response, self.get_user().get_username())
         return response

@@ -19,10 +19,11 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from django.db import OperationalError, connection
+
+from chatsite.event_loops import PerEventLoop
 
 from .availability import (
     absence,
@@ -71,7 +72,7 @@ class _Reader:
 
 
 _default = _Reader(NOBODY)  # where nothing says otherwise, in every thread of this process
-_lanes_of: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = WeakKeyDictionary()
+_lanes_of: PerEventLoop[dict[str, asyncio.Semaphore]] = PerEventLoop(dict)
 _reader: ContextVar[_Reader | None] = ContextVar("reader", default=None)
 
 
@@ -329,7 +330,7 @@ async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.
 
 def _lanes(view: str) -> tuple[asyncio.Semaphore, ...]:
     """Places to take before a thread: two are left to running answers, and half to other views."""
-    lanes = _lanes_of.setdefault(asyncio.get_running_loop(), {})
+    lanes = _lanes_of()
     if view not in lanes:
         lanes[view] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS // 2))
     if ALL not in lanes:

@@ -1,7 +1,6 @@
 """A refused or failed request gets a page in a browser, JSON in a program, never a traceback."""
 
 import errno
-import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 
 from chatsite.db.availability import has_no_room
+
+from .retry_after import set_retry_after
 
 ErrorBody = Callable[[str, int], dict[str, Any]]
 _error_bodies: dict[str, ErrorBody] = {}  # by the beginning of the path, see register_error_body
@@ -60,7 +61,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     elif not full:
         return _response(request, 500)
     response = _response(request, 507 if full else 503)
-    response.headers["Retry-After"] = "10" if full else "2"
+    set_retry_after(response, 10 if full else 2)
     return response
 
 
@@ -72,7 +73,7 @@ def guest_refused(request: HttpRequest, status: int, retry_after: float = 0) -> 
     """The answer to somebody without an account who is not made a guest."""
     response = _response(request, status, FOREIGN if status == 403 else MANY_GUESTS)
     if retry_after:
-        response.headers["Retry-After"] = str(math.ceil(retry_after))
+        set_retry_after(response, retry_after)
     return response
 
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from chat import runs
 from chat.limits import seats
 from chatsite.accounts import guests
+from chatsite.event_loops import close_all
 
 from .watchdog import watched
 
@@ -43,6 +44,7 @@ async def _live(
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             await runs.shutdown()
+            await close_all()
             for task in housekeeping:
                 task.cancel()
             await send({"type": "lifespan.shutdown.complete"})

@@ -1,23 +1,26 @@
 """Embeddings of an OpenAI-compatible server."""
 
 import asyncio
+import atexit
 import functools
 import json
 import threading
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
 import numpy as np
+import openai
+
+from chatsite.event_loops import close_all
+from chatsite.http.model_server import model_server, retry_after_of
 
 from .base import EmbeddingError, Vectors, unit
 
-OPENAI = "https://api.openai.com/v1"
 BATCH = 128
 SECONDS = 60.0
 CONNECT_SECONDS = 5.0
+CLOSE_SECONDS = 1.0
 CHARACTERS = 8_000  # of one text; models cut longer ones or refuse them
 WIDEST = 4_096  # numbers of a vector that has not been shortened
 NUMBER_BYTES = 40  # of JSON for one of them, at the most
@@ -39,10 +42,10 @@ class EndpointEmbedder:
         self.name = name
         self.dimensions = dimensions
         # With neither, the settings have lost the server of the former model. Nothing must go to OpenAI then.
-        self._address = f"{(base_url or OPENAI).rstrip('/')}/embeddings" if base_url or api_key else ""
+        self._is_gone = not (base_url or api_key)
+        self._base_url = base_url
+        self._api_key = api_key
         self._shortened = False  # whether the server was asked for as many dimensions, and not for all it has
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = httpx2.AsyncClient(headers=headers, follow_redirects=False)
 
     def embed(self, texts: Sequence[str], seconds: float | None = None) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
@@ -68,7 +71,7 @@ class EndpointEmbedder:
         return vectors
 
     def _asked(self, texts: list[str], seconds: float) -> Vectors:
-        if not self._address:
+        if self._is_gone:
             raise EmbeddingError(GONE, temporary=True)
         body: dict[str, Any] = {"model": self.name, "input": texts, "encoding_format": "float"}
         if self._shortened:
@@ -77,29 +80,21 @@ class EndpointEmbedder:
         return _read(data)
 
     async def _sent(self, body: dict[str, Any], seconds: float) -> bytes:
-        """The answer's body. No error keeps the server's own words: some servers repeat the key in them."""
+        """The response's body. No error keeps the server's own words: some servers repeat the key in them."""
         limit = len(body["input"]) * max(self.dimensions, WIDEST) * NUMBER_BYTES + SPARE_BYTES
-        timeout = httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
-        data = bytearray()
         try:
-            # The client's time-outs are those of one read: a server that drips would never reach them.
-            async with (
-                asyncio.timeout(seconds),
-                self._client.stream("POST", self._address, json=body, timeout=timeout) as response,
-            ):
-                if response.status_code != 200:
-                    raise _refusal(response)
-                async for chunk in response.aiter_bytes():
-                    data += chunk
-                    if len(data) > limit:
-                        raise EmbeddingError(STRANGE, temporary=True)
-        except (TimeoutError, httpx2.TimeoutException):
+            # One deadline for all: a server that drips would never reach that of a single read.
+            async with asyncio.timeout(seconds):
+                server = model_server(self._base_url, self._api_key, CONNECT_SECONDS)
+                return await server.post("embeddings", body, limit)
+        except (TimeoutError, openai.APITimeoutError):
             raise EmbeddingError(SLOW, temporary=True) from None
-        except httpx2.TransportError:
+        except openai.APIStatusError as error:
+            raise _refusal(error) from None
+        except openai.APIConnectionError:
             raise EmbeddingError(SILENT, temporary=True) from None
-        except (httpx2.HTTPError, httpx2.InvalidURL):
+        except (httpx2.InvalidURL, ValueError):
             raise EmbeddingError(STRANGE, temporary=True) from None
-        return bytes(data)
 
 
 def _read(data: bytes) -> Vectors:
@@ -117,27 +112,11 @@ def _read(data: bytes) -> Vectors:
     return vectors
 
 
-def _refusal(response: httpx2.Response) -> EmbeddingError:
-    status = response.status_code
+def _refusal(error: openai.APIStatusError) -> EmbeddingError:
+    status = error.status_code
     if status in BUSY or status >= 500:
-        return EmbeddingError(
-            f"{SILENT[:-1]} ({status}).", temporary=True, retry_after=_retry_after(response)
-        )
+        return EmbeddingError(f"{SILENT[:-1]} ({status}).", temporary=True, retry_after=retry_after_of(error))
     return EmbeddingError(f"The embedding service refuses the request ({status}).", temporary=False)
-
-
-def _retry_after(response: httpx2.Response) -> float | None:
-    """Seconds, from a number or a date; None for nonsense."""
-    given = response.headers.get("retry-after", "")
-    try:
-        seconds = float(given)
-    except ValueError:
-        try:
-            when = parsedate_to_datetime(given)
-        except ValueError:
-            return None
-        seconds = (when - datetime.now(when.tzinfo and UTC)).total_seconds()
-    return seconds if 0 <= seconds < float("inf") else None
 
 
 @functools.cache
@@ -145,4 +124,5 @@ def _loop() -> asyncio.AbstractEventLoop:
     """A loop in a thread of its own, which holds the connections to servers for all threads that ask."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="embedding", daemon=True).start()
+    atexit.register(lambda: asyncio.run_coroutine_threadsafe(close_all(), loop).result(CLOSE_SECONDS))
     return loop

@@ -117,7 +117,7 @@ class EndpointFaultTests(FaultCase, SimpleTestCase):
 
     @override_settings(EMBEDDING_MODEL="model", OPENAI_BASE_URL="", OPENAI_API_KEY="")
     def test_a_former_model_whose_server_the_settings_have_lost_is_not_sought_at_openai(self):
-        with mock.patch("ingestion.embedding.endpoint.httpx2.AsyncClient.stream") as stream:
+        with mock.patch("ingestion.embedding.endpoint.model_server") as stream:
             error = self.failure()
         self.assertEqual(
             (str(error), error.temporary), ("The settings name no embedding service any more.", True)
@@ -186,10 +186,10 @@ class QuestionTests(FaultCase, TestCase):
     def test_after_a_pause_one_question_finds_out_whether_the_model_is_back(self):
         model = embedder()
         fault = EmbeddingError("away", temporary=True)
-        state = breaker._Breaker()
+        state = breaker.new_breaker()
         with (
             mock.patch.dict(breaker._breakers, {model: state}),
-            mock.patch.object(breaker.time, "monotonic", side_effect=lambda: self.now),
+            mock.patch("chatsite.http.circuit_breaker.time.monotonic", side_effect=lambda: self.now),
         ):
             self.now = 1_000.0
             with mock.patch.object(model, "embed", side_effect=fault) as embed:

@@ -1,0 +1,41 @@
+"""Objects that belong to one event loop: connections, locks and tasks made on one loop fail on another."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+T = TypeVar("T")
+
+
+class PerEventLoop(Generic[T]):
+    """Called on an event loop, return that loop's own object, made by `make` at the first call."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._objects: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
+
+    def __call__(self) -> T:
+        loop = asyncio.get_running_loop()
+        if loop not in self._objects:
+            self._objects[loop] = self._make()
+        return self._objects[loop]
+
+    def items(self) -> list[tuple[asyncio.AbstractEventLoop, T]]:
+        """The loops that still exist, each with its object. For other threads."""
+        return list(self._objects.items())
+
+
+_closers: PerEventLoop[list[Callable[[], Awaitable[None]]]] = PerEventLoop(list)
+
+
+def close_at_end(close: Callable[[], Awaitable[None]]) -> None:
+    """Have `close` awaited at the orderly end of the running event loop."""
+    _closers().append(close)
+
+
+async def close_all() -> None:
+    """Close what the running event loop holds; called once, when it is about to end."""
+    closers = _closers()
+    while closers:
+        await closers.pop()()

@@ -1,0 +1,76 @@
+"""Sparing a server that is down: after several failures it is left alone, then one request tries it."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class CircuitOpen(Exception):
+    """The server is left alone for so many `seconds`: nothing was sent to it."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("The server is left alone after failures.")
+        self.seconds = seconds
+
+
+class CircuitBreaker:
+    """Counts the failures of one server in one process; several threads may share it.
+
+    It opens after `failures` within `window` seconds, for `rest` seconds, or for as long as the server asks,
+    at most `max_rest`. Then one request at a time tries whether the server is back.
+    """
+
+    def __init__(self, *, failures: int, rest: float, max_rest: float, window: float = float("inf")) -> None:
+        self._limit = failures
+        self._rest = rest
+        self._max_rest = max_rest
+        self._window = window
+        self._lock = threading.Lock()
+        self._failures: list[float] = []
+        self._open_until = 0.0
+        self._paused_until = 0.0
+        self._probing = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the last requests failed, also when it is time to try the server again."""
+        return len(self._failures) >= self._limit
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        """Around each request, up to the head of its response. Raises CircuitOpen."""
+        now = time.monotonic()
+        with self._lock:
+            is_probe = self.is_open
+            wait = self._paused_until - now
+            if is_probe:
+                wait = max(wait, self._open_until - now)
+            if wait > 0 or (is_probe and self._probing):
+                raise CircuitOpen(max(0.0, wait))
+            self._probing = self._probing or is_probe
+        try:
+            yield
+        finally:
+            if is_probe:
+                self._probing = False
+
+    def record_success(self) -> None:
+        """The server works, whatever its answer was."""
+        with self._lock:
+            self._failures.clear()
+            self._paused_until = 0.0
+
+    def record_failure(self, retry_after: float | None = None) -> None:
+        """The server is unreachable or out of order; `retry_after` is what it asked for."""
+        now = time.monotonic()
+        with self._lock:
+            if not self.is_open:
+                self._failures = [moment for moment in self._failures if moment > now - self._window]
+                self._failures.append(now)
+            self._open_until = now + min(max(self._rest, retry_after or 0.0), self._max_rest)
+
+    def pause(self, seconds: float) -> None:
+        """Leave the server alone for this long, however often it has failed: it asked for that."""
+        with self._lock:
+            self._paused_until = time.monotonic() + min(seconds, self._max_rest)

@@ -1,0 +1,141 @@
+"""Requests to OpenAI-compatible servers: chat completions, embeddings and reranking share this client."""
+
+import json
+from collections.abc import Mapping
+from contextlib import aclosing, suppress
+from typing import Any
+
+import aiohttp
+import httpx2
+import openai
+
+from chatsite.event_loops import PerEventLoop, close_at_end
+
+from .retry_after import retry_after_seconds
+
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+KEYLESS = "no-key"  # local servers want none, the client library insists on one
+BODY_LIMIT = 1_000_000  # bytes of anything but a stream of events
+MAX_CONNECTIONS = 10_000  # the site limits its answers itself
+KEEP_ALIVE_SECONDS = 4.0  # many servers close idle connections after five
+# What reading a response may raise: the transport leaves some of aiohttp's errors as they are.
+TRANSPORT_ERRORS = (httpx2.HTTPError, aiohttp.ClientError)
+
+
+class ModelServer:
+    """One server as one caller sees it: connections are kept, redirects not followed, nothing repeated.
+
+    Raises InvalidURL or ValueError for an address or a key that cannot be used.
+    """
+
+    def __init__(self, base_url: str, api_key: str, connect_seconds: float) -> None:
+        # Callers set a deadline for the whole request; a time-out of each read would cost a timer a token.
+        timeout = httpx2.Timeout(None, connect=connect_seconds)
+        self._http = openai.DefaultAioHttpClient(
+            timeout=timeout,
+            follow_redirects=False,
+            limits=httpx2.Limits(max_connections=MAX_CONNECTIONS, keepalive_expiry=KEEP_ALIVE_SECONDS),
+        )
+        client = openai.AsyncOpenAI(
+            api_key=api_key or KEYLESS,
+            base_url=base_url or OPENAI_BASE_URL,
+            max_retries=0,
+            timeout=timeout,
+            # Nothing is unpacked: it would cost more than it saves, and a small body could become any size.
+            default_headers={"Accept-Encoding": "identity"},
+            http_client=self._http,
+        )
+        headers = {**client.default_headers, **client.auth_headers}
+        self._headers = httpx2.Headers(
+            {name: value for name, value in headers.items() if isinstance(value, str)}
+        )
+        self._base_url = client.base_url
+        self._extensions = {"timeout": timeout.as_dict()}
+
+    @property
+    def is_closed(self) -> bool:
+        return self._http.is_closed
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def stream(self, path: str, members: Mapping[str, Any]) -> httpx2.Response:
+        """The unread response to a POST, which the caller closes. Raises openai.APIError.
+
+        The library's own calls look at every member of every message and build address and headers anew
+        each time, which takes several times as long as the rest of a request.
+        """
+        request = httpx2.Request(
+            "POST",
+            httpx2.URL(f"{self._base_url}{path}"),
+            headers=self._headers,
+            content=json.dumps(members).encode(),
+            extensions=self._extensions,
+        )
+        try:
+            response = await self._http.send(request, stream=True)
+        except httpx2.TimeoutException as error:
+            # The transport also calls refused and broken connections time-outs.
+            if isinstance(error.__cause__, TimeoutError):
+                raise openai.APITimeoutError(request) from error
+            raise openai.APIConnectionError(request=request) from error
+        except (*TRANSPORT_ERRORS, OSError) as error:
+            raise openai.APIConnectionError(request=request) from error
+        response.headers.pop("content-encoding", None)
+        if not response.is_success:
+            raise await _status_error(response)
+        return response
+
+    async def post(self, path: str, members: Mapping[str, Any], limit: int = BODY_LIMIT) -> bytes:
+        """The response's body, cut after `limit` bytes. Raises openai.APIError."""
+        response = await self.stream(path, members)
+        try:
+            return await _body(response, limit)
+        except TRANSPORT_ERRORS as error:
+            raise openai.APIConnectionError(request=response.request) from error
+
+
+async def _status_error(response: httpx2.Response) -> openai.APIStatusError:
+    """With the error that the body describes, as far as it does."""
+    body: object = {}
+    try:
+        data = await _body(response, BODY_LIMIT)
+        body = data.decode("utf-8", "replace")
+        with suppress(ValueError, RecursionError):
+            body = json.loads(data)
+    except TRANSPORT_ERRORS as error:
+        raise openai.APIConnectionError(request=response.request) from error
+    described = body.get("error", body) if isinstance(body, dict) else body
+    return openai.APIStatusError(f"Error code: {response.status_code}", response=response, body=described)
+
+
+async def _body(response: httpx2.Response, limit: int) -> bytes:
+    """What the server sends, however much it is, up to `limit` bytes. Closes the response."""
+    data = bytearray()
+    try:
+        async with aclosing(response.aiter_raw()) as pieces:
+            async for piece in pieces:
+                data += piece
+                if len(data) > limit:
+                    break
+    finally:
+        await response.aclose()
+    return bytes(data[:limit])
+
+
+def retry_after_of(error: openai.APIStatusError) -> float | None:
+    """Seconds for which the server asks to be left alone, if it does."""
+    return retry_after_seconds(error.response.headers.get("retry-after", ""))
+
+
+_servers: PerEventLoop[dict[tuple[str, str, float], ModelServer]] = PerEventLoop(dict)
+
+
+def model_server(base_url: str, api_key: str, connect_seconds: float) -> ModelServer:
+    """The server's client for the running event loop, which owns its connections."""
+    servers = _servers()
+    key = (base_url, api_key, connect_seconds)
+    if key not in servers or servers[key].is_closed:
+        servers[key] = ModelServer(*key)
+        close_at_end(servers[key].close)
+    return servers[key]

@@ -1,0 +1,28 @@
+"""The header Retry-After: reading that of other servers, and writing our own."""
+
+import math
+import time
+from email.utils import parsedate_to_datetime
+
+from django.http import HttpResponseBase
+
+
+def retry_after_seconds(value: str) -> float | None:
+    """Seconds from a number or until a date; None for a header that is missing or makes no sense."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        except (ValueError, OverflowError):
+            return None
+    return seconds if 0 <= seconds < math.inf else None
+
+
+def retry_after_value(seconds: float) -> str:
+    """Whole seconds, at least one: clients that read 0 ask again at once."""
+    return str(max(1, math.ceil(seconds)))
+
+
+def set_retry_after(response: HttpResponseBase, seconds: float) -> None:
+    response.headers["Retry-After"] = retry_after_value(seconds)

@@ -5,7 +5,7 @@ from unittest import mock
 
 from django.test import SimpleTestCase
 
-from chat.llm import remote, side_texts
+from chat.llm import SearchQuery, remote, side_texts
 from chat.llm.connections import connection
 from chat.llm.remote import RemoteModel
 from chat.tests.upstream_case import PROMPT, TURNS, FakeServerTestCase
@@ -28,12 +28,13 @@ class SideCallTests(FakeServerTestCase):
 
     def test_a_search_query_takes_the_conversation_along(self):
         query = self.call("search_query", "And there?", TURNS, answered=completion('"leave in Japan"'))
-        self.assertEqual(query, "leave in Japan")
+        self.assertEqual(query, SearchQuery("leave in Japan"))
         roles = [message["role"] for message in self.fake.requests[0].body["messages"]]
         self.assertEqual(roles, ["system", "user", "assistant", "user", "assistant", "user"])
 
     def test_a_first_question_is_its_own_search_query(self):
-        self.assertEqual(self.call("search_query", "Leave?", (), answered=completion("x")), "Leave?")
+        query = self.call("search_query", "Leave?", (), answered=completion("x"))
+        self.assertEqual(query, SearchQuery("Leave?"))
         self.assertEqual(self.fake.requests, [])
 
     def test_title_and_followups_are_cleaned(self):
@@ -70,7 +71,7 @@ class SideCallTests(FakeServerTestCase):
             for answered in [*(FAULTS[name] for name in faults), *odd]:
                 self.fake.requests.clear()
                 self.fake.side = lambda request, answered=answered: answered
-                self.assertEqual(asyncio.run(self.call_all()), ["Leave", [], "Why?"])
+                self.assertEqual(asyncio.run(self.call_all()), ["Leave", [], SearchQuery("Why?")])
                 self.assertEqual(len(self.fake.requests), 3)
 
     async def call_all(self):

@@ -257,7 +257,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     if (carded && !event.relatedTarget?.closest?.('.cite, .cite-card')) hideCard();
   });
   document.addEventListener('focusout', hideCard);
-  addEventListener('scroll', hideCard, { passive: true });
+  addEventListener('scroll', () => card.isConnected && hideCard(), { passive: true });
 
   return {
     card(link) {

@@ -106,23 +106,6 @@ def test_the_cited_words_are_boxed_on_the_page_which_can_be_enlarged_and_turned(
         assert violations(page) == []
 
 
-def test_a_citation_has_a_card_with_its_words_for_pointer_and_keyboard(chromium, slow_site, answered):
-    options, path = answered
-    with open_page(chromium, slow_site.url, **options) as page:
-        page.goto(path)
-        chip = page.locator(".answer .prose .cite").first
-        chip.hover()
-        page.wait_for_selector(".cite-card :text('31 March')")
-        assert page.locator(".cite-card strong").inner_text() == "Marlowe Ferries Employee Handbook"
-        assert chip.get_attribute("aria-describedby") == "cite-card"
-        page.keyboard.press("Escape")
-        page.wait_for_selector(".cite-card", state="detached")
-        page.mouse.move(0, 0)
-        chip.focus()
-        page.wait_for_selector(".cite-card")
-        assert violations(page) == []
-
-
 def test_scripts_and_styles_are_small_and_requests_few(chromium, slow_site, answered):
     def size(*names):
         return sum(len(gzip.compress((BASE / "static" / name).read_bytes())) for name in names)

@@ -26,10 +26,13 @@ def main() -> None:
         interrupt.arm()
         with database_for(sys.argv):
             execute_from_command_line(sys.argv)
+        interrupt.check()
     except ImproperlyConfigured as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit(0 if sys.argv[1:2] in (["up"], ["work"]) else INTERRUPTED)
+    finally:
+        interrupt.disarm()
 
 
 if __name__ == "__main__":

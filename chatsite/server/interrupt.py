@@ -27,6 +27,11 @@ class Interrupt:
         self._armed = True
         self.check()
 
+    def disarm(self) -> None:
+        """Only note them again: the command has ended, and a late alarm would kill its process."""
+        self._armed = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
     def check(self) -> None:
         """Raises KeyboardInterrupt if a signal has come."""
         if self._seen:

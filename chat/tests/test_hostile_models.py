@@ -11,7 +11,7 @@ from chat.llm.remote import RemoteModel
 from chat.tests.upstream_case import PROMPT, QUICK, FakeServerTestCase
 from chat.tests.upstream_faults import KEY, chunk, event, raw, status
 
-MUCH = 8_000_000  # bytes: more than is ever read, and than what the sockets in between hold
+MUCH = 32_000_000  # bytes: more than is ever read, and than what the sockets in between hold
 GOOD = chunk("Yes.") + chunk(reason="stop") + event("[DONE]").replace(b'"', b"")
 
 

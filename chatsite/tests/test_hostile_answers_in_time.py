@@ -45,7 +45,7 @@ def test_an_answer_of_190_000_spaces_keeps_nobody_else_waiting(faulty, filling):
     owner, name, token = fresh("u"), f"{fresh()}.txt", fresh()
     faulty.caller(owner)
     session = faulty.sign_in(owner, PASSWORD)
-    assert upload(session, name, f"The {token} ferry sails at nine.".encode())[0] == 201
+    assert upload(session, name, f"The {token} ferry leaves at ten.".encode())[0] == 201
     until(lambda: faulty.query(READY, name) == [(1,)], 30)
     others = [Asking(faulty.session()) for _ in range(2)]
     for other in others:

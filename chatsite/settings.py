@@ -285,7 +285,7 @@ THOUGHTS_RESTRICTED = environment.flag("CHATSITE_THOUGHTS_RESTRICTED", False)
 RAG_CHAT_VERSION = environment.one_of("CHATSITE_RAG_CHAT_VERSION", "2025", ("2025", "2026"))
 AGENT_COORDINATOR = environment.flag("CHATSITE_AGENT_COORDINATOR", False)
 AGENT_TURNS = environment.whole("CHATSITE_AGENT_TURNS", 6, least=1, most=100)
-QUOTING_WORDS_PER_SECOND = environment.number("CHATSITE_QUOTING_WORDS_PER_SECOND", 60, least=1)
+QUOTING_WORDS_PER_SECOND = environment.number("CHATSITE_QUOTING_WORDS_PER_SECOND", 0, least=0)
 
 # --- Channels ---
 

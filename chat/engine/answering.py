@@ -1,7 +1,7 @@
 """The order of a run: search, context, text, what helps to go on."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -16,7 +16,8 @@ from chat.events import (
     TitleChanged,
 )
 from chat.llm import ChatModel, Prompt, Said, SearchQuery, configured_model
-from chat.statements import marks_by_rank, to_rows
+from chat.llm.base import NOTHING_FITS
+from chat.statements import Statement, marks_by_rank, to_rows
 from chat.verification import verify
 from chatsite.db.retry import patiently
 from history import recording
@@ -96,14 +97,22 @@ async def _write_message(state: _Answer, model: ChatModel, found: Search, messag
             elif isinstance(event, MessageDone):
                 state.message_id, state.text = message_id, "".join(text)
                 # In a thread: it takes time that grows with the answer.
-                verification = await asyncio.to_thread(verify, state.text, found.sources)
-                state.done = replace(event, verification=verification)
+                statements = await asyncio.to_thread(verify, state.text, found.sources)
+                state.done = replace(event, verification=_claims(statements, state.text, model.notices))
                 state.publish(state.done)
             else:
                 state.publish(event)
     if state.done and (marks := marks_by_rank(state.done.verification)):
         await patiently(recording.record_quotes, message_id, marks)
     return found
+
+
+def _claims(statements: Sequence[Statement], text: str, notices: Sequence[str]) -> tuple[Statement, ...]:
+    """The statements without those that say something about the site and not about the documents."""
+    own = (NOTHING_FITS, *notices)
+    return tuple(
+        each for each in statements if not any(text[each.start : each.end] in words for words in own)
+    )
 
 
 async def _add_followups_and_title(state: _Answer, model: ChatModel) -> None:

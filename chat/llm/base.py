@@ -117,6 +117,7 @@ class ChatModel(Protocol):
 
     name: str
     writes_json: bool  # whether an answer can be JSON by a schema
+    notices: tuple[str, ...]  # what it writes about itself, which is no statement about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
         """Reasoning, if any, text, then one End. Ending without End means that the answer was cut."""

@@ -44,6 +44,7 @@ class QuotingModel:
 
     name = "quotations"
     writes_json = False
+    notices: tuple[str, ...] = (NOTICE, UNSURE, NOTHING_MORE)
 
     def __init__(self, name: str = "") -> None:
         """There is only one, whatever model is asked for."""
@@ -62,12 +63,14 @@ class QuotingModel:
             quotes = [_quotation(sentence, prompt.sources) for sentence in sentences]
             notice = NOTICE if prompt.sure and sentences[0].score >= SURE else UNSURE
             text = "\n\n".join(quotes if prompt.said else [notice, *quotes])
-        pause = 1 / settings.QUOTING_WORDS_PER_SECOND
         words = re.findall(r"\s*\S+|\s+\Z", text)
         most = prompt.generation.max_tokens  # a word counts as a token here
-        for word in words[:most]:
-            yield Text(word)
-            await asyncio.sleep(pause)
+        if settings.QUOTING_WORDS_PER_SECOND:
+            for word in words[:most]:
+                yield Text(word)
+                await asyncio.sleep(1 / settings.QUOTING_WORDS_PER_SECOND)
+        else:
+            yield Text("".join(words[:most]))
         yield End("stop" if most is None or len(words) <= most else "length")
 
     async def search_query(self, question: str, earlier: Sequence[Turn]) -> SearchQuery:

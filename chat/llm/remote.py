@@ -53,6 +53,7 @@ class RemoteModel:
     """Streams answers of the server that the settings name."""
 
     writes_json = True
+    notices = ()
 
     def __init__(self, name: str = "") -> None:
         self.name: str = name or settings.CHAT_MODEL

@@ -33,6 +33,7 @@ class ScriptedModel:
     grades: dict[int, float] | None = None
     name: str = "scripted"
     writes_json: bool = True
+    notices: tuple[str, ...] = ()
     prompts: list[Prompt] = field(default_factory=list)
     closed: int = 0
 

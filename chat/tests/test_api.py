@@ -202,6 +202,8 @@ class ChatApiTests(TransactionTestCase):
             answer["message"]["content"],
         )
         self.assertNotIn("nine days", json.dumps(answer))
+        # The note about the missing model is no statement about the documents.
+        self.assertEqual({each["verdict"] for each in answer["context"]["verification"]}, {"quoted"})
 
     async def test_nothing_found_is_said(self):
         answer = (
@@ -211,6 +213,7 @@ class ChatApiTests(TransactionTestCase):
         ).json()
         self.assertIn("Nothing in the documents you may read answers this.", answer["message"]["content"])
         self.assertEqual(answer["context"]["data_points"]["text"], [])
+        self.assertEqual(answer["context"]["verification"], [])
 
     async def test_a_follow_up_is_searched_with_its_context_also_without_a_model(self):
         await in_database(

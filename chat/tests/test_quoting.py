@@ -55,6 +55,15 @@ class QuotingTests(SimpleTestCase):
         self.assertIn(NOTICE, self.answer("When is annual leave taken?"))
         self.assertIn(UNSURE, self.answer("How long is the winter discount on boots?"))
 
+    @override_settings(QUOTING_WORDS_PER_SECOND=0)
+    def test_an_answer_comes_in_one_piece_unless_a_pace_is_set(self):
+        async def texts():
+            parts = QuotingModel().answer(Prompt("When is annual leave taken?", [], [LEAVE], 0.3))
+            return [part.text async for part in parts if isinstance(part, Text)]
+
+        [text] = asyncio.run(texts())
+        self.assertTrue(text.startswith(NOTICE))
+
     def test_nothing_is_quoted_where_nothing_fits(self):
         self.assertEqual(self.answer("Which quark is heaviest?"), NOTHING_FITS)
 

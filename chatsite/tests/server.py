@@ -104,6 +104,7 @@ class Site:
             "CHATSITE_LOOP_WATCHDOG_SECONDS": "0.5",
             "PYTHONUNBUFFERED": "1",
             "CHATSITE_GRACE_SECONDS": "1",
+            "CHATSITE_QUOTING_WORDS_PER_SECOND": "60",  # so that a test can watch words arrive
             **self.environment,
         }
         self.process = subprocess.Popen(

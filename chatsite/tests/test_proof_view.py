@@ -89,7 +89,7 @@ def test_the_cited_words_are_boxed_on_the_page_which_can_be_enlarged_and_turned(
         page.locator(".answer .prose .cite").first.click()
         page.get_by_role("tab", name="Page").click()
         page.wait_for_selector(".boxes rect")
-        page.wait_for_function("document.querySelector('.stage img').complete")
+        page.wait_for_function("() => document.querySelector('.stage img').complete")
         box, stage = page.locator(".boxes rect").first, page.locator(".stage")
         narrow = box.bounding_box()["width"]
         assert stage.bounding_box()["y"] < box.bounding_box()["y"]

@@ -4,8 +4,9 @@
 
 With --cost an answer of 500 words with five sources is timed; else the marked statements are counted by kind.
 
-Each line of the sets has a kind (true, number, name, negated, stale, page), the place that is cited, and a
-statement. `unseen.tsv` was written before the rules were adjusted to `statements.tsv`, and is only counted.
+Each line of the sets has a kind (true, number, unit, name, negated, stale, page, invented), the place that is
+cited, and a statement. The rules were adjusted to `statements.tsv`, `unseen.tsv` was consulted;
+`third.tsv` is only counted.
 """
 
 import difflib
@@ -14,11 +15,14 @@ import time
 from collections import defaultdict
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pypdfium2
 
 from chat.sources import SourceView
 from chat.verification import verify
+from ingestion.parsing import child
+from ingestion.parsing.sections import Limits
 
 ROOT = Path(__file__).parents[1]
 HERE = Path(__file__).parent / "verification"
@@ -41,7 +45,12 @@ def main() -> None:
         cost()
         return
     places = {f"{name}/{place}": text for name, path in DOCUMENTS.items() for place, text in parts(path)}
-    for name in ("statements", "unseen"):
+    for path in (ROOT / "ingestion" / "samples").glob("*/*.*"):
+        if path.suffix == ".pdf":
+            places |= {f"{path.stem}/{place}": text for place, text in parts(path)}
+        else:
+            places |= {f"{path.stem}/{place}": text for place, text in sections(path)}
+    for name in ("statements", "unseen", "third"):
         judge(name, places, shows=name == "statements" or "--all" in sys.argv)
 
 
@@ -53,6 +62,20 @@ def parts(path: Path) -> list[tuple[str, str]]:
         return [(str(number), text) for number, text in enumerate(pages, start=1)]
     sections = path.read_text(encoding="utf-8").split("\n## ")
     return [(section.partition("\n")[0].removeprefix("## "), section) for section in sections]
+
+
+def sections(path: Path) -> list[tuple[str, str]]:
+    """What the site's own readers find in other formats: under each heading, on each slide or sheet."""
+    sent: list[dict[str, Any]] = []
+    child.read(path, path.suffix, Limits(100, 1_000_000, 100_000_000), sent.append)
+    found: dict[str, str] = {}
+    for each in sent:
+        if "section" in each:
+            _anchor, page, heading, text = each["section"]
+            place = str(page) if page else heading.rpartition(" › ")[2]
+            found[place] = f"{found[place]}\n\n{text}" if place in found else text
+    # Sheets are cited by their number, too.
+    return [*((str(number), text) for number, text in enumerate(found.values(), start=1)), *found.items()]
 
 
 def judge(name: str, places: dict[str, str], *, shows: bool) -> None:

@@ -26,9 +26,56 @@ URLAUB = source(
 )
 
 
+# Lines as they come from a PDF: headings and rows are only lines.
+SAFETY = source(
+    5,
+    "s.pdf#page=1",
+    """4 Vessels and fire
+The order to abandon ship is never given by bell or whistle. Only the master gives it, by
+voice. Everyone is counted within 15 minutes on Class A, ten minutes on Class B and five
+minutes on Class C. The badge shows your first name; your surname is never shown there.
+Equipment
+Kind Class A Class B Class C
+Life rafts 10 4 3
+Explosives No No No
+Extinguishers hang beside the doors.
+Fire
+Type of fire Use Never use
+Oil, fuel, paint Foam, dry powder Water
+Electrical equipment Carbon dioxide Water, foam
+The bridge sounds the signals.
+Signals
+Signal Meaning
+Continuous bell Fire
+Three long blasts Person overboard
+Clothing is issued in Carrow Quay.
+Uniforms
+Item Number issued Replaced every
+Fleece jacket 1 24 months
+Waterproof coat 1 36 months
+Seafarers who return after more than 28 days need a fresh medical examination. The course
+lasts six weeks; the last two weeks are optional. Telephone your manager no later than one
+hour before your shift starts. Overtime and sea bonus are left out of full pay. The manual is
+edition 2026.1 and takes effect on 1 January 2026. A day at sea never exceeds 12 hours. The
+office answers on extension 3100. Ask for the harbour master on extension 2200.""",
+)
+FRIST = source(
+    6,
+    "f.md",
+    "Der volle Anspruch wird erstmalig nach sechsmonatigem Bestehen des Arbeitsverhältnisses erworben. "
+    "Der Arbeitgeber ist verpflichtet, eine Bescheinigung auszuhändigen.\n\n"
+    "(2) Als Werktage gelten alle Kalendertage.",
+)
+
+
 class VerdictTests(SimpleTestCase):
     def verdicts(self, answer, *sources):
         return [statement.verdict for statement in verify(answer, sources or (LEAVE, BOATS, URLAUB))]
+
+    def assert_verdicts_in(self, found, verdict, *statements):
+        for statement in statements:
+            with self.subTest(statement):
+                self.assertEqual(self.verdicts(f"{statement} [{found.label}].", found), [verdict])
 
     def assert_verdict(self, verdict, *statements):
         for statement in statements:
@@ -116,6 +163,91 @@ class VerdictTests(SimpleTestCase):
         )
         self.assertEqual(answer[slice(first.proofs[0].start, first.proofs[0].end)], "[a.md#x]")
         self.assertEqual(list(marks_by_rank((first, second))), [1])
+
+    def test_a_row_of_a_pdf_is_read_with_its_header_and_alone(self):
+        self.assert_verdicts_in(
+            SAFETY,
+            "supported",
+            "A continuous bell means fire",
+            "A Class B vessel carries four life rafts",
+            "Fleece jackets are replaced every 24 months",
+            "Explosives are not carried on any vessel",
+            "Water must never be used on burning oil, fuel or paint",
+        )
+        self.assert_verdicts_in(
+            SAFETY,
+            "not_found",
+            "A continuous bell means person overboard",
+            "A Class A vessel carries four life rafts",
+            "Fleece jackets are replaced every 36 months",
+            "Water may be used on burning oil, fuel or paint",
+        )
+
+    def test_numbers_that_stand_beside_letters_in_order_belong_to_them(self):
+        self.assert_verdicts_in(SAFETY, "supported", "On Class B everyone is counted within ten minutes")
+        self.assert_verdicts_in(SAFETY, "not_found", "On Class B everyone is counted within 15 minutes")
+
+    def test_a_number_of_a_sentence_that_says_less_of_the_statement_is_another_one(self):
+        self.assert_verdicts_in(SAFETY, "supported", "The office will answer you on extension 3100")
+        self.assert_verdicts_in(SAFETY, "not_found", "Extension 2200 answers for the office")
+
+    def test_synonyms_and_other_forms_are_the_same_words(self):
+        self.assert_verdicts_in(
+            SAFETY, "supported", "Seafarers back after more than 28 days require a new medical examination"
+        )
+        self.assert_verdicts_in(
+            FRIST,
+            "supported",
+            "Den vollen Anspruch erwirbt man, wenn das Arbeitsverhältnis sechs Monate bestanden hat",
+            "Der Arbeitgeber muss eine Bescheinigung aushändigen",
+        )
+        self.assert_verdicts_in(
+            FRIST, "not_found", "Den vollen Anspruch erwirbt man nach drei Monaten im Arbeitsverhältnis"
+        )
+
+    def test_bounds_and_units_may_be_put_in_other_words(self):
+        self.assert_verdicts_in(
+            SAFETY,
+            "supported",
+            "Phone your manager at least one hour before your shift begins",
+            "A waterproof coat is replaced after three years",
+            "A day at sea lasts no longer than 12 hours",
+        )
+        self.assert_verdicts_in(
+            SAFETY,
+            "not_found",
+            "Phone your manager at most one hour before your shift begins",
+            "A day at sea may exceed 12 hours",
+        )
+
+    def test_what_is_left_out_is_excluded(self):
+        self.assert_verdicts_in(SAFETY, "supported", "Overtime and sea bonus do not count towards full pay")
+        self.assert_verdicts_in(SAFETY, "not_found", "Overtime and sea bonus are included in full pay")
+
+    def test_the_year_of_a_date_is_no_rival_of_an_edition(self):
+        self.assert_verdicts_in(
+            SAFETY, "supported", "The manual takes effect on 1 January 2026 and is edition 2026.1"
+        )
+
+    def test_a_verb_is_not_its_homonym_that_has_an_opposite(self):
+        self.assert_verdicts_in(SAFETY, "supported", "This course lasts 6 weeks")
+
+    def test_capitals_of_headings_make_no_names(self):
+        found = source(7, "u.md", "Staff Uniforms\n\nThey are issued free of charge at the clothing store.")
+        self.assert_verdicts_in(found, "supported", "Uniforms are free of charge at the clothing store")
+
+    def test_a_condition_keeps_its_negation(self):
+        found = source(8, "o.md", "Nobody enters if the meter shows less than 20.6 per cent oxygen.")
+        self.assert_verdicts_in(
+            found, "supported", "Nobody may go in when the meter shows less than 20.6 % oxygen"
+        )
+        self.assert_verdicts_in(
+            found, "not_found", "Anybody enters if the meter shows less than 20.6 per cent oxygen"
+        )
+
+    def test_many_comparisons_in_one_sentence_end(self):
+        text = "nobody may take more of 3 " * 3_000
+        self.assertEqual(len(tokens(text)), 4 * 3_000)
 
     def test_scripts_without_spaces_are_compared_by_their_characters(self):
         notice = source(

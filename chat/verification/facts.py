@@ -47,6 +47,7 @@ class Token:
     end: int
     unit: str = ""
     opens: bool = False  # whether a comma or another mark stands before it
+    whole: str = ""  # a word in full, in lower case: `value` is its stem
 
 
 # “no more than three” is “at most three”, and denies nothing.
@@ -58,18 +59,56 @@ _COMPARISON = re.compile(
 _NUMBER_SEPARATOR = re.compile(r"['’\u00a0\u202f]")
 _MORE = dict.fromkeys(("more", "longer", "exceed", "exceeds", "exceeding", "mehr", "länger"), "most")
 _MORE |= dict.fromkeys(("less", "fewer", "shorter", "weniger", "kürzer"), "least")
+_CONDITION = re.compile(
+    r"\b(?:if|when|where|once|until|unless|who|wenn|falls|sobald|bis)\b|[,;:]", re.IGNORECASE
+)
+_LATER = ("later", "earlier", "später", "früher")
+_VOWELS = re.compile("[aeiouäöüh]")
+_DOUBLED = re.compile(r"(.)\1+")
+MAX_STRONG = 6  # letters of the stem of a strong verb
 _BREAK = re.compile(r"[,;:()–—]")
+_RANGE = re.compile(r"\s+(?:to|or|and)\s+(?:two|three|four|five|\d)", re.IGNORECASE)
+_LEFT_OUT = re.compile(r"(?:left|leav(?:es?|ing)|rul(?:es?|ed|ing))\s+out\b", re.IGNORECASE)
+# “aushändigen”, “auszuhändigen” and “ausgehändigt” are forms of one verb.
+_INFIX = re.compile(
+    r"(ab|an|auf|aus|bei|dar|durch|ein|fest|her|hin|mit|nach|statt|teil|um|vor|weg|weiter|zu|zurück|zusammen)"
+    r"(?:zu|ge)(\w{4,})"
+)
+# “sechsmonatig”, “dreiwöchige”: a number with its unit.
+_LASTING = re.compile(r"(\w{3,8}?)(tägig|wöchig|monatig|jährig|stündig|minütig)(?:e[mnrs]?)?")
+_LASTING_UNITS = {
+    "tägig": "tage",
+    "wöchig": "wochen",
+    "monatig": "monate",
+    "jährig": "jahre",
+    "stündig": "stunden",
+    "minütig": "minuten",
+}
 _GERMAN_COMPOUND = re.compile(r"(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)und(\w{4,8}zig|dreißig)")
 
 
 @lru_cache(20_000)
 def stem(word: str) -> str:
     """A rough stem for any language: enough to tell which words are forms of the same."""
+    infix = _INFIX.fullmatch(word)
+    if infix:
+        word = infix[1] + infix[2]
     for ending in lexicon.ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
             break
     return f"{word[:-1]}i" if word.endswith("y") and len(word) > 3 else word[:MAX_STEM]
+
+
+def skeletons(word: str) -> list[str]:
+    """The consonants of a word, which strong verbs keep in all their forms: with and without “ge”."""
+    value = stem(word)
+    found = []
+    for form in (value, value.removeprefix("ge")):
+        bare = _DOUBLED.sub(r"\1", _VOWELS.sub("", form))
+        if len(bare) >= 3 and len(form) <= MAX_STRONG:
+            found.append(f"skeleton {form[:1]}{bare}" if form[0] in "aeiouäöü" else f"skeleton {bare}")
+    return found
 
 
 def number_value(text: str) -> str:
@@ -91,7 +130,8 @@ def number_value(text: str) -> str:
 
 def tokens(text: str) -> list[Token]:
     """All that counts in `text`, in order; each number with its unit."""
-    found = _without_comparisons(list(_tokens(text)))
+    found = _without_comparisons(list(_tokens(text)), text)
+    _turn_deadlines(found)
     for place, token in enumerate(found):
         opens = place > 0 and bool(_BREAK.search(text, found[place - 1].end, token.start))
         unit = token.unit or (_unit(found, place) if token.kind is Kind.NUMBER else "")
@@ -100,22 +140,41 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def _without_comparisons(found: list[Token]) -> list[Token]:
+def _without_comparisons(found: list[Token], text: str) -> list[Token]:
     """Of “nobody may take more than two weeks” the “more” as “most”: the negation denies nothing else."""
+    taken: set[int] = set()  # negations
     for place, token in enumerate(found):
         if token.kind is not Kind.POLAR or token.value not in _MORE:
             continue
         followed = any(each.kind is Kind.NUMBER for each in found[place + 1 : place + 3])
-        before = [at for at in range(max(0, place - 4), place) if found[at].kind is Kind.NEGATION]
-        if followed and before:
+        before = [
+            at
+            for at in range(max(0, place - 4), place)
+            if found[at].kind is Kind.NEGATION and at not in taken
+        ]
+        if followed and before and not _CONDITION.search(text, found[before[-1]].end, token.start):
             found[place] = replace(token, value=_MORE[token.value])
-            return _without_comparisons([*found[: before[-1]], *found[before[-1] + 1 :]])
-    return found
+            taken.add(before[-1])
+    return [token for place, token in enumerate(found) if place not in taken]
+
+
+def _turn_deadlines(found: list[Token]) -> None:
+    """Of “no later than one hour before” the “most” as “least”: it is at least an hour before."""
+    for place, token in enumerate(found):
+        if token.kind is not Kind.POLAR or token.value not in ("most", "least", "spätestens", "frühestens"):
+            continue
+        following = [each.value for each in found[place + 1 : place + 5]]
+        is_deadline = token.value.endswith("stens") or bool(following and following[0] in _LATER)
+        if is_deadline and not {"before", "vor"}.isdisjoint(following):
+            value = "least" if token.value in ("most", "spätestens") else "most"
+            found[place] = replace(token, value=value)
 
 
 def _unit(found: Sequence[Token], place: int) -> str:
     """The unit of a number: the sign or word next to it, or the next but one (“five working days”)."""
     before = found[place - 1] if place else None
+    if _is_month(before) or (place + 1 < len(found) and _is_month(found[place + 1])):
+        return "date"
     if before and before.kind is Kind.WORD and before.unit in ("€", "$", "£"):
         return before.unit
     for token in found[place + 1 : place + 3]:
@@ -124,6 +183,10 @@ def _unit(found: Sequence[Token], place: int) -> str:
         if token.unit:
             return token.unit
     return ""
+
+
+def _is_month(token: Token | None) -> bool:
+    return token is not None and token.kind is Kind.NAME and token.value.startswith("month")
 
 
 def _tokens(text: str) -> Iterator[Token]:
@@ -136,6 +199,8 @@ def _tokens(text: str) -> Iterator[Token]:
         kind, start = match.lastgroup, match.start()
         if match["number"]:
             yield Token(Kind.NUMBER, number_value(match["number"]), start, match.end("number"))
+            if text[end : end + 1] == "+":
+                yield Token(Kind.POLAR, "more", end, end + 1)
         elif kind == "iso":
             year, month, day = match[0].split("-")
             yield from _date(day, month, year, start, end)
@@ -152,12 +217,27 @@ def _tokens(text: str) -> Iterator[Token]:
         elif kind == "sign":
             yield Token(Kind.WORD, match[0], start, end, lexicon.UNITS.get(match[0], ""))
         else:
-            compared = _COMPARISON.match(text, end) if match[0].casefold() in lexicon.DENIALS else None
-            if compared:
-                yield Token(Kind.POLAR, "most" if compared["most"] else "least", start, end)
+            phrase = _phrase(text, match[0], start, end)
+            if phrase:
+                yield phrase
             else:
                 yield from _word(match[0], start, fresh=fresh)
         fresh = False
+
+
+def _phrase(text: str, word: str, start: int, end: int) -> Token | None:
+    """A word that means something else before certain others."""
+    folded = word.casefold()
+    compared = _COMPARISON.match(text, end) if folded in lexicon.DENIALS else None
+    if compared:
+        return Token(Kind.POLAR, "most" if compared["most"] else "least", start, end)
+    if folded == "one" and _RANGE.match(text, end):
+        return Token(Kind.NUMBER, "1", start, end)
+    if _LEFT_OUT.match(text, start):
+        return Token(Kind.POLAR, "excluded", start, end)
+    if len(word) == 1 and word.isupper() and text[end : end + 1] == ",":
+        return Token(Kind.NAME, f"letter {folded}", start, end)  # “C, fast craft”
+    return None
 
 
 def _date(day: str, month: str, year: str, start: int, end: int) -> Iterator[Token]:
@@ -179,24 +259,41 @@ def _word(word: str, start: int, *, fresh: bool) -> Iterator[Token]:
     elif (number := _number_of(folded)) is not None:
         yield Token(Kind.NUMBER, str(number), start, end)
     elif folded in lexicon.POLES:
-        yield Token(Kind.POLAR, folded, start, end)
-    elif folded in lexicon.UNITS:
-        yield Token(Kind.WORD, stem(folded), start, end, lexicon.UNITS[folded])
+        yield Token(Kind.POLAR, folded, start, end, whole=folded)
+    elif folded in lexicon.UNITS and not (folded == "people" and capital and not fresh):  # the People Team
+        unit = lexicon.UNITS[folded]
+        yield Token(Kind.WORD, stem(folded if unit == "person" else unit), start, end, unit, whole=folded)
+    elif (lasting := _LASTING.fullmatch(folded)) and lasting[1] in lexicon.ONES:
+        unit = _LASTING_UNITS[lasting[2]]
+        yield Token(Kind.NUMBER, str(lexicon.ONES[lasting[1]]), start, end)
+        yield Token(Kind.WORD, stem(lexicon.UNITS[unit]), start, end, lexicon.UNITS[unit], whole=unit)
     elif len(word) == 1 and capital and not fresh and word != "I":
         yield Token(Kind.NAME, f"letter {folded}", start, end)  # Class B
     elif folded not in lexicon.STOP_WORDS:
-        is_code = any(character.isdigit() for character in word) or (len(word) > 1 and word.isupper())
-        if is_code:
-            yield Token(Kind.NAME, folded, start, end)
-        elif "-" in folded and not (capital and not fresh):
-            for part in folded.split("-"):
-                if len(part) > 1 and part not in lexicon.STOP_WORDS:
-                    yield Token(Kind.WORD, stem(part), start, end, lexicon.UNITS.get(part, ""))
-        elif len(folded) > 1:
-            yield Token(Kind.NAME if capital and not fresh else Kind.WORD, stem(folded), start, end)
+        yield from _content_word(word, folded, start, is_name=capital and not fresh)
 
 
-REFUSALS = frozenset(map(stem, lexicon.REFUSALS))
+def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Iterator[Token]:
+    end = start + len(word)
+    if any(character.isdigit() for character in word) or (len(word) > 1 and word.isupper()):
+        yield Token(Kind.NAME, folded, start, end)
+    elif "-" in folded and not is_name:
+        for part in folded.split("-"):
+            if part in lexicon.ONES or part in lexicon.TENS:
+                yield Token(Kind.NUMBER, str(_number_of(part)), start, end)  # a six-month trial
+            elif len(part) > 1 and part not in lexicon.STOP_WORDS:
+                unit = lexicon.UNITS.get(part, "")
+                yield Token(Kind.WORD, stem(unit or part), start, end, unit, whole=part)
+    elif len(folded) > 1:
+        yield Token(Kind.NAME if is_name else Kind.WORD, stem(folded), start, end, whole=folded)
+
+
+SYNONYMS: dict[str, list[str]] = {}
+for _place, _line in enumerate(lexicon.SYNONYMS):
+    for _form in dict.fromkeys(map(stem, _line.split())):
+        SYNONYMS.setdefault(_form, []).append(f"synonyms {_place}")
+# Poles are not stemmed.
+REFUSALS = frozenset(map(stem, lexicon.REFUSALS)) | (lexicon.REFUSALS & lexicon.POLES.keys())
 
 
 def _number_of(word: str) -> int | None:

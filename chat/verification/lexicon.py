@@ -43,7 +43,16 @@ STOP_WORDS = _words(
     sollen sollte sollten sondern sonst sowie soweit sowohl statt über um und uns unser unter usw viel
     vom von vor wann war waren warum was weder weil welche welchem welchen welcher welches wenn wer
     werden wie wieder will wir wird wo wurde wurden während würde zu zum zur zwar zwischen seite
-    abschnitt dokument
+    abschnitt dokument man erst erstmals erstmalig
+    """
+)
+# Words that say so little that a paraphrase may add them.
+LIGHT_WORDS = _words(
+    """
+    get gets got getting take takes taken taking took go goes going gone went put puts bring brings brought
+    anyone anybody anything everyone everybody everything someone somebody something whoever whatever
+    case cases person people thing things way ways possible able jemand beträgt betragen gilt gelten
+    bekommt bekommen fall grundsätzlich möglich
     """
 )
 NEGATIONS = _words(
@@ -63,14 +72,15 @@ REFUSALS = _words(
     excludes excluded exempt exempted lapse lapses unpaid unlawful invalid fail fails lack lacks prevent
     prevents ineligible forfeit forfeited irrelevant unnecessary unlimited unable impossible
     inadmissible verboten untersagt ausgeschlossen unzulässig unbezahlt ungültig unmöglich verfällt
-    entfällt entfallen unwirksam unberührt
+    entfällt entfallen unwirksam unberührt omit omits omitted disregard disregarded ignored exception
+    exceptions ausnahme ausnahmen verliert verlieren lose loses lost
     """
 )
 # Words and their opposites; “!” where the one is the other denied.
 _POLES = (
     """
 before earlier beforehand prior vor vorher davor früher | after afterwards later nach nachher danach später
-minimum least mindestens minimal | maximum most höchstens maximal
+minimum least mindestens minimal frühestens | maximum most höchstens maximal spätestens
 increase increased rises raised erhöht steigt | decrease decreased reduce reduced lower gesenkt sinkt
 ! allowed permitted may erlaubt gestattet zulässig | forbidden prohibited banned verboten untersagt unzulässig
 ! paid bezahlt vergütet | unpaid unbezahlt unvergütet
@@ -102,6 +112,103 @@ POLES: dict[str, tuple[int, int]] = {
     for form in forms.split()
 }
 DENIABLE = frozenset(number for number, line in enumerate(_POLES) if line.startswith("!"))
+
+# Words for the same, one group a line.
+SYNONYMS = tuple(
+    """
+begin begins beginning begun start starts starting commence commences
+end ends finish finishes expire expires expiry lapse lapses terminate terminates
+get gets got receive receives obtain obtains earn earns earned accrue accrues gain given awarded granted grant
+buy buys bought purchase purchases purchased
+need needs needed require requires required requirement necessary must
+allow allows allowed permit permits permitted
+phone phones telephone call calls ring
+tell tells told inform informs informed notify notifies notified notification report reports announce
+ask asks request requests requested apply applies application
+show shows shown display displayed
+send sends sent submit submits submitted forward
+keep keeps kept store stores stored retain retained hold held
+help helps assist assists assistance support
+use uses used using utilise employ apply
+last lasts lasting duration long
+away absent absence missing
+return returns returning back
+new fresh another
+sick ill illness sickness unwell
+staff employee employees worker workers colleague colleagues personnel everyone anyone
+pay pays paid payment money salary wage wages
+yearly annual annually year
+doctor physician medical
+job work post position role
+leave holiday holidays vacation
+boat ship vessel craft
+choose chooses chosen select selects selected pick
+change changes changed alter altered amend amended modify
+check checks checked inspect inspected examine examined examination test tested verify review reviewed
+give gives hand hands issue issued issues provide provides provided
+big large great huge
+small little tiny
+fast quick quickly rapid rapidly
+responsible charge
+rule rules regulation regulations policy
+cost costs price fee charge charges
+build built construct constructed construction
+near close nearby
+happen happens occur occurs
+fix repair repaired repairs mend
+remove removes removed delete deleted take
+stop stops stopped cease ceases halt
+throughout entire whole complete entirely completely full
+several many multiple various
+enough sufficient suffice suffices
+correct right accurate
+kid child children
+mother father parent parents
+live lives reside resides residence
+cover covers covered apply applies
+document documents record records file files
+machine device equipment unit
+kept maintained maintain maintains
+replace replaces replaced substitute exchange exchanged renew renewed
+sign signs signed signature
+approve approves approved approval authorise authorises authorised agree agrees agreed consent
+teach train trained training instruct instruction
+danger dangerous hazard hazardous unsafe
+visitor visitors guest guests
+meet meets meeting gather
+wait waits waiting
+quarter quarterly
+beginnen beginnt beginn anfangen anfängt start startet
+enden endet ende ablaufen abläuft auslaufen erlischt verfallen verfällt
+erhalten erhält bekommen bekommt kriegen
+erwerben erwirbt erworben entstehen
+brauchen braucht benötigen benötigt erforderlich notwendig nötig
+beantragen beantragt antrag anträge
+kündigen kündigt kündigung
+mitteilen mitgeteilt melden meldet meldung anzeigen informieren informiert unterrichten
+zahlen zahlt gezahlt bezahlen bezahlt vergüten vergütet vergütung auszahlen lohn gehalt entgelt
+arbeitnehmer beschäftigte beschäftigten beschäftigter mitarbeiter mitarbeitende angestellte
+bestehen besteht bestanden bestehende
+jährlich jahr kalenderjahr
+krank krankheit erkrankt erkrankung arbeitsunfähig
+arzt ärztlich ärztliches ärztin
+bescheinigung attest zeugnis nachweis
+dauern dauert dauer
+geben gibt erteilen erteilt gewähren gewährt ausstellen
+verbieten verboten untersagen untersagt
+vorlegen vorzulegen einreichen abgeben
+wählen auswählen gewählt
+prüfen prüft geprüft kontrollieren überprüfen
+verwenden verwendet benutzen benutzt nutzen nutzt gebrauchen
+aufbewahren aufbewahrt speichern gespeichert
+ändern änderung geändert anpassen
+kosten preis gebühr
+chef vorgesetzte vorgesetzter leiter leitung
+hälfte halb halbe
+""".casefold()
+    .strip()
+    .splitlines()
+)
 
 ONES = _numbered(
     """
@@ -189,7 +296,7 @@ year years jahr jahre jahren
 hour hours hr hrs stunde stunden
 minute minutes min mins minuten
 second seconds sekunde sekunden sec
-% percent prozent percentage
+% percent prozent percentage cent
 € euro euros eur
 $ dollar dollars usd
 £ pound pounds gbp pfund

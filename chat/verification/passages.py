@@ -1,7 +1,8 @@
 """The passages that an answer may cite, taken apart once for all of its statements."""
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -10,10 +11,18 @@ from typing import Protocol
 from ingestion.search.sentence_splitting import split_sentences
 
 from .facts import UNSPACED, Kind, Token, tokens
+from .lexicon import STOP_WORDS
 
 Mark = tuple[int, int]
 
+_SENTENCE_ENDS = (".", "!", "?", "…", ";", ":", "。", "！", "？")
+_NUMBERED = re.compile(r"[.)]\s")
 _EDGES = ".,;:!?()[]{}\"'“”„‘’«»‹›…*_`>|•–-—。！？、，"
+_WRAPPED = (
+    0.85  # of the longest line: where the next word had still fitted up to here, a line was ended on purpose
+)
+_HEADER_LINES = 2  # of a table, a heading above it included
+_HEADER_TOKENS = 40  # of one line
 _LEAST_WORDS = 2  # of a quotation
 _LEAST_CHARACTERS = 4  # of one in a script that does not space words
 
@@ -26,6 +35,21 @@ class Unit:
     place: int  # among the units of the passage
     tokens: tuple[Token, ...]
     is_heading: bool
+    is_sentence: bool = True  # rather than a heading or a row, where any word may have a capital
+    context: frozenset[str] = frozenset()  # what the heading above and the header of its table say
+    table: int = -1  # which table of the passage it is a row of
+    header: tuple[Token, ...] = ()  # of this table
+
+    @cached_property
+    def said(self) -> frozenset[tuple[str, bool]]:
+        return said(self.tokens) | {(value, False) for value in self.context}
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """What it and its header are about."""
+        return self.context.union(
+            token.value for token in self.tokens if token.kind in (Kind.WORD, Kind.NAME)
+        )
 
     @cached_property
     def values(self) -> frozenset[str]:
@@ -34,6 +58,12 @@ class Unit:
     @cached_property
     def names(self) -> frozenset[str]:
         return frozenset(token.value for token in self.tokens if token.kind is Kind.NAME)
+
+
+def said(found: Iterable[Token]) -> frozenset[tuple[str, bool]]:
+    """All words, each with whether it has an opposite: “it lasts” is not “the last”."""
+    kinds = (Kind.WORD, Kind.NAME, Kind.POLAR)
+    return frozenset((token.value, token.kind is Kind.POLAR) for token in found if token.kind in kinds)
 
 
 class Citable(Protocol):
@@ -66,15 +96,36 @@ class Passage:
 
     @cached_property
     def units(self) -> list[Unit]:
-        return [
-            Unit(
-                self.rank,
-                place,
-                tuple(_moved(tokens(self.text[span.start : span.end]), span.start)),
-                span.is_heading,
-            )
-            for place, span in enumerate(split_sentences(self.text))
-        ]
+        """Sentences and items, and each row of a table of which only the lines are left, as in a PDF."""
+        lines = _lines(self.text)
+        header: tuple[Token, ...] = ()
+        headers = 0
+        found: list[Unit] = []
+        table = rows = 0
+        context: frozenset[str] = frozenset()  # while in a table, of this; else the heading above
+        for place, (start, end, is_heading) in enumerate(lines):
+            held = tuple(_moved(tokens(self.text[start:end]), start))
+            if held and held[0].kind is Kind.NUMBER and _NUMBERED.match(self.text, held[0].end):
+                held = held[1:]  # “(2) …”
+            if is_heading or not self.text[start:end].rstrip("\"'”’)*_ ").endswith(_SENTENCE_ENDS):
+                heading_like = not any(token.kind is Kind.NUMBER for token in held[1:])
+                is_header = rows == headers < _HEADER_LINES and heading_like
+                number = -1 if is_header or not rows else table
+                found.append(Unit(self.rank, place, held, is_heading, False, context, number, header))
+                own = frozenset(
+                    token.value for token in held[:_HEADER_TOKENS] if token.kind in (Kind.WORD, Kind.NAME)
+                )
+                if is_header:
+                    header += held[:_HEADER_TOKENS]
+                    headers += 1
+                    context |= own
+                rows += 1
+                last = own if heading_like else frozenset()
+            else:
+                if rows:
+                    context, header, headers, rows, table = last, (), 0, 0, table + 1
+                found.append(Unit(self.rank, place, held, False, True, context))
+        return found
 
     @cached_property
     def around(self) -> frozenset[str]:
@@ -83,7 +134,7 @@ class Passage:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        return frozenset().union(*(unit.names for unit in self.units))
+        return frozenset().union(*(unit.names for unit in self.units if unit.is_sentence))
 
     @cached_property
     def _words(self) -> tuple[str, list[int], list[Mark]]:
@@ -119,6 +170,30 @@ class Passage:
         joined, places = self._characters
         at = joined.find(wanted) if len(wanted) >= _LEAST_CHARACTERS else -1
         return (places[at], places[at + len(wanted) - 1] + 1) if at >= 0 else None
+
+
+def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Sentences, cut where a line was ended on purpose before a capital or a digit."""
+    longest = max(map(len, text.splitlines()), default=0)
+    width = longest * _WRAPPED
+    for span in split_sentences(text):
+        start = span.start
+        at = text.find("\n", start, span.end)
+        while at >= 0:
+            line = text[text.rfind("\n", 0, at) + 1 : at].rstrip()
+            following = text[at + 1 : at + 80].split(maxsplit=1)
+            limit = longest if start > span.start else width
+            if (
+                following
+                and (following[0][0].isupper() or following[0][0].isdigit())
+                and len(line) + 1 + len(following[0]) <= limit
+                and not line.endswith((",", "-"))
+                and (len(line) < longest / 2 or line.rpartition(" ")[2].casefold() not in STOP_WORDS)
+            ):
+                yield start, at, span.is_heading
+                start = at + 1
+            at = text.find("\n", at + 1, span.end)
+        yield start, span.end, span.is_heading
 
 
 def _letters(text: str) -> tuple[str, list[int]]:

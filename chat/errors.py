@@ -1,4 +1,4 @@
-"""Every way an exchange can be refused or fail: a code, and our own words for it.
+"""Error codes of refused and failed runs, with their HTTP status and message.
 
 Upstream text, SQL and paths never reach a client; they go to the log with the request id.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ErrorText:
-    """Words for people, and the HTTP status where it is known before the first byte."""
+    """The message for people, and the HTTP status if it is known before the first byte."""
 
     status: int
     words: str
@@ -52,19 +52,19 @@ ERRORS: dict[str, ErrorText] = {
 }
 
 
-DATABASE_SECONDS = 2  # until it may be back
+DATABASE_SECONDS = 2  # Retry-After while the database is unavailable
 NO_ROOM = (
     "There is no room for the question on the server, and nothing of it is kept. "
     "Tell whoever runs the site, and ask again later."
 )
-ROOM_SECONDS = 10  # until there may be some
+ROOM_SECONDS = 10  # Retry-After while the disk is full
 
 
 MAX_RETRY_AFTER = 300  # seconds, however long the model's server asks for
 
 
 def retry_after(seconds: float | None) -> int | None:
-    """When to ask again, in whole seconds, out of what the model's server asked for."""
+    """The Retry-After of the model's server in whole seconds, bounded."""
     return None if seconds is None else max(1, math.ceil(min(seconds, MAX_RETRY_AFTER)))
 
 
@@ -88,10 +88,10 @@ class Refused(Exception):
 
 
 def no_room() -> Refused:
-    """Where the disk of PostgreSQL is full: nothing is stored, and nothing is lost."""
+    """The refusal while PostgreSQL's disk is full."""
     return Refused("storage_full", ROOM_SECONDS, NO_ROOM)
 
 
 def database_away() -> Refused:
-    """Where PostgreSQL is away, or has no connection to spare: the same."""
+    """The refusal while PostgreSQL is unavailable or has no connection to spare."""
     return Refused("busy", DATABASE_SECONDS, DATABASE_AWAY)

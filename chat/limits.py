@@ -92,10 +92,10 @@ FULL_SECONDS = 30  # until somebody may have closed one
 FULL = "{most} pages and streams of this site are open in your name. Close some, and try again."
 
 
-class Seat:
+class ConnectionSlot:
     """One open socket, or one response that waits for an answer, counted until `release`.
 
-    A response whose caller goes before its first byte is dropped without being closed: its seat is released
+    A response whose caller goes before its first byte is dropped without being closed: its slot is released
     with it.
     """
 
@@ -110,48 +110,50 @@ class Seat:
         self.release()
 
 
-class Seats:
+class ConnectionLimiter:
     """Open sockets and waiting responses of each person in this process."""
 
     def __init__(self) -> None:
-        self.left = False  # the process ends: no page is to stay, and none to come
-        self._taken: Counter[int] = Counter()
-        self._leaving: set[Callable[[], None]] = set()
+        self.closing = False  # the process ends: pages are asked to reconnect
+        self._open: Counter[int] = Counter()
+        self._on_shutdown: set[Callable[[], None]] = set()
         # Database threads and the event loop reserve; a finalizer may run in either while it holds the lock.
         self._lock = RLock()
 
-    def reserve(self, user_id: int, leave: Callable[[], None] | None = None, *, again: bool = False) -> Seat:
-        """A seat of that person's. Raises Refused if all of them are taken.
+    def reserve(
+        self, user_id: int, on_shutdown: Callable[[], None] | None = None, *, again: bool = False
+    ) -> ConnectionSlot:
+        """A slot of that person. Raises Refused if all of them are taken.
 
         A retry (`again`) may come before the connection it replaces is known to be lost, so that as many
-        seats again are kept for retries. `leave` is called when the process is to end.
+        slots again are kept for retries. `on_shutdown` is called when the process is about to end.
         """
-        most = settings.USER_CONNECTIONS * (2 if again else 1)
+        limit = settings.USER_CONNECTIONS * (2 if again else 1)
         with self._lock:
-            if self._taken[user_id] >= most:
-                raise Refused("rate_limited", FULL_SECONDS, FULL.format(most=most))
-            return self.taken(user_id, leave)
+            if self._open[user_id] >= limit:
+                raise Refused("rate_limited", FULL_SECONDS, FULL.format(most=limit))
+            return self.slot(user_id, on_shutdown)
 
-    def taken(self, user_id: int, leave: Callable[[], None] | None = None) -> Seat:
-        """A seat of that person's, however many are taken."""
+    def slot(self, user_id: int, on_shutdown: Callable[[], None] | None = None) -> ConnectionSlot:
+        """A slot of that person, however many are taken."""
         with self._lock:
-            self._taken[user_id] += 1
-            if leave:
-                self._leaving.add(leave)
-        return Seat(partial(self._release, user_id, leave))
+            self._open[user_id] += 1
+            if on_shutdown:
+                self._on_shutdown.add(on_shutdown)
+        return ConnectionSlot(partial(self._release, user_id, on_shutdown))
 
-    def _release(self, user_id: int, leave: Callable[[], None] | None) -> None:
+    def _release(self, user_id: int, on_shutdown: Callable[[], None] | None) -> None:
         with self._lock:
-            if leave:
-                self._leaving.discard(leave)
-            self._taken[user_id] -= 1
-            if not self._taken[user_id]:
-                del self._taken[user_id]
+            if on_shutdown:
+                self._on_shutdown.discard(on_shutdown)
+            self._open[user_id] -= 1
+            if not self._open[user_id]:
+                del self._open[user_id]
 
-    def leave(self) -> None:
-        self.left = True
-        for leave in list(self._leaving):
-            leave()
+    def shutdown(self) -> None:
+        self.closing = True
+        for on_shutdown in list(self._on_shutdown):
+            on_shutdown()
 
 
-seats = Seats()
+connection_limiter = ConnectionLimiter()

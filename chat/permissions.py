@@ -1,4 +1,4 @@
-"""Who may see the steps behind an answer: everyone, unless the operator ties them to a permission."""
+"""Access to the steps behind an answer: for everyone, unless the operator requires a permission."""
 
 from django.conf import settings
 

@@ -1,4 +1,4 @@
-"""What a caller asks for, whatever protocol it spoke. No wire names, no Django."""
+"""A request as all protocols parse it, without wire names and without Django."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ VectorFields = Literal["", "text", "pages", "both"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Settings of one exchange; the defaults are the portal's."""
+    """Options of a run; the defaults are the portal's."""
 
     retrieval_mode: RetrievalMode = "hybrid"
     top: int = 5  # passages given to the model, 1 to 50
@@ -21,20 +21,20 @@ class Options:
     include_category: str = ""
     exclude_category: str = ""
     minimum_score: float = 0.0  # of a passage, 0 to 1
-    to_person: bool = False  # look only at what the caller owns or was given by name
-    to_groups: bool = False  # or only at what a group of theirs was given; both: at either
-    vector_fields: VectorFields = "text"  # what the vectors stand for
-    ranker: bool = False  # order a deeper list of candidates once more
-    minimum_ranker_score: float = 0.0  # of a passage that the ranker scored, 0 to 4
-    captions: bool = False  # the best sentences of a passage stand for it
-    pages: Pages = ""  # give the model images of the pages found, beside or instead of their text
-    prompt_template: str = ""  # instead of the site's own instructions; after >>> added to them
-    unknown: tuple[str, ...] = ()  # names of members that this site does not know; reported as a thought
+    to_person: bool = False  # only documents that the caller owns or that name them
+    to_groups: bool = False  # only documents shared with one of their groups; both: either
+    vector_fields: VectorFields = "text"  # what the vectors represent
+    ranker: bool = False  # rerank a longer list of candidates
+    minimum_ranker_score: float = 0.0  # 0 to 4
+    captions: bool = False  # give the model the best sentences of each passage
+    pages: Pages = ""  # give the model images of pages, with or instead of their text
+    prompt_template: str = ""  # replaces the site's own instructions; after >>> it is appended to them
+    unknown: tuple[str, ...] = ()  # names of unknown members, reported as a thought
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """An earlier message, as the caller tells it; only used where there is no stored conversation."""
+class EarlierMessage:
+    """An earlier message in the request; used only without a stored conversation."""
 
     role: Literal["user", "assistant"]
     content: str
@@ -42,7 +42,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ImageInput:
-    """An image for the model to look at; its bytes were seen to be of this type."""
+    """An image for the model, whose type was read from its bytes."""
 
     media_type: str
     data: bytes
@@ -50,7 +50,7 @@ class ImageInput:
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """The answer is one JSON object; without a schema, any."""
+    """The answer is one JSON object, of a schema if one is given."""
 
     schema: Mapping[str, Any] | None = None
     name: str = ""
@@ -60,12 +60,12 @@ class JsonFormat:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """How the model writes, as far as the caller has a say in it. None leaves it to the model."""
+    """Generation options of the caller; None leaves a value to the model."""
 
     max_tokens: int | None = None
-    stop: tuple[str, ...] = ()  # the answer ends before the first of these
+    stop: tuple[str, ...] = ()  # the answer ends before the first of them
     json: JsonFormat | None = None
-    # Hints from here on: a model that does not take one answers without it.
+    # Hints: a model that refuses one answers without it.
     top_p: float | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
@@ -75,18 +75,18 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """One question."""
+class RunRequest:
+    """A validated request: one question with its options."""
 
     question: str
     conversation_id: UUID | None = None  # None opens a new conversation
-    earlier: tuple[Turn, ...] = ()
-    alone: bool = False  # what was said before is not told to the model
+    earlier: tuple[EarlierMessage, ...] = ()
+    alone: bool = False  # the model gets no earlier messages
     team: bool = False  # a new conversation is answered by the team of agents
-    listed: bool = True  # False: the caller keeps the conversation itself, and the site shows it nowhere
+    listed: bool = True  # False: the caller stores the conversation, and the site lists it nowhere
     options: Options = field(default_factory=Options)
-    images: tuple[ImageInput, ...] = ()  # given to the model with the question, and not stored
-    wish: str = ""  # how the caller would like the answer; it has no more authority than the question
+    images: tuple[ImageInput, ...] = ()  # given to the model, not stored
+    wish: str = ""  # the form of the answer that the caller wishes; no more authority than the question
     generation: Generation = field(default_factory=Generation)
     echo: Mapping[str, Any] = field(
         default_factory=dict
@@ -94,7 +94,7 @@ class ChatRequest:
 
 
 class InvalidRequest(Exception):
-    """The request is not well formed; `member` names what is wrong, `message` says why, in a sentence."""
+    """A malformed request; `member` names the wrong member, `message` is a sentence for people."""
 
     def __init__(self, message: str, member: str = "", status: int = 400) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Passages as an answer is made from them and as its reader may see them."""
+"""Passages as they are given to the model and shown to readers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ Given = Literal["text", "both", "image"]
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A sentence that stands for its passage; `marks` are start and end of the words asked for."""
+    """A sentence that represents its passage; `marks` are [start, end) of the matching words."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
@@ -33,29 +33,29 @@ class SourceView:
     document_id: str  # the public one
     ranker_score: float | None = None  # 0 to 4, where a ranker ran
     captions: tuple[Caption, ...] = ()
-    given: Given = "text"  # as what the model gets it: its text, the image of its page, or both
+    given: Given = "text"  # what the model gets: the text, the image of the page, or both
 
     @property
     def told(self) -> str:
-        """What of its text stands for the passage: its captions, where there are any."""
+        """The text given to the model: the captions if there are any, else the content."""
         return " ".join(caption.text for caption in self.captions) or self.content
 
 
 @dataclass(frozen=True, slots=True)
 class PageImage:
-    """The image of a source's page, as a data URL, under the name that cites it."""
+    """The image of a source's page as a data URL, with the label that cites it."""
 
     label: str
     url: str
 
 
 def captions_from_json(values: Iterable[Mapping[str, Any]]) -> tuple[Caption, ...]:
-    """The inverse of `asdict` for each of some captions."""
+    """Captions from what `asdict` made of them."""
     return tuple(
         Caption(value["text"], tuple((start, end) for start, end in value["marks"])) for value in values
     )
 
 
 def source_from_json(members: Mapping[str, Any]) -> SourceView:
-    """The inverse of `asdict` for a source."""
+    """A source from what `asdict` made of it."""
     return SourceView(**{**members, "captions": captions_from_json(members.get("captions", ()))})

@@ -1,4 +1,4 @@
-"""`/chat-history`: a person's own conversations, as the Chat UI's document has them."""
+"""`/chat-history`: a person's own conversations, as the Chat UI's protocol describes it."""
 
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -25,8 +25,8 @@ from . import (
 from .models import Conversation, ConversationQuerySet
 from .serializers import Invalid
 
-PER_PAGE, MOST_PER_PAGE = 100, 200
-FOUND_PER_PAGE, MOST_FOUND_PER_PAGE = 20, 50
+PER_PAGE, MAX_PER_PAGE = 100, 200
+FOUND_PER_PAGE, MAX_FOUND_PER_PAGE = 20, 50
 NOT_FOUND = "There is no such conversation."
 # By status, the same words as at /api/….
 CODES = {
@@ -43,7 +43,7 @@ FORMATS = ("markdown", "json")
 
 
 class HistoryView(APIView):
-    """Common to all: who asks, JSON in and out whatever `Accept` says, errors in the document's form."""
+    """Base of these views: authentication, JSON whatever `Accept` says, errors in the protocol's form."""
 
     guests_welcome = True
     parser_classes = [StrictJSONParser]
@@ -86,10 +86,10 @@ class HistoryView(APIView):
 
 
 class ConversationsView(HistoryView):
-    """The list, and new ones."""
+    """Lists and creates conversations."""
 
     def get(self, request: Request) -> Response:
-        limit, below = _paging(request, PER_PAGE, MOST_PER_PAGE)
+        limit, below = _paging(request, PER_PAGE, MAX_PER_PAGE)
         rows = Conversation.objects.owned_by(self.principal)
         mode = serializers.mode_of(request.query_params.get("mode"), "mode")
         found, following = listing.page(rows.filter(mode=mode) if mode else rows, limit, below)
@@ -107,10 +107,10 @@ class ConversationsView(HistoryView):
 
 
 class SearchView(HistoryView):
-    """Conversations with the words of `q`."""
+    """Searches conversations for the words of `q`."""
 
     def get(self, request: Request) -> Response:
-        limit, below = _paging(request, FOUND_PER_PAGE, MOST_FOUND_PER_PAGE)
+        limit, below = _paging(request, FOUND_PER_PAGE, MAX_FOUND_PER_PAGE)
         query = search.cleaned(request.query_params.get("q", ""))
         if not query:
             raise Invalid("“q” must have the words to look for.")
@@ -121,7 +121,7 @@ class SearchView(HistoryView):
 
 
 class SavingView(HistoryView):
-    """What may be done to a conversation at both of its URLs."""
+    """Saves a conversation, at either of its URLs."""
 
     def put(self, request: Request, conversation_id: str) -> Response:
         conversation = self.one()
@@ -198,7 +198,7 @@ def _paging(request: Request, usual: int, most: int) -> tuple[int, listing.Place
 
 
 def _linked(request: Request, response: Response, following: listing.Place | None) -> Response:
-    """With the address of the next page, if there is one."""
+    """Add the Link header of the next page, if there is one."""
     if following is not None:
         values = request.query_params.dict() | {"cursor": listing.cursor(following)}
         response.headers["Link"] = f'<{request.path}?{urlencode(values)}>; rel="next"'
@@ -213,14 +213,14 @@ def _attached(name: str) -> dict[str, str]:
 
 
 def _refusal(exc: Exception) -> Response | None:
-    """None for what is a fault of ours."""
+    """The response for a refusal; None for an unexpected error."""
     match exc:
         case Http404() | Conversation.DoesNotExist():
             return Response(serializers.error(NOT_FOUND, "not_found"), status=404)
         case Invalid():
             return Response(serializers.error(str(exc), "invalid_request"), status=400)
         case merging.TooMany():
-            words = f"A conversation keeps at most {merging.MOST_KEPT:,} messages."
+            words = f"A conversation keeps at most {merging.MAX_MESSAGES:,} messages."
             return Response(serializers.error(words, "too_many_messages"), status=400)
         case merging.TooLarge():
             words = f"A conversation keeps at most {merging.MAX_BYTES // 1_000_000} MB. Start another one."

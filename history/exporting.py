@@ -1,4 +1,4 @@
-"""One conversation as a file: Markdown to read, JSON to keep."""
+"""Exports a conversation as Markdown or JSON."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from .models import Conversation, Message, Source
 from .recording import timestamp
 from .tally import tally
 
-# A scheme that is neither the web's nor a mailbox's, where a link or a reference may have one.
+# Any scheme but http, https and mailto, in a link or a link reference.
 UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
 
 
@@ -32,7 +32,7 @@ def as_json(principal: Principal, conversation: Conversation) -> serializers.Jso
 
 
 def as_markdown(principal: Principal, conversation: Conversation) -> str:
-    """Questions as headings, answers below them, each with the list of the sources it cites."""
+    """Questions as headings, each answer below with the list of the sources it cites."""
     messages, sources = listing.said(principal, conversation)
     parts = [f"# {_line(conversation.title) or 'Conversation'}", f"{conversation.created_at:%Y-%m-%d}"]
     for message in messages:
@@ -81,10 +81,10 @@ def _line(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Markdown that loads and runs nothing in whatever program shows the file.
+    """Markdown that loads and runs nothing, whichever program shows it.
 
-    No HTML, no images, and no links but to the web or a mailbox. Signs become entities: a backslash in
-    front of an escaping backslash would undo it.
+    No HTML, no images, and only http, https and mailto links. Characters are replaced by entities: a
+    backslash before an escaping backslash would undo the escape.
     """
     text = text.replace("<", "&lt;").replace("![", "&#33;[")
     return UNSAFE_LINK.sub(r"\1\2&#58;", text)

@@ -1,4 +1,4 @@
-"""What is said about an answer that did not end well, by its error code."""
+"""Messages about answers that failed, by error code."""
 
 from .models import Message
 
@@ -25,7 +25,7 @@ BY_STATE = {
 
 
 def failure_of(message: Message) -> tuple[str, str] | None:
-    """Code and words; None for an answer that runs or that ended well."""
+    """Code and message of a failed answer; None for any other."""
     state = Message.State(message.state)
     if state not in BY_STATE:
         return None

@@ -1,4 +1,4 @@
-"""Lists of conversations, newest first, in pages that stay right while new ones arrive above."""
+"""Lists of conversations, newest first, with pages that stay stable while new ones arrive."""
 
 import re
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ from ingestion.models import Document
 from .citation_text import without
 from .models import Conversation, ConversationQuerySet, Message, Source
 
-EXCERPT = 200  # characters of the last message
-READ = 2_000  # characters of it that are read for that: citations in it are left out
+EXCERPT = 200  # characters of the last message, without citations
+READ = 2_000  # characters of it that are fetched for the excerpt
 SALT = "history.listing"
 SITE_SOURCE = re.compile(r"([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})-\d{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The last row of a page: the next one begins below it."""
+    """The last row of a page, below which the next page begins."""
 
     updated_at: datetime
     id: UUID
@@ -33,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A conversation as a row of a list."""
+    """A conversation as a list shows it."""
 
     conversation: Conversation
     message_count: int
@@ -43,7 +43,7 @@ class Summary:
 def page(
     rows: ConversationQuerySet, limit: int, below: Place | None = None
 ) -> tuple[list[Conversation], Place | None]:
-    """At most `limit` rows, and the place where the next page begins, if there is one."""
+    """Up to `limit` rows, and where the next page begins, if there is one."""
     if below is not None:
         rows = older(rows, below)
     found = list(rows.order_by("-updated_at", "-id").defer("search")[: limit + 1])
@@ -53,18 +53,18 @@ def page(
 
 
 def older(rows: ConversationQuerySet, below: Place) -> ConversationQuerySet:
-    """Those that come after `below` in a list."""
+    """Rows that follow `below` in a list."""
     follows = Q(updated_at__lt=below.updated_at) | Q(id__lt=below.id)
     return rows.filter(follows, updated_at__lte=below.updated_at)
 
 
 def place(last: Conversation) -> Place:
-    """Where the page after this row begins."""
+    """The place below this row."""
     return Place(last.updated_at, last.pk)
 
 
 def summaries(conversations: Sequence[Conversation]) -> list[Summary]:
-    """Two queries for any number of conversations."""
+    """Summaries of conversations, in two queries."""
     said = Message.objects.filter(conversation=OuterRef("pk")).order_by()
     newest = said.exclude(content="").order_by("-position").values("pk")[:1]
     counted = said.values("conversation").annotate(number=Count("*")).values("number")
@@ -84,12 +84,12 @@ def summaries(conversations: Sequence[Conversation]) -> list[Summary]:
 
 
 def cursor(place: Place) -> str:
-    """A place as a caller gets it: signed, so that nothing else comes back."""
+    """A signed cursor for a place."""
     return signing.dumps([place.updated_at.isoformat(), str(place.id)], salt=SALT)
 
 
 def place_of(cursor: str) -> Place:
-    """Raises ValueError for what :func:`cursor` did not write."""
+    """The place of a cursor. Raises ValueError for any other text."""
     try:
         moment, identifier = signing.loads(cursor, salt=SALT)
     except signing.BadSignature:
@@ -106,7 +106,7 @@ def _texts(messages: Sequence[UUID]) -> dict[UUID, str]:
 
 
 def shortened(text: str, length: int) -> str:
-    """One line."""
+    """The text on one line, cut to `length` characters."""
     line = " ".join(text.split())
     return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
 
@@ -114,7 +114,7 @@ def shortened(text: str, length: int) -> str:
 def said(
     principal: Principal, conversation: Conversation
 ) -> tuple[Sequence[Message], dict[UUID, list[Source]]]:
-    """The messages, and the sources of each that the caller may open now: two queries."""
+    """The messages, and for each the sources that the caller may open now, in two queries."""
     messages = list(conversation.messages.defer("thoughts", "search").order_by("position"))
     rows = Source.objects.visible_to(principal).filter(message__conversation=conversation)
     sources: dict[UUID, list[Source]] = {}
@@ -125,7 +125,7 @@ def said(
 
 
 def _leave_out_withdrawn(principal: Principal, messages: Sequence[Message]) -> None:
-    """Drop what a program wrote down of this site's own sources that the caller may not open now."""
+    """Drop from imported messages those sources of this site that the caller may not open now."""
     written = {
         row: row.client_members["sources"]
         for row in messages
@@ -141,7 +141,7 @@ def _leave_out_withdrawn(principal: Principal, messages: Sequence[Message]) -> N
 
 
 def _document_of(source: Any) -> UUID | None:
-    """The document of a source as this site sends it; None for any other."""
+    """The document of a source in this site's form; None for any other source."""
     identifier, address = source.get("id"), source.get("url")
     if not (isinstance(identifier, str) and isinstance(address, str) and "/content/" in address):
         return None

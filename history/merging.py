@@ -25,7 +25,7 @@ from .models import Conversation, Message, Source
 from .search_words import search_vector
 from .serializers import Incoming
 
-MOST_KEPT = 5_000  # messages of one conversation
+MAX_MESSAGES = 5_000  # messages of one conversation
 MAX_BYTES = 10_000_000  # of all texts of one conversation, and of what programs keep beside them
 TEXTS = ("content", "client_members")
 NEWEST = (
@@ -72,7 +72,7 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
     stored = _stored(conversation, incoming, sparing=size > MAX_BYTES)
     known = _match(stored, incoming)
     new = [item for item in incoming if item.key not in known]
-    if len(stored) + len(new) > MOST_KEPT:
+    if len(stored) + len(new) > MAX_MESSAGES:
         raise TooMany
     changed = []
     for item in incoming:

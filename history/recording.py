@@ -1,4 +1,4 @@
-"""Writing conversations: the only module that changes their rows.
+"""The only module that writes conversations and messages.
 
 All functions are synchronous and work in the caller's transaction where there is one.
 """
@@ -27,8 +27,8 @@ from .search_words import (
 
 SQL = Path(__file__).parent / "sql"
 TITLE_LENGTH = 200
-RESTORABLE = timedelta(hours=1)  # after deleting
-KEPT_FOR_REPETITION = timedelta(hours=1)  # for the same idempotency key
+RESTORE_TTL = timedelta(hours=1)  # for which a deleted conversation can be restored
+UNLISTED_TTL = timedelta(hours=1)  # for repetitions with the same idempotency key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +70,14 @@ class Closing:
 def open_conversation(
     principal: Principal, mode: str = Conversation.Mode.STANDARD, *, title: str = "", listed: bool = True
 ) -> Conversation:
-    """A new one; not listed, it is shown nowhere and purged soon: its caller keeps it elsewhere."""
+    """Create a conversation. One that is not listed is shown nowhere and purged soon."""
     return Conversation.objects.create(
         owner_id=principal.user_id, mode=mode, listed=listed, **_titled(principal.user_id, title)
     )
 
 
 def lock_conversation(principal: Principal, conversation_id: UUID) -> Conversation:
-    """The caller's conversation, locked until the transaction ends: whoever asks next waits for its turn.
+    """The caller's conversation, locked until the end of the transaction.
 
     Raises Conversation.DoesNotExist for any other id.
     """
@@ -101,7 +101,7 @@ def append(conversation: Conversation, role: str, content: str = "", **values: A
 
 
 def append_answer(conversation_id: UUID, exchange: UUID, agent_name: str, *, request_id: str = "") -> Message:
-    """The next message of a team's exchange, whose others have ended. Asked again, it gives the same."""
+    """Append the next message of a team's run, or return it if it was appended already."""
     with transaction.atomic():
         conversation = Conversation.objects.select_for_update().get(pk=conversation_id)
         queued = conversation.messages.filter(exchange=exchange, state=Message.State.QUEUED)
@@ -118,7 +118,7 @@ def append_answer(conversation_id: UUID, exchange: UUID, agent_name: str, *, req
 
 
 def name_speaker(answer_id: UUID, agent_name: str) -> Message:
-    """Say which agent writes a queued answer."""
+    """Set the agent that writes a queued answer."""
     Message.objects.filter(pk=answer_id).update(agent_name=agent_name)
     return Message.objects.get(pk=answer_id)
 
@@ -161,8 +161,10 @@ def begin_turn(
 def record_context(
     answer_id: UUID, sources: Sequence[Mapping[str, Any]], thoughts: Sequence[Any], readable: int | None
 ) -> None:
-    """Keep what the answer is written from, before its first word is shown. Of each source the columns of
-    Source, ranks from 1 on, and `public_id` of its document."""
+    """Store the sources and steps of an answer, before its text is shown.
+
+    Each source has the columns of Source, ranks from 1, and `public_id` of its document.
+    """
     parameters = {
         "answer": answer_id,
         "sources": json.dumps(sources),
@@ -175,7 +177,7 @@ def record_context(
 
 
 def record_quotes(answer_id: UUID, quotes: dict[int, list[tuple[int, int]]]) -> None:
-    """Keep which characters of each source (by rank) the answer's words come from."""
+    """Store which characters of each source (by rank) the answer quotes."""
     changed = []
     for source in Source.objects.filter(message=answer_id, rank__in=quotes):
         source.quotes = quotes[source.rank]
@@ -184,12 +186,12 @@ def record_quotes(answer_id: UUID, quotes: dict[int, list[tuple[int, int]]]) -> 
 
 
 def close_answer(owner_id: int, answer_id: UUID, closing: Closing) -> bool:
-    """As :func:`close_answers`, of one; whether it was ended now."""
+    """As :func:`close_answers` for one answer; returns whether it ended now."""
     return answer_id in close_answers(owner_id, {answer_id: closing})
 
 
 def close_answers(owner_id: int, closings: Mapping[UUID, Closing]) -> set[UUID]:
-    """End answers of one person. Gives those that were ended: no end changes any more."""
+    """End answers of one person; returns those that ended now. A terminal state never changes."""
     told = [
         {
             "id": str(answer_id),
@@ -212,7 +214,7 @@ def close_answers(owner_id: int, closings: Mapping[UUID, Closing]) -> set[UUID]:
 
 
 def set_title(owner_id: int, conversation_id: UUID, title: str) -> bool:
-    """Give a title found by the site. False where it has that one, or one that its owner chose."""
+    """Set a generated title. False if it is the same, or if the owner has chosen one."""
     title = title[:TITLE_LENGTH]
     parameters = {"owner": owner_id, "conversation": conversation_id, "title": title}
     return bool(rows("set_title", parameters | {"words": lexemes(owner_id, title)}, SQL))
@@ -228,12 +230,12 @@ def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
 
 
 def delete(principal: Principal, conversation_id: UUID) -> None:
-    """Hide it at once everywhere; :func:`restore` brings it back until it is purged."""
+    """Hide a conversation everywhere; :func:`restore` brings it back until it is purged."""
     _change(Conversation.objects.owned_by(principal), conversation_id, deleted_at=timezone.now())
 
 
 def discard(principal: Principal, conversation_id: UUID) -> None:
-    """As :func:`delete`, also of a conversation that is shown nowhere."""
+    """As :func:`delete`, also for unlisted conversations."""
     own = Conversation.objects.filter(owner_id=principal.user_id, deleted_at=None)
     _change(own, conversation_id, deleted_at=timezone.now())
 
@@ -243,15 +245,15 @@ def restore(principal: Principal, conversation_id: UUID) -> None:
 
 
 def purge() -> int:
-    """Remove what nobody can bring back any more: deleted conversations, and those kept elsewhere."""
+    """Delete conversations that can no longer be restored, and unlisted ones."""
     now = timezone.now()
-    gone = Q(deleted_at__lt=now - RESTORABLE) | Q(listed=False, updated_at__lt=now - KEPT_FOR_REPETITION)
+    gone = Q(deleted_at__lt=now - RESTORE_TTL) | Q(listed=False, updated_at__lt=now - UNLISTED_TTL)
     finished = ~Exists(Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED))
     return Conversation.objects.filter(gone, finished).delete()[0]
 
 
 def _titled(owner_id: int, title: str) -> dict[str, Any]:
-    """What a conversation with this title has in its columns."""
+    """The columns that hold a title."""
     title = title[:TITLE_LENGTH]
     return {"title": title, "search": search_vector(owner_id, title)}
 

@@ -1,6 +1,6 @@
-"""Finding one's own conversations by their titles and by what was said in them.
+"""Full-text search of a person's own conversations, by title and messages.
 
-A message is found when it has all the words; three and more characters are enough of a word's beginning.
+A message matches if it has all the words; words of three or more characters match as prefixes.
 """
 
 import re
@@ -29,18 +29,18 @@ from .search_words import (
 )
 
 QUERY_LENGTH = 200
-MOST_WORDS = 20
-BEGINNING = 3  # characters from which on a word stands for all that begin with it
-AROUND = 90  # characters shown on either side of a hit
-READ_THROUGH = 100  # newest conversations that are looked through without the index
-READ_ON = 400  # that are looked through after them, if no more are left, or if these had at least
-SOME = 4
+MAX_WORDS = 20
+MIN_PREFIX = 3  # characters; shorter words match only whole words
+EXCERPT_RADIUS = 90  # characters shown on either side of a hit
+FIRST_SCAN = 100  # newest conversations, scanned without the index
+SECOND_SCAN = 400  # scanned after them, if no more are left or if the first scan found at least
+MIN_FOUND = 4
 HITS = 3  # messages shown of one conversation
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Text around hits; `marks` are [start, end) of them in it, in characters."""
+    """Text around hits; `marks` are their [start, end) in it, in characters."""
 
     text: str
     marks: tuple[tuple[int, int], ...]
@@ -48,7 +48,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A message that has the words."""
+    """A matching message."""
 
     message: Message
     excerpt: Excerpt
@@ -61,19 +61,18 @@ def cleaned(query: str) -> str:
 def page(
     principal: Principal, query: str, limit: int, below: Place | None = None
 ) -> tuple[list[Conversation], Place | None]:
-    """At most `limit` of the caller's conversations whose title, or one of whose messages, has all words of
-    `query`, newest first; and the place where the next page begins, if there is one.
+    """Up to `limit` of the caller's conversations that match, newest first, and where the next page begins.
 
-    The newest conversations are read through, which is quick where a word is frequent, in one's own messages
-    or in those of others, and more of them if that finds some or hardly any are left; the index finds among
-    the rest what is rare.
+    A conversation matches if its title or one of its messages has all words of `query`. The newest ones are
+    scanned, which is fast for frequent words, and more of them if that finds some or if few are left; the
+    index finds rare words in the rest.
     """
     words = _words(query)
     if not words:
         return [], None
-    rows, older = _read_through(principal, words, READ_THROUGH, below)
-    if older and len(rows) <= limit and (len(rows) >= SOME or _are_few(principal, older)):
-        more, older = _read_through(principal, words, READ_ON, older)
+    rows, older = _read_through(principal, words, FIRST_SCAN, below)
+    if older and len(rows) <= limit and (len(rows) >= MIN_FOUND or _are_few(principal, older)):
+        more, older = _read_through(principal, words, SECOND_SCAN, older)
         rows += more
     if older and len(rows) <= limit:
         rows += listing.page(_indexed(principal, words), limit - len(rows) + 1, older)[0]
@@ -85,7 +84,7 @@ def page(
 def _read_through(
     principal: Principal, words: Sequence[str], number: int, below: Place | None
 ) -> tuple[list[Conversation], Place | None]:
-    """Those of the next `number` conversations that have the words; and where the others begin."""
+    """Matches among the next `number` conversations, and where the others begin."""
     mine = Conversation.objects.owned_by(principal).annotate(titled=_titled(principal, words))
     read, older = listing.page(mine, number, below)
     found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]
@@ -96,22 +95,21 @@ def _read_through(
 
 
 def _are_few(principal: Principal, below: Place) -> bool:
-    """Whether no more are left than are quickly read through. The index would first collect what begins with
-    the words in everybody's messages."""
+    """Whether the rest is small enough to scan; the index would first collect the matches of everybody."""
     left = listing.older(Conversation.objects.owned_by(principal), below)
-    return not left.order_by("-updated_at", "-id").values("pk")[READ_ON : READ_ON + 1]
+    return not left.order_by("-updated_at", "-id").values("pk")[SECOND_SCAN : SECOND_SCAN + 1]
 
 
 def _titled(principal: Principal, words: Sequence[str]) -> Coalesce:
-    """Whether a title has the words; it is read itself where the words in it are not known."""
+    """Whether a title has the words; titles without indexed words are matched by a pattern."""
     return Coalesce(_read(principal, words), ExpressionWrapper(_in_title(words), BooleanField()))
 
 
 def _indexed(principal: Principal, words: Sequence[str]) -> ConversationQuerySet:
-    """What messages and titles have is found once, by their indexes, and then looked up by its keys.
+    """Conversations found by the indexes of messages and titles, then looked up by key.
 
-    As arrays, since PostgreSQL expects far too many to begin with a word: it would join all of somebody's
-    conversations with those found. Whose messages they are says the word of their owner.
+    The keys are passed as arrays: PostgreSQL overestimates how many rows match a prefix, and would otherwise
+    join all of the person's conversations with the matches. The owner's word limits them to that person.
     """
     mine = Conversation.objects.owned_by(principal)
     said = Message.objects.filter(_said(principal, words)).order_by()
@@ -138,7 +136,7 @@ def _in_title(words: Sequence[str]) -> Q:
 
 
 def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dict[UUID, list[Hit]]:
-    """The first messages with the words in each of these conversations of the caller: one query."""
+    """The first matching messages of each of these conversations of the caller, in one query."""
     words = _words(query)
     if not words or not conversations:
         return {}
@@ -154,13 +152,13 @@ def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dic
 
 
 def excerpt(text: str, query: str, *, whole: bool = False) -> Excerpt:
-    """The text around the first hit, or its beginning where the words cannot be shown in it."""
+    """The text around the first hit, or the beginning of the text if no hit can be shown."""
     text = " ".join(text.split())
     marks = _marks(text, query)
     if whole:
         return Excerpt(text, tuple(marks))
     first = marks[0] if marks else (0, 0)
-    start, end = max(0, first[0] - AROUND), max(first[1], first[0]) + AROUND
+    start, end = max(0, first[0] - EXCERPT_RADIUS), max(first[1], first[0]) + EXCERPT_RADIUS
     before, after = "… " if start else "", " …" if end < len(text) else ""
     shift = len(before) - start
     inside = tuple((left + shift, right + shift) for left, right in marks if right <= end)
@@ -168,18 +166,18 @@ def excerpt(text: str, query: str, *, whole: bool = False) -> Excerpt:
 
 
 def _words(query: str) -> list[str]:
-    return words_of(cleaned(query), stored=False)[:MOST_WORDS]
+    return words_of(cleaned(query), stored=False)[:MAX_WORDS]
 
 
 def _said(principal: Principal, words: Sequence[str]) -> Func:
-    """Whether a message has the words, for the index to find."""
+    """The match as an operator, which uses the index."""
     return _matches(principal, words, template="(%(expressions)s)", arg_joiner=" @@ ")
 
 
 def _read(principal: Principal, words: Sequence[str]) -> Func:
-    """The same of messages that are found otherwise: as a function, which PostgreSQL asks no index for.
+    """The match as a function, which uses no index, for messages that are selected otherwise.
 
-    The index would first collect what begins with these words in everybody's messages.
+    The index would first collect the matches in everybody's messages.
     """
     return _matches(principal, words, function="ts_match_vq")
 
@@ -196,24 +194,24 @@ def _matches(principal: Principal, words: Sequence[str], **form: str) -> Func:
 
 
 def _is_beginning(word: str) -> bool:
-    return len(word) >= BEGINNING and not has_unspaced_script(word)
+    return len(word) >= MIN_PREFIX and not has_unspaced_script(word)
 
 
 def _pattern(word: str) -> str:
-    """For PostgreSQL; words hold no signs that mean something there."""
+    """A regular expression for PostgreSQL; words contain no special characters."""
     if has_unspaced_script(word):
         return word
     return rf"\m{word}" if _is_beginning(word) else rf"\m{word}\M"
 
 
 def _marks(text: str, query: str) -> list[tuple[int, int]]:
-    """Where the words stand; those with nothing but a space between them are one."""
+    """Positions of the words; neighbours separated only by a space become one."""
     patterns = []
-    for word in plain_words(cleaned(query)).split()[:MOST_WORDS]:
+    for word in plain_words(cleaned(query)).split()[:MAX_WORDS]:
         if has_unspaced_script(word):
             patterns.append(re.escape(word))
         else:
-            end = "" if len(word) >= BEGINNING else r"(?![^\W_])"
+            end = "" if len(word) >= MIN_PREFIX else r"(?![^\W_])"
             patterns.append(rf"(?<![^\W_]){re.escape(word)}{end}")
     patterns.sort(key=len, reverse=True)
     marks: list[tuple[int, int]] = []

@@ -1,8 +1,8 @@
-"""The words by which messages are found.
+"""The words under which messages are indexed.
 
-PostgreSQL gets finished words instead of text, so that it parses nothing and its locale changes nothing.
-Each message also carries a word that names its owner: the index itself then narrows a search to one
-person's messages, however many have a common word in everybody else's.
+PostgreSQL gets words instead of text, so that neither its parser nor its locale matters.
+Each message also has a word that names its owner: the index itself then limits a search to one person's
+messages, however common a word is in those of others.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -20,18 +20,18 @@ def words_of(text: str, *, stored: bool = True) -> list[str]:
 
 
 def owner_word(owner_id: int) -> str:
-    """No text has it: words hold no punctuation."""
+    """The word that names an owner; no text contains it, since words have no punctuation."""
     return f"owner:{owner_id}"
 
 
 def lexemes(owner_id: int, text: str) -> list[str] | None:
-    """What `array_to_tsvector` makes the column out of; None where there is nothing to find."""
+    """The argument of `array_to_tsvector` for the column; None if there are no words."""
     words = words_of(text)
     return [*words, owner_word(owner_id)] if words else None
 
 
 def search_vector(owner_id: int, text: str) -> Func | None:
-    """The value of `Message.search`; None where there is nothing to find."""
+    """The value of `Message.search`; None if there are no words."""
     found = lexemes(owner_id, text)
     if found is None:
         return None

@@ -21,7 +21,7 @@ from .models import (
 from .recording import TITLE_LENGTH, timestamp
 from .search import Hit
 
-MOST_MESSAGES = 1_000  # in one request
+MAX_MESSAGES = 1_000  # in one request
 ID_LENGTH = 200
 AGENT_LENGTH = 100
 TIME_LENGTH = 40
@@ -84,8 +84,8 @@ def messages(body: Any) -> list[Incoming]:
     items = an_object(body, "The body").get("messages")
     if not isinstance(items, list):
         raise Invalid("“messages” must be a list.")
-    if len(items) > MOST_MESSAGES:
-        raise Invalid(f"“messages” holds more than {MOST_MESSAGES:,} messages.")
+    if len(items) > MAX_MESSAGES:
+        raise Invalid(f"“messages” holds more than {MAX_MESSAGES:,} messages.")
     read: dict[str, Incoming] = {}
     for number, item in enumerate(items):
         if isinstance(item, Mapping) and item.get("role") == DROPPED_ROLE:

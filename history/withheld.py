@@ -1,4 +1,4 @@
-"""The names of sources that a reader may not open any more: deleted since, or closed to them."""
+"""Names of sources that a reader may no longer open: deleted, or withdrawn from them."""
 
 from collections.abc import Collection
 from typing import Any
@@ -11,7 +11,7 @@ from .models import Message, Source
 
 
 def withheld_labels(principal: Principal, conversation_id: UUID) -> frozenset[str]:
-    """Labels of what the answers of a conversation were given, as far as the reader may not open it now."""
+    """Labels of a conversation's sources that the reader may not open now."""
     given = Message.objects.filter(conversation=conversation_id).exclude(labels=[], citations=[]).order_by()
     named = {
         label
@@ -25,11 +25,11 @@ def withheld_labels(principal: Principal, conversation_id: UUID) -> frozenset[st
 
 
 def without_names(value: Any, labels: Collection[str]) -> Any:
-    """Text, or lists and dictionaries of texts, without citations of these labels."""
+    """A text, or lists and dictionaries of texts, without citations of these labels."""
     if not labels:
         return value
     if isinstance(value, str):
-        # The messages of a prompt are kept as their representation.
+        # The messages of a prompt are stored as their repr().
         return without(value, {*labels, *(repr(label)[1:-1] for label in labels)})
     if isinstance(value, list | tuple):
         return [without_names(item, labels) for item in value]

@@ -1,4 +1,4 @@
-"""Images that come with a question: what they are is read from their bytes, not from what they are called."""
+"""Images sent with a question; their type is read from their bytes, not from their names."""
 
 import re
 from typing import Any
@@ -8,8 +8,8 @@ from chat.requests import (
     InvalidRequest,
 )
 
-IMAGES_MOST = 8
-IMAGE_BYTES_MOST = 5_000_000
+MAX_IMAGES = 8
+MAX_IMAGE_BYTES = 5_000_000
 
 _PLACE = re.compile(r"messages\[(\d{1,4})\]\.files\[(\d{1,4})\]")
 _BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
@@ -19,7 +19,7 @@ _BEGINNINGS |= {b"GIF87a": "image/gif", b"GIF89a": "image/gif"}
 def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> None:
     """Put each file into its message's `files`, by its name `messages[i].files[j]`. Raises InvalidRequest.
 
-    `readable` says whether the model reads images at all.
+    `readable` is whether the model reads images.
     """
     placed: dict[tuple[int, int], ImageInput] = {}
     for name, data in files.items():
@@ -32,8 +32,8 @@ def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> 
         if not readable:
             raise InvalidRequest(f"“{name}” cannot be read: this site’s model reads text only.", name)
         placed[int(place[1]), int(place[2])] = image(name, data)
-    if len(placed) > IMAGES_MOST:
-        raise InvalidRequest(f"A question takes at most {IMAGES_MOST} images.", "messages")
+    if len(placed) > MAX_IMAGES:
+        raise InvalidRequest(f"A question takes at most {MAX_IMAGES} images.", "messages")
     messages = body.get("messages")
     for (message, file), attached in sorted(placed.items(), key=lambda item: item[0]):
         member = f"messages[{message}]"
@@ -45,8 +45,8 @@ def attach(body: dict[str, Any], files: dict[str, bytes], *, readable: bool) -> 
 
 def image(name: str, data: bytes) -> ImageInput:
     """An image by its bytes; `name` is the member or part that an error names. Raises InvalidRequest."""
-    if len(data) > IMAGE_BYTES_MOST:
-        limit = f"{IMAGE_BYTES_MOST // 1_000_000} MB"
+    if len(data) > MAX_IMAGE_BYTES:
+        limit = f"{MAX_IMAGE_BYTES // 1_000_000} MB"
         raise InvalidRequest(f"“{name}” is larger than {limit}.", name, status=413)
     for beginning, media_type in _BEGINNINGS.items():
         if data.startswith(beginning):

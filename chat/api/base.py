@@ -41,7 +41,7 @@ COME_BACK = (
 )
 
 
-class Door(APIView):
+class ProtocolView(APIView):
     """Synchronous work in a database thread, the answer on the event loop."""
 
     guests_welcome = True
@@ -61,15 +61,15 @@ class Door(APIView):
         response.headers["Allow"] = ", ".join(self.methods)
         return response
 
-    async def let_in(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
+    async def authenticate(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
         """What `act` gives for the authenticated request, or the refusal as a response."""
         try:
-            return await in_database_soon(self._let_in, original, act)
+            return await in_database_soon(self._authenticated, original, act)
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database did not let a request in", exc_info=True)
             return refused(self.dialect, no_room() if has_no_room(error) else database_away())
 
-    def _let_in(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
+    def _authenticated(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
         self.headers = self.default_response_headers
         request = self.request = self.initialize_request(original)
         try:

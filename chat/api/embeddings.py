@@ -17,9 +17,9 @@ from rest_framework.request import Request
 from chat.errors import Refused
 from chat.limits import (
     SQL,
-    Seat,
+    ConnectionSlot,
     allowance_of,
-    seats,
+    connection_limiter,
     today,
     used_today,
     with_one_more,
@@ -39,7 +39,7 @@ from ingestion.embedding.names import BUILT_IN_NAME
 from ingestion.embedding.spaces import active_space, embedder_of
 
 from .base import (
-    Door,
+    ProtocolView,
     refused,
 )
 
@@ -56,19 +56,19 @@ BUSY = "The site is busy with other embeddings. Try again in a few seconds."
 _thread = ThreadPoolExecutor(1, thread_name_prefix="embeddings")
 
 
-class EmbeddingsView(Door):
+class EmbeddingsView(ProtocolView):
     """A request counts as a message of the day, and as one of the caller's embeddings of the minute."""
 
     guests_welcome = False
     dialect: Dialect = OpenAI()
 
     async def post(self, request: HttpRequest) -> HttpResponseBase:
-        asked = await self.let_in(request, self._asked)
+        asked = await self.authenticate(request, self._asked)
         if isinstance(asked, HttpResponseBase):
             return asked
-        principal, wanted, model, seat = asked
+        principal, wanted, model, slot = asked
         try:
-            with seat:
+            with slot:
                 body = await _in_turn(lambda: _body(wanted, model))
         except EmbeddingError as error:
             return refused(self.dialect, _failure(error))
@@ -78,9 +78,9 @@ class EmbeddingsView(Door):
             return refused(self.dialect, refusal)
         return HttpResponse(body, content_type="application/json")
 
-    def _asked(self, request: Request) -> tuple[Principal, EmbeddingRequest, Embedder, Seat]:
+    def _asked(self, request: Request) -> tuple[Principal, EmbeddingRequest, Embedder, ConnectionSlot]:
         principal = cast(Principal, request.auth)
-        seat = seats.reserve(principal.user_id)
+        slot = connection_limiter.reserve(principal.user_id)
         wanted = openai_embeddings.parse(request.data)
         model = embedder_of(active_space())
         sizes = (*SHORTER.get(model.name, ()), model.dimensions)
@@ -90,7 +90,7 @@ class EmbeddingsView(Door):
                 f"“dimensions” must be {told}: the model of this site has these.", "dimensions"
             )
         _count(principal)
-        return principal, wanted, model, seat
+        return principal, wanted, model, slot
 
 
 async def _in_turn(function: Callable[[], T]) -> T:

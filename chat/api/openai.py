@@ -17,17 +17,17 @@ from chat.protocols import (
     models,
 )
 from chat.requests import (
-    ChatRequest,
     InvalidRequest,
+    RunRequest,
 )
 from chatsite.accounts.principal import Principal
 
-from .views import ExchangeView
+from .views import RunView
 
 CREATED = 1_767_225_600  # 1 January 2026; the number says nothing, but clients want one
 
 
-def check_abilities(asked: ChatRequest, form: OpenAI) -> None:
+def check_abilities(asked: RunRequest, form: OpenAI) -> None:
     """Raises InvalidRequest for what the site's model cannot do; `form` knows the members' names."""
     if asked.images and not settings.CHAT_MODEL_READS_IMAGES:
         member = form.images_member
@@ -38,7 +38,7 @@ def check_abilities(asked: ChatRequest, form: OpenAI) -> None:
         raise InvalidRequest(f"“{member}” needs a language model: none is connected to this site.", member)
 
 
-class ChatCompletionsView(ExchangeView):
+class ChatCompletionsView(RunView):
     """`POST /v1/chat/completions`."""
 
     dialect: Dialect = OpenAI()
@@ -48,7 +48,7 @@ class ChatCompletionsView(ExchangeView):
         dialect = self.spoken.of(request.data)
         return dialect, dialect.streams(request.data)
 
-    def read(self, principal: Principal, body: Any) -> ChatRequest:
+    def read(self, principal: Principal, body: Any) -> RunRequest:
         asked = super().read(principal, body)
         check_abilities(asked, self.spoken())
         return asked

@@ -1,4 +1,4 @@
-"""Reading questions that come as forms with images."""
+"""Parses questions sent as multipart forms with images."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from .attachments import attach
 
 
 class AttachmentParser(parsers.BaseParser):
-    """A part `json` with the request, and files, which are put into its messages.
+    """Reads a part `json` with the request, and files, which are put into its messages.
 
-    Gives a dictionary, as Django REST framework's search for a CSRF token in forms expects.
+    Returns a dictionary, in which Django REST framework can look for a CSRF token.
     """
 
     media_type = "multipart/form-data"
@@ -51,16 +51,16 @@ def _request(data: bytes) -> dict[str, Any]:
 
 
 def _without_files(body: dict[str, Any]) -> None:
-    """Files come as parts; what the client leaves in their place in the JSON says nothing."""
+    """Drop the placeholders that clients leave for files, which arrive as parts of their own."""
     messages = body.get("messages")
     for message in messages if isinstance(messages, list) else ():
         if isinstance(message, dict):
             message.pop("files", None)
 
 
-PARTS_MOST = 50
-HEAD_MOST = 4_000  # bytes of one part's headers
-BOUNDARY_MOST = 200  # characters
+MAX_PARTS = 50
+MAX_HEAD_BYTES = 4_000  # bytes of one part's headers
+MAX_BOUNDARY = 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +70,21 @@ class Part:
 
 
 def parts(body: bytes, content_type: str) -> Iterator[Part]:
-    """The parts in their order. Raises ValueError for what is not well formed or too much."""
+    """Yield the parts in order. Raises ValueError for malformed or oversized bodies."""
     _, parameters = parse_header_parameters(content_type)
     boundary = parameters.get("boundary", "").encode("latin-1", "replace")
-    if not 0 < len(boundary) <= BOUNDARY_MOST:
+    if not 0 < len(boundary) <= MAX_BOUNDARY:
         raise ValueError("no boundary")
     mark = b"\r\n--" + boundary
     body = b"\r\n" + body
-    if body.count(mark) > PARTS_MOST + 1:
+    if body.count(mark) > MAX_PARTS + 1:
         raise ValueError("too many parts")
     _, *pieces = body.split(mark)
     if not pieces or not pieces[-1].startswith(b"--"):
         raise ValueError("no end")
     for piece in pieces[:-1]:
         head, found, data = piece.partition(b"\r\n\r\n")
-        if not found or len(head) > HEAD_MOST:
+        if not found or len(head) > MAX_HEAD_BYTES:
             raise ValueError("no head")
         yield Part(_name(head), data)
 

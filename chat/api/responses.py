@@ -16,7 +16,7 @@ from chat import (
 )
 from chat.engine import AcceptedRun
 from chat.errors import Refused
-from chat.limits import Seat, seats
+from chat.limits import ConnectionSlot, connection_limiter
 from chat.models import (
     JournalEntry,
     Run,
@@ -34,10 +34,10 @@ from chat.protocols.responses import (
     row_id,
 )
 from chat.requests import (
-    ChatRequest,
     InvalidRequest,
+    RunRequest,
 )
-from chat.runs.start import stored_turns
+from chat.runs.start import stored_messages
 from chatsite.accounts.principal import Principal
 from history import recording
 from history.citation_text import without
@@ -45,17 +45,17 @@ from history.models import Conversation, Message
 from history.withheld import withheld_labels
 
 from .base import (
-    Door,
+    ProtocolView,
     refused,
     refused_with,
 )
 from .openai import check_abilities
 from .streaming import (
     ClosingStream,
-    exchange_stream,
+    run_stream,
 )
 from .views import (
-    ExchangeView,
+    RunView,
     mark_run,
 )
 
@@ -66,7 +66,7 @@ SHARED = (
 )
 
 
-class ResponsesView(ExchangeView):
+class ResponsesView(RunView):
     """`POST /v1/responses`."""
 
     dialect: Dialect = Responses()
@@ -75,7 +75,7 @@ class ResponsesView(ExchangeView):
         dialect = Responses.of(request.data)
         return dialect, dialect.streams(request.data)
 
-    def read(self, principal: Principal, body: Any) -> ChatRequest:
+    def read(self, principal: Principal, body: Any) -> RunRequest:
         dialect = cast(Responses, self.dialect)
         if dialect.references:
             own = Message.objects.owned_by(principal).filter(role=Message.Role.ASSISTANT)
@@ -96,31 +96,31 @@ class ResponsesView(ExchangeView):
         return await _told(self.dialect, run.principal, run.run_id)
 
 
-class ResponseView(Door):
+class ResponseView(ProtocolView):
     """`GET` and `DELETE /v1/responses/{id}`."""
 
     methods = ("GET", "DELETE")
     dialect: Dialect = Responses()
 
     async def get(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
-        asked = await self.let_in(request, self._asked)
+        asked = await self.authenticate(request, self._asked)
         if isinstance(asked, HttpResponseBase):
             return asked
-        principal, run, after, is_gone, seat = asked
+        principal, run, after, is_gone, slot = asked
         if after is None:
             return await _told(self.dialect, principal, run.pk)
         if after >= 0 and is_gone:
             return ClosingStream(_ending(principal, run, _form(run, after)), EVENT_STREAM)
-        stream = exchange_stream(principal, run.pk, _form(run, after), seat, apart=max(0, after) // STEP + 1)
-        return mark_run(ClosingStream(stream, EVENT_STREAM, seat), run.pk)
+        stream = run_stream(principal, run.pk, _form(run, after), slot, apart=max(0, after) // STEP + 1)
+        return mark_run(ClosingStream(stream, EVENT_STREAM, slot), run.pk)
 
     async def delete(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
-        deleted = await self.let_in(request, self._delete)
+        deleted = await self.authenticate(request, self._delete)
         if isinstance(deleted, HttpResponseBase):
             return deleted
         return refused_with({"id": response_id, "object": "response", "deleted": True}, 200)
 
-    def _asked(self, request: Request) -> tuple[Principal, Run, int | None, bool, Seat]:
+    def _asked(self, request: Request) -> tuple[Principal, Run, int | None, bool, ConnectionSlot]:
         """Whose response, after which event a stream is wanted if one is, and whether its events are gone."""
         principal = cast(Principal, request.auth)
         streamed = request.GET.get("stream", "false").lower()
@@ -131,8 +131,8 @@ class ResponseView(Door):
         if not run.finished_at:
             runs.close_expired(run_id=run.pk)
         is_gone = bool(run.finished_at) and not JournalEntry.objects.filter(run=run).exists()
-        seat = seats.reserve(principal.user_id)
-        return principal, run, after if streamed == "true" else None, is_gone, seat
+        slot = connection_limiter.reserve(principal.user_id)
+        return principal, run, after if streamed == "true" else None, is_gone, slot
 
     def _delete(self, request: Request) -> None:
         principal = cast(Principal, request.auth)
@@ -143,19 +143,19 @@ class ResponseView(Door):
             recording.discard(principal, run.conversation_id)
 
 
-class CancelView(Door):
+class CancelView(ProtocolView):
     """`POST /v1/responses/{id}/cancel`: what has arrived is kept. One that has ended stays as it is."""
 
     dialect: Dialect = Responses()
 
     async def post(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
-        asked = await self.let_in(request, self._asked)
+        asked = await self.authenticate(request, self._asked)
         if isinstance(asked, HttpResponseBase):
             return asked
         principal, run = asked
         try:
             await runs.stop(principal, run.pk)
-            with seats.taken(principal.user_id), suppress(TimeoutError):
+            with connection_limiter.slot(principal.user_id), suppress(TimeoutError):
                 async with asyncio.timeout(CANCEL_SECONDS):
                     await runs.whole(principal, run.pk)
         except Refused as refusal:
@@ -196,7 +196,7 @@ def _own(principal: Principal, response_id: str) -> Run:
     return run
 
 
-def _continued(principal: Principal, asked: ChatRequest, previous: UUID) -> ChatRequest:
+def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRequest:
     """The question in the conversation of an earlier response.
 
     A new conversation goes on from one that is not the newest of its conversation, or that is listed nowhere.
@@ -213,7 +213,7 @@ def _continued(principal: Principal, asked: ChatRequest, previous: UUID) -> Chat
         return replace(asked, conversation_id=run.conversation_id, listed=True)
     last = messages.filter(exchange=run.pk).latest("position")
     said = messages.filter(position__lte=last.position).exclude(state__in=Message.UNFINISHED)
-    turns = stored_turns(principal, run.conversation_id, said)
+    turns = stored_messages(principal, run.conversation_id, said)
     return replace(asked, earlier=turns, listed=asked.listed and run.conversation.listed)
 
 

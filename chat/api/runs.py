@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from chat import runs
 from chat.errors import Refused
-from chat.limits import Seat, seats
+from chat.limits import ConnectionSlot, connection_limiter
 from chat.protocols.framing import (
     EVENT_STREAM,
     JSON_LINES,
@@ -17,7 +17,7 @@ from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
 
 from .base import (
-    Door,
+    ProtocolView,
     check_accepted,
     refused,
 )
@@ -37,21 +37,21 @@ SENDABLE = (
     EVENT_STREAM,
 )
 LARGEST = 2_000_000_000
-Asked = tuple[Principal, int, str, Seat]  # after which event, in which media type
+Asked = tuple[Principal, int, str, ConnectionSlot]  # after which event, in which media type
 
 
-class RunEventsView(Door):
+class RunEventsView(ProtocolView):
     """`GET /chat/runs/{id}/events`: one JSON object a line, or server-sent events."""
 
     methods = ("GET",)
 
     async def get(self, request: HttpRequest, run_id: str) -> HttpResponseBase:
-        asked = await self.let_in(request, self._asked)
+        asked = await self.authenticate(request, self._asked)
         if isinstance(asked, HttpResponseBase):
             return asked
-        principal, after, media_type, seat = asked
-        stream = resumed_stream(principal, UUID(run_id), after, media_type, seat)
-        return ClosingStream(stream, media_type, seat)
+        principal, after, media_type, slot = asked
+        stream = resumed_stream(principal, UUID(run_id), after, media_type, slot)
+        return ClosingStream(stream, media_type, slot)
 
     def _asked(self, request: Request) -> Asked | HttpResponseBase:
         principal = cast(Principal, request.auth)
@@ -61,14 +61,14 @@ class RunEventsView(Door):
         last = runs.last_event(principal, UUID(self.kwargs["run_id"]))
         if media_type == EVENT_STREAM and last is not None and 0 < last <= seen:
             return HttpResponse(status=204)  # by which an EventSource knows not to come back
-        return principal, after, media_type, seats.reserve(principal.user_id)
+        return principal, after, media_type, connection_limiter.reserve(principal.user_id)
 
 
-class StopRunView(Door):
+class StopRunView(ProtocolView):
     """`POST /chat/runs/{id}/stop`: asked once or often, the answer ends and what has arrived is kept."""
 
     async def post(self, request: HttpRequest, run_id: str) -> HttpResponseBase:
-        principal = await self.let_in(request, lambda known: cast(Principal, known.auth))
+        principal = await self.authenticate(request, lambda known: cast(Principal, known.auth))
         if isinstance(principal, HttpResponseBase):
             return principal
         try:

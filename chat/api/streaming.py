@@ -20,7 +20,7 @@ from chat.events import (
     Failed,
     Json,
 )
-from chat.limits import Seat
+from chat.limits import ConnectionSlot
 from chat.protocols import (
     Dialect,
     Encoder,
@@ -46,10 +46,10 @@ class ClosingStream(StreamingHttpResponse):
     """
 
     def __init__(
-        self, content: AsyncGenerator[bytes, None], media_type: str, seat: Seat | None = None
+        self, content: AsyncGenerator[bytes, None], media_type: str, slot: ConnectionSlot | None = None
     ) -> None:
         super().__init__(content, content_type=media_type)
-        self._content, self._seat = content, seat
+        self._content, self._seat = content, slot
         self.headers["Cache-Control"] = "no-store"
         self.headers["X-Accel-Buffering"] = "no"
 
@@ -80,8 +80,8 @@ class Silence:
         return True
 
 
-async def exchange_stream(
-    principal: Principal, run_id: UUID, dialect: Dialect, seat: Seat, *, apart: int = 0
+async def run_stream(
+    principal: Principal, run_id: UUID, dialect: Dialect, slot: ConnectionSlot, *, apart: int = 0
 ) -> AsyncGenerator[bytes, None]:
     """One exchange in a dialect's chunks, framed: all that are there at a time, or with the dialect's gap
     between them.
@@ -92,7 +92,7 @@ async def exchange_stream(
     frame = FRAMINGS[dialect.stream_type]
     told = float("-inf")
     silence = Silence()
-    with seat:
+    with slot:
         async with aclosing(_chunks(principal, run_id, dialect, apart)) as news:
             async for chunks in news:
                 if chunks is None:
@@ -143,7 +143,7 @@ def _encoding(encoder: Encoder) -> Callable[[int, Event], list[object]]:
 
 
 async def resumed_stream(
-    principal: Principal, run_id: UUID, after: int, media_type: str, seat: Seat
+    principal: Principal, run_id: UUID, after: int, media_type: str, slot: ConnectionSlot
 ) -> AsyncGenerator[bytes, None]:
     """The events of a run with a number above `after`, each with its number, and its end with the messages.
 
@@ -153,7 +153,7 @@ async def resumed_stream(
     frame = FRAMINGS[media_type]
     silence = Silence()
     number = after
-    with seat:
+    with slot:
         try:
             async with aclosing(runs.watch(principal, run_id, after, retell=False)) as news:
                 async for part in news:

@@ -14,7 +14,7 @@ RESPONSE = r"^v1//?responses/(?P<response_id>resp_[0-9a-f]{32})"
 RUN = r"^chat/runs/(?P<run_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 
 
-def _chat_ui(path: str, view: type[views.ExchangeView], name: str) -> list[URLPattern]:
+def _chat_ui(path: str, view: type[views.RunView], name: str) -> list[URLPattern]:
     """The URL by itself, where `Accept` decides, and with the suffix that decides."""
     return [
         re_path(rf"^api/{path}/?\Z", view.as_view(), name=name),

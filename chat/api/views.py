@@ -17,7 +17,7 @@ from chat import (
 from chat.engine import AcceptedRun
 from chat.errors import Refused
 from chat.events import Failed
-from chat.limits import Seat, seats
+from chat.limits import ConnectionSlot, connection_limiter
 from chat.protocols import (
     AiChatProtocol,
     ChatUi,
@@ -28,15 +28,15 @@ from chat.protocols import (
     TeamChatUiMinimal,
 )
 from chat.requests import (
-    ChatRequest,
     InvalidRequest,
+    RunRequest,
 )
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import request_may_wait
 from chatsite.http.json_parser import StrictJSONParser
 
 from .base import (
-    Door,
+    ProtocolView,
     check_accepted,
     limit_headers,
     refused,
@@ -45,7 +45,7 @@ from .base import (
 from .parsers import AttachmentParser
 from .streaming import (
     ClosingStream,
-    exchange_stream,
+    run_stream,
 )
 
 KEY_LENGTH = 200
@@ -54,12 +54,12 @@ SENDABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "applicati
 Begun = tuple[bool, AcceptedRun]  # whether a stream is wanted
 
 
-class ExchangeView(Door):
+class RunView(ProtocolView):
     """A question, and its answer."""
 
     dialect: Dialect = RagChat()
     streamed = False
-    seat: Seat | None = None
+    slot: ConnectionSlot | None = None
 
     def choose(self, request: Request) -> tuple[Dialect, bool]:
         """The dialect of this request, and whether it wants a stream. Raises InvalidRequest."""
@@ -80,7 +80,7 @@ class ExchangeView(Door):
         return _told(await self._answer(run, streamed=streamed), run)
 
     async def _started(self, request: HttpRequest) -> Begun | HttpResponseBase:
-        begun = await self.let_in(request, self._begin)
+        begun = await self.authenticate(request, self._begin)
         if not isinstance(begun, HttpResponseBase):
             runs.start(begun[1])
         return begun
@@ -93,13 +93,13 @@ class ExchangeView(Door):
             return self.dialect
 
     async def _answer(self, run: AcceptedRun, *, streamed: bool) -> HttpResponseBase:
-        seat, self.seat = self.seat, None
-        assert seat
+        slot, self.slot = self.slot, None
+        assert slot
         if streamed:
-            stream = exchange_stream(run.principal, run.run_id, self.dialect, seat)
-            return ClosingStream(stream, self.dialect.stream_type, seat)
+            stream = run_stream(run.principal, run.run_id, self.dialect, slot)
+            return ClosingStream(stream, self.dialect.stream_type, slot)
         try:
-            with seat:
+            with slot:
                 whole = await runs.whole(run.principal, run.run_id)
         except Refused as refusal:
             return refused(self.dialect, refusal)
@@ -115,7 +115,7 @@ class ExchangeView(Door):
         check_accepted(request, (*SENDABLE, self.dialect.stream_type))
         return streamed, self._accept(request)
 
-    def read(self, principal: Principal, body: Any) -> ChatRequest:
+    def read(self, principal: Principal, body: Any) -> RunRequest:
         """The question in a body. Raises InvalidRequest."""
         return self.dialect.parse(body)
 
@@ -130,7 +130,7 @@ class ExchangeView(Door):
         identifier = getattr(request._request, "request_id", "")
 
         def reserve(again: bool) -> None:
-            self.seat = self.seat or seats.reserve(principal.user_id, again=again)
+            self.slot = self.slot or connection_limiter.reserve(principal.user_id, again=again)
 
         try:
             return runs.begin(principal, asked, idempotency_key=key, request_id=identifier, reserve=reserve)
@@ -139,12 +139,12 @@ class ExchangeView(Door):
             raise
 
     def _release(self) -> None:
-        if self.seat:
-            self.seat.release()
-            self.seat = None
+        if self.slot:
+            self.slot.release()
+            self.slot = None
 
 
-class ChatView(ExchangeView):
+class ChatView(RunView):
     """`POST /chat` and `/ask`: whole, unless `stream` in the body says otherwise."""
 
     parser_classes = [StrictJSONParser, AttachmentParser]
@@ -156,7 +156,7 @@ class ChatView(ExchangeView):
         return dialect, streamed
 
 
-class ChatStreamView(ExchangeView):
+class ChatStreamView(RunView):
     """`POST /chat/stream` and `/ask/stream`: the answer as it is written."""
 
     parser_classes = [StrictJSONParser, AttachmentParser]
@@ -165,14 +165,14 @@ class ChatStreamView(ExchangeView):
         return protocols.choose_streamed(request.headers, request.data, settings.RAG_CHAT_VERSION), True
 
 
-class RagChat2026View(ExchangeView):
+class RagChat2026View(RunView):
     """`POST /2026/chat`, `/2026/ask` and their `/stream`: whatever the setting says."""
 
     def choose(self, request: Request) -> tuple[Dialect, bool]:
         return protocols.rag_chat(request.data, "2026"), self.kwargs.get("streamed", False)
 
 
-class ChatUiView(ExchangeView):
+class ChatUiView(RunView):
     """The Chat UI's addresses: streamed where the path or `Accept` asks for it."""
 
     dialect: Dialect = ChatUi()

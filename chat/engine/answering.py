@@ -19,7 +19,7 @@ from chat.llm import ChatModel, Prompt, Said, SearchQuery, configured_model
 from chat.llm.base import NOTHING_FITS
 from chat.statements import Statement, marks_by_rank, to_rows
 from chat.verification import verify
-from chatsite.db.retry import patiently
+from chatsite.db.retry import retry_until_available
 from history import recording
 from history.models import Message
 from history.recording import Closing
@@ -76,7 +76,7 @@ async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> Non
         if speaker.may_search and said:
             more = await agent_model.further_query(run.request.question, said)
             found = await search(run, agent_model, SearchQuery(more)) if more else found
-        message = await patiently(_open_message, state, speaker, first=not said)
+        message = await retry_until_available(_open_message, state, speaker, first=not said)
         state.publish(MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at)))
         state.prompt = replace(state.prompt, said=tuple(said), instructions=speaker.instructions)
         found = await _write_message(state, agent_model, found, message.pk)
@@ -103,7 +103,7 @@ async def _write_message(state: _Answer, model: ChatModel, found: Search, messag
             else:
                 state.publish(event)
     if state.done and (marks := marks_by_rank(state.done.verification)):
-        await patiently(recording.record_quotes, message_id, marks)
+        await retry_until_available(recording.record_quotes, message_id, marks)
     return found
 
 
@@ -117,17 +117,16 @@ def _claims(statements: Sequence[Statement], text: str, notices: Sequence[str]) 
 
 async def _add_followups_and_title(state: _Answer, model: ChatModel) -> None:
     """Ask the model side by side for follow-up questions and for a new conversation's title."""
-    wants_followups = state.run.request.options.followups and bool(state.prompt.sources)
-    followups = model.followups(state.prompt, state.text) if wants_followups else _nothing()
-    questions, title = await asyncio.gather(followups, _title(state.run, model))
+    questions, title = await asyncio.gather(_followups(state, model), _title(state.run, model))
     if questions:
         state.publish(FollowUps(tuple(questions)))
     if title:
         state.publish(TitleChanged(title))
 
 
-async def _nothing() -> list[str]:
-    return []
+async def _followups(state: _Answer, model: ChatModel) -> list[str]:
+    wanted = state.run.request.options.followups and state.prompt.sources
+    return await model.followups(state.prompt, state.text) if wanted else []
 
 
 async def _title(run: AcceptedRun, model: ChatModel) -> str:
@@ -136,7 +135,7 @@ async def _title(run: AcceptedRun, model: ChatModel) -> str:
         return ""
     title = await model.title(run.request.question)
     owner, conversation = run.principal.user_id, run.conversation_id
-    if not title or not await patiently(recording.set_title, owner, conversation, title):
+    if not title or not await retry_until_available(recording.set_title, owner, conversation, title):
         return ""
     return title
 

@@ -1,6 +1,6 @@
-"""Images of the pages that passages come from, for a model that sees and for clients that show them.
+"""Images of the pages that passages come from, for models that read images and clients that show them.
 
-They are drawn for whoever reads, under the rights of that moment, and kept in no row.
+Drawn for each reader under their current rights, and never stored.
 """
 
 import asyncio
@@ -16,21 +16,21 @@ from PIL import Image
 
 from chat.sources import PageImage, SourceView
 from chatsite.accounts.principal import Principal
-from chatsite.db.retry import patiently
+from chatsite.db.retry import retry_until_available
 from ingestion.models import Document
 from ingestion.parsing.formats import PAGED
 from ingestion.parsing.sections import Unreadable
 from ingestion.storage import files
 
-MOST = 5
-SIDES = (1300, 1024, 768, 512)  # pixels, the first a drawn A4 page's; the next where the image is too large
+MAX_PAGES = 5
+SIDES = (1300, 1024, 768, 512)  # pixels: first that of a drawn A4 page, then smaller ones for large images
 BYTES = 1_000_000
 SECONDS = 20.0  # for all of them
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Where a passage stands."""
+    """The page of a passage."""
 
     label: str
     document: UUID  # its public id
@@ -38,7 +38,7 @@ class Page:
 
 
 async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tuple[PageImage, ...]:
-    """The images that went to the model, drawn again for a reader."""
+    """The images that were given to the model, drawn again for a reader."""
     pages = [
         Page(source.label, UUID(source.document_id), source.page)
         for source in sources
@@ -48,13 +48,15 @@ async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tup
 
 
 async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[PageImage, ...]:
-    """Of the first few different pages that are pages of PDFs, which the reader may see. What cannot be
-    drawn, or not in time, is left out."""
+    """Images of the first few distinct PDF pages that the reader may see.
+
+    Pages that cannot be drawn, or not in time, are left out.
+    """
     images: list[PageImage] = []
-    documents = await patiently(_documents, principal, pages)
+    documents = await retry_until_available(_documents, principal, pages)
     loop = asyncio.get_running_loop()
     by = loop.time() + SECONDS
-    for page in different(pages, documents)[:MOST]:
+    for page in different(pages, documents)[:MAX_PAGES]:
         try:
             async with asyncio.timeout_at(by):
                 document, number = documents[page.document], page.number or 0
@@ -67,7 +69,7 @@ async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[Page
 
 
 def different(pages: Sequence[Page], documents: Collection[UUID]) -> list[Page]:
-    """The pages in these documents, each once."""
+    """The distinct pages of these documents."""
     first: dict[tuple[UUID, int], Page] = {}
     for page in pages:
         if page.number is not None and page.document in documents:
@@ -90,7 +92,7 @@ def _url(document: Document, number: int) -> str:
 
 
 def scaled(drawn: bytes) -> bytes:
-    """A PNG small enough to be sent: as it was drawn, where that is; empty where none is."""
+    """A PNG that is small enough to be sent, the original if possible; empty if there is none."""
     with Image.open(io.BytesIO(drawn), formats=["PNG"]) as opened:
         if max(opened.size) <= SIDES[0] and len(drawn) <= BYTES:
             return drawn
@@ -107,5 +109,5 @@ def scaled(drawn: bytes) -> bytes:
 
 @functools.cache
 def _threads() -> ThreadPoolExecutor:
-    # Its own, and as many as children that draw: the loop's threads look up names for everybody.
+    # Not the event loop's default pool, which resolves host names; as many threads as drawing processes.
     return ThreadPoolExecutor(2, thread_name_prefix="drawing")

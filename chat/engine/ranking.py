@@ -1,4 +1,4 @@
-"""A second look at the best candidates: the ranker's order in place of the search's own."""
+"""Reranks the best candidates of a search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from chat.requests import Options
 from ingestion.search.retrieval import FoundPassage
 
 CANDIDATES = 30
-CHARACTERS = 1_000  # of a passage that the ranker reads
-LEAST_SHARE = 0.5  # of the passages that must have a score, for it to be an order
+CHARACTERS = 1_000  # of a passage, sent to the ranker
+MIN_SHARE = 0.5  # of the passages that must have a score for the order to count
 
 NO_RANKER = "This site has no ranker, so the order is the search’s own. A ranker needs a model."
 FAILED = "The ranker did not answer, so the order is the search’s own."
@@ -22,7 +22,7 @@ NO_MINIMUM = "“minimum_reranker_score” has no effect without a ranker."
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Passages in the ranker's order; no scores, and the search's own order, where none ran."""
+    """Passages in the ranker's order; without a ranker in the search's order, and no scores."""
 
     passages: tuple[FoundPassage, ...]
     scores: Mapping[int, float]  # of passages, by their ids: 0 to 4
@@ -30,7 +30,7 @@ class Ranking:
 
 
 async def ranked(model: ChatModel, query: str, passages: Sequence[FoundPassage], options: Options) -> Ranking:
-    """The passages ordered anew, without those below the minimum."""
+    """The passages in the ranker's order, without those below the minimum score."""
     texts = [_text(passage) for passage in passages]
     name = settings.RERANK_MODEL or model.name
     scores: dict[int, float] | None = {}
@@ -38,7 +38,7 @@ async def ranked(model: ChatModel, query: str, passages: Sequence[FoundPassage],
         scores = await (rerank(query, texts) if settings.RERANK_MODEL else model.graded(query, texts))
     if scores is None:
         return _unranked(passages, NO_RANKER, {}, options)
-    if len(scores) < LEAST_SHARE * len(texts):
+    if len(scores) < MIN_SHARE * len(texts):
         return _unranked(passages, FAILED, {"ranker": name}, options)
     places = sorted(range(len(texts)), key=lambda place: (-scores.get(place, 0.0), place))
     minimum = options.minimum_ranker_score
@@ -63,7 +63,7 @@ def _unranked(
 
 
 def _text(passage: FoundPassage) -> str:
-    """With what it is a part of."""
+    """A passage with title and heading, as the ranker reads it."""
     place = " › ".join(part for part in (passage.title, passage.heading) if part)
     content = " ".join(passage.content.split())
     return f"{place}: {content}"[:CHARACTERS] if place else content[:CHARACTERS]

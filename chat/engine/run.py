@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from chat.events import Started
 from chat.limits import Allowance
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from history.recording import TurnIds, timestamp
 
 
@@ -27,7 +27,7 @@ class AcceptedRun(TurnIds):
     may have ended already.
     """
 
-    request: ChatRequest
+    request: RunRequest
     by_team: bool  # whether the agents answer
     allowance: Allowance | None  # what is left of the owner's messages of the day
     readable: int = 0  # documents that the owner may read

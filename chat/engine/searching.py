@@ -11,7 +11,7 @@ from chat.llm import ChatModel, SearchQuery
 from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.accounts.principal import Principal
-from chatsite.db.retry import patiently
+from chatsite.db.retry import retry_until_available
 from history import recording
 from ingestion.search import retrieval
 from ingestion.search.retrieval import (
@@ -61,7 +61,7 @@ async def search(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Sear
     """The passages that fit, by the options of the request and the rights of its caller."""
     options = run.request.options
     query = asked.text
-    found = await patiently(_candidates, run.principal, asked, options)
+    found = await retry_until_available(_candidates, run.principal, asked, options)
     thoughts = [steps.query(options, query, found), *steps.vector_fields(options)]
     passages = found.passages
     scores: Mapping[int, float] = {}
@@ -69,7 +69,9 @@ async def search(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Sear
         ranking = await ranked(model, query, passages, options)
         passages, scores = ranking.passages[: options.top], ranking.scores
         thoughts.append(ranking.thought)
-    told = await patiently(captions, query, passages) if options.captions else [()] * len(passages)
+    told = (
+        await retry_until_available(captions, query, passages) if options.captions else [()] * len(passages)
+    )
     pages: tuple[PageImage, ...] = ()
     if options.pages:
         places = [Page(passage.label, passage.public_id, passage.page) for passage in passages]
@@ -116,7 +118,7 @@ async def keep_context(
     thoughts = steps.of_message(run, model, found.thoughts)
     for attempt in range(1, TRIES + 1):
         try:
-            found = await patiently(_kept, run.principal, answer_id, found, thoughts, readable)
+            found = await retry_until_available(_kept, run.principal, answer_id, found, thoughts, readable)
             break
         except (
             IntegrityError,

@@ -1,6 +1,6 @@
-"""The steps of an answer's making, for its thoughts.
+"""The steps behind an answer, as the thoughts of the protocols.
 
-Passages and their names are left out: whoever shows a step adds those that the reader may see.
+Without passages and their names: whoever shows a step adds those that the reader may see.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ NO_FIELDS = "“vector_fields” names none, so the question is searched by its 
 
 
 def mode(options: Options) -> Mode:
-    """How to search: without a field of vectors, by words."""
+    """The mode of the search; without a vector field it is the words' alone."""
     return options.retrieval_mode if options.vector_fields else "text"
 
 
 def query(options: Options, text: str, found: SearchResult) -> Thought:
-    """What was searched for, and how."""
+    """The step of the search query."""
     props: dict[str, Any] = {
         "use_semantic_captions": options.captions,
         "use_semantic_ranker": options.ranker,
@@ -42,7 +42,7 @@ def query(options: Options, text: str, found: SearchResult) -> Thought:
 
 
 def filters(options: Options) -> str:
-    """What the request leaves of all that the caller may read, in words; empty where that is all."""
+    """The filters of the request in words; empty without filters."""
     told = []
     if options.include_category:
         told.append(f"category is “{options.include_category}”")
@@ -59,14 +59,14 @@ def filters(options: Options) -> str:
 
 
 def vector_fields(options: Options) -> list[Thought]:
-    """What became of a wish for other vectors than those of the text."""
+    """The step about a request for vectors other than those of the text."""
     if options.retrieval_mode == "text" or options.vector_fields == "text":
         return []
     return [Thought("Vector fields", FIELDS.get(options.vector_fields, NO_FIELDS))]
 
 
 def page_images(options: Options, count: int) -> Thought:
-    """How many pages go to the model as images."""
+    """The step about pages given to the model as images."""
     if not count:
         told = "No passage found is from a page of a PDF that could be drawn, so their text is given."
     elif options.pages == "images":
@@ -77,7 +77,7 @@ def page_images(options: Options, count: int) -> Thought:
 
 
 def of_message(run: AcceptedRun, model: ChatModel, of_search: Sequence[Thought]) -> tuple[Thought, ...]:
-    """All steps before the first word of a message."""
+    """All steps before the text of a message."""
     options = run.request.options
     earlier = [f"{{'role': {turn.role!r}, 'content': {turn.content!r}}}" for turn in run.request.earlier]
     system = f"{{'role': 'system', 'content': {answer_instructions(options.prompt_template)!r}}}"
@@ -89,12 +89,9 @@ def of_message(run: AcceptedRun, model: ChatModel, of_search: Sequence[Thought])
         *of_search,
         Thought("Prompt", [system, *earlier], props),
     ]
-    if ignored := _without_effect(options):
+    ignored = list(options.unknown)
+    if options.minimum_ranker_score and not options.ranker:
+        ignored.append("minimum_reranker_score")
+    if ignored:
         thoughts.append(Thought("Overrides without effect", ignored))
     return tuple(thoughts)
-
-
-def _without_effect(options: Options) -> list[str]:
-    """Names that this site does not know, and what only counts beside something that was not asked for."""
-    alone = options.minimum_ranker_score and not options.ranker
-    return [*options.unknown, *(["minimum_reranker_score"] if alone else [])]

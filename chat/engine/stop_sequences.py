@@ -1,10 +1,10 @@
-"""Ending an answer at the caller's stop sequences, whatever the model makes of them."""
+"""Ends an answer at the caller's stop sequences, whether or not the model's server does."""
 
 from collections.abc import Sequence
 
 
 class StopSequences:
-    """Pass text on up to the first stop sequence, holding back what may be the beginning of one."""
+    """Passes text on up to the first stop sequence, holding back a possible beginning of one."""
 
     def __init__(self, sequences: Sequence[str]) -> None:
         self._sequences = sequences
@@ -13,7 +13,7 @@ class StopSequences:
         self.reached = False
 
     def feed(self, text: str) -> str:
-        """The text that is certain to come before every stop sequence."""
+        """The text that certainly precedes every stop sequence."""
         if self.reached or not self._sequences:
             return "" if self.reached else text
         text = self._held + text
@@ -26,12 +26,12 @@ class StopSequences:
         return certain
 
     def flush(self) -> str:
-        """What is still held, at the end of the text."""
+        """The text held back, at the end of the stream."""
         held, self._held = self._held, ""
         return held
 
     def _undecided(self, text: str) -> int:
-        """Where the part begins that more text may complete to a stop sequence."""
+        """Start of the suffix that more text may complete to a stop sequence."""
         for start in range(max(0, len(text) - self._longest + 1), len(text)):
             if any(sequence.startswith(text[start:]) for sequence in self._sequences):
                 return start

@@ -1,4 +1,4 @@
-"""One message of a model: its text with verified citations, piece by piece."""
+"""Streams one message of a model, with verified citations."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -20,7 +20,7 @@ from .stop_sequences import StopSequences
 
 @dataclass(slots=True)
 class _Outcome:
-    """How the model's text ended."""
+    """How the model's stream ended."""
 
     reason: str = ""
     usage: TokenCount | None = None
@@ -31,12 +31,12 @@ class _Outcome:
 async def written(
     model: ChatModel, prompt: Prompt
 ) -> AsyncGenerator[Thinking | TextDelta | MessageDone | Usage, None]:
-    """Thinking, if the model does, the text, then MessageDone.
+    """Yield Thinking (if the model reasons), the text, then MessageDone.
 
-    Raises ModelError, after all the text that came.
+    Raises ModelError after all the text that arrived.
     """
     if not (prompt.sources or prompt.earlier or prompt.said or prompt.images):
-        # Without sources and without a conversation a model could only invent.
+        # Without sources and without a conversation the model could only make something up.
         yield TextDelta(NOTHING_FITS)
         yield MessageDone("stop", ())
         return
@@ -44,14 +44,14 @@ async def written(
     labels = [source.label for source in prompt.sources]
     citations = JsonCitationFilter(labels) if wants_json else CitationFilter(labels)
     outcome = _Outcome()
-    length, most = 0, settings.ANSWER_MAX_CHARACTERS
+    length, limit = 0, settings.ANSWER_MAX_CHARACTERS
     kept: list[str] = []  # of an answer that has to be JSON
     async with aclosing(_verified(model, prompt, citations, outcome)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Reasoning):
                 yield Thinking()
                 continue
-            safe = _cut(piece, most - length)
+            safe = _cut(piece, limit - length)
             if wants_json:
                 safe = safe.lstrip() if not length else safe
                 kept.append(safe)
@@ -60,7 +60,7 @@ async def written(
             length += len(safe)
             if safe:
                 yield TextDelta(safe)
-            if len(safe) < len(piece) or length >= most:
+            if len(safe) < len(piece) or length >= limit:
                 outcome.reason = "length"
                 break
     if outcome.error:
@@ -83,11 +83,11 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def _cut(piece: str, most: int) -> str:
-    """At most so many characters, and no half citation: nobody could tell afterwards what it names."""
-    if len(piece) <= most:
+def _cut(piece: str, length: int) -> str:
+    """The first `length` characters, without a citation that is cut off."""
+    if len(piece) <= length:
         return piece
-    safe = piece[:most]
+    safe = piece[:length]
     opened = safe.rfind("[")
     return safe if opened <= safe.rfind("]") else safe[:opened]
 
@@ -95,7 +95,7 @@ def _cut(piece: str, most: int) -> str:
 async def _verified(
     model: ChatModel, prompt: Prompt, citations: CitationFilter | JsonCitationFilter, outcome: _Outcome
 ) -> AsyncGenerator[str | Reasoning, None]:
-    """Reasoning, and pieces of text, some of them empty; also what was held back when the model failed."""
+    """Yield Reasoning and verified text, which may be empty; on failure also the text held back."""
     stops = StopSequences(prompt.generation.stop)
     try:
         async with aclosing(model.answer(prompt)) as parts:

@@ -1,7 +1,8 @@
-"""The language model behind one small protocol, with three that speak it.
+"""The interface to language models, with three implementations.
 
-:class:`~chat.llm.remote.RemoteModel` is any OpenAI-compatible server, :class:`~chat.llm.quoting.QuotingModel`
-answers without any, and :class:`~chat.llm.scripted.ScriptedModel` is the double for tests.
+:class:`~chat.llm.remote.RemoteModel` calls any OpenAI-compatible server,
+:class:`~chat.llm.quoting.QuotingModel` answers without a model, and
+:class:`~chat.llm.scripted.ScriptedModel` is the test double.
 """
 
 from .base import (

@@ -1,4 +1,4 @@
-"""What the engine asks of a language model."""
+"""The interface that the engine expects of a language model, and the prompt it sends."""
 
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
@@ -7,25 +7,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from chat.requests import Generation, ImageInput, Turn
+from chat.requests import EarlierMessage, Generation, ImageInput
 from chat.sources import PageImage, SourceView
 
 NOTHING_FITS = (
     "Nothing in the documents you may read answers this. Try other words, or ask who keeps the document."
 )
 
-APPENDS = ">>>"
+APPEND_MARK = ">>>"  # before a template that extends the site's own instructions
 
 
 @cache
 def instructions(name: str) -> str:
-    """A prompt of chat/prompts, by its file's name."""
+    """Text of the prompt file chat/prompts/{name}.txt."""
     return (Path(__file__).parent.parent / "prompts" / f"{name}.txt").read_text().strip()
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an agent of a team has said."""
+    """The contribution of one agent of a team."""
 
     agent: str
     text: str
@@ -33,10 +33,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Everything that an answer is made of."""
+    """Everything that goes into a request for an answer."""
 
     question: str
-    earlier: Sequence[Turn]
+    earlier: Sequence[EarlierMessage]
     sources: Sequence[SourceView]
     temperature: float
     said: Sequence[Said] = ()  # by the other agents of a team, about this question
@@ -67,7 +67,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """The model thinks, apart from its answer. What it thinks is neither shown nor stored."""
+    """The model is reasoning before its answer. The reasoning itself is neither shown nor stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class TokenCount:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The model's own reason to end: stop or length."""
+    """The model's finish reason: stop or length."""
 
     reason: str
 
@@ -87,10 +87,10 @@ Part = Text | Reasoning | TokenCount | End
 
 
 class ModelError(Exception):
-    """The model failed. `code` is one of chat.errors, `retry_after` the seconds that its server asked for.
+    """The model failed. `code` is one of chat.errors, `retry_after` the server's Retry-After in seconds.
 
-    `detail` is for the log: a status or the name of an error, never a server's own words, which may repeat
-    the key or the prompt.
+    `detail` is for the log: a status or the name of an error, never the server's own message, which may
+    contain the key or the prompt.
     """
 
     def __init__(self, code: str, retry_after: float | None = None, *, detail: str = "") -> None:
@@ -113,22 +113,22 @@ class ServerResting(ModelError):
 
 
 class ChatModel(Protocol):
-    """A model. Every method may raise ModelError; streams are closed by their reader, under `aclosing`."""
+    """A language model. Every method may raise ModelError; iterate streams under `aclosing`."""
 
     name: str
-    writes_json: bool  # whether an answer can be JSON by a schema
+    writes_json: bool  # whether answers can follow a JSON schema
     notices: tuple[str, ...]  # what it writes about itself, which is no statement about the documents
 
     def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        """Reasoning, if any, text, then one End. Ending without End means that the answer was cut."""
+        """Yield Reasoning (if any), Text, then one End. A stream without End was cut off."""
         ...
 
-    async def search_query(self, question: str, earlier: Sequence[Turn]) -> SearchQuery:
+    async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
         """What to search for, with what the question leaves to the conversation said."""
         ...
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
-        """Up to three questions that the sources can answer."""
+        """Up to three follow-up questions that the sources can answer."""
         ...
 
     async def title(self, question: str) -> str:
@@ -136,21 +136,20 @@ class ChatModel(Protocol):
         ...
 
     async def further_query(self, question: str, said: Sequence[Said]) -> str:
-        """What else to search for after this; empty where nothing is missing."""
+        """A query for what the contributions so far leave open; empty if nothing is missing."""
         ...
 
     async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
-        """The name of one of the team, given as (name, description), or anything else to end."""
+        """The name of one of `team`, which holds (name, description), or anything else to end."""
         ...
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
-        """How well the passages answer, by their places from 0: 0 to 4. Empty where that failed, None
-        where this model cannot judge."""
+        """Relevance of passages by index, 0 to 4; empty on failure, None if the model cannot grade."""
         ...
 
 
 def messages(prompt: Prompt) -> list[dict[str, Any]]:
-    """The prompt as chat messages: instructions, what was said, the question with its sources and images."""
+    """The prompt as chat messages: instructions, earlier messages, the question with sources and images."""
     json = instructions("json") if prompt.generation.json else ""
     own = (answer_instructions(prompt.template), prompt.instructions, json)
     system = "\n\n".join(part for part in own if part)
@@ -160,34 +159,28 @@ def messages(prompt: Prompt) -> list[dict[str, Any]]:
     content = f"{question}\n\nSources:\n{sources_text(prompt.sources)}"
     if prompt.said:
         content += f"\n\nWhat the other agents have said:\n{said_text(prompt.said)}"
-    told.append({"role": "user", "content": _with_images(content, prompt)})
-    return told
-
-
-def answer_instructions(template: str = "") -> str:
-    """The site's own, those of the template, or with `>>>` before it both."""
-    own = instructions("answer")
-    if template.startswith(APPENDS):
-        return f"{own}\n\n{template.removeprefix(APPENDS).strip()}"
-    return template.strip() or own
-
-
-def wish_text(wish: str) -> str:
-    """The caller's wish, each line marked as a quotation: it stands with the question, not with the rules."""
-    quoted = "\n".join(f"> {line}" for line in wish.splitlines())
-    return f"{instructions('wish')}\n\n{quoted}"
-
-
-def _with_images(text: str, prompt: Prompt) -> str | list[dict[str, Any]]:
-    """Text alone stays text, which every server reads. An image of a page follows its name."""
     if not (prompt.images or prompt.pages):
-        return text
-    parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
+        return [*told, {"role": "user", "content": content}]  # plain text, which every server reads
+    parts: list[dict[str, Any]] = [{"type": "text", "text": content}]
     for page in prompt.pages:
         parts += [{"type": "text", "text": f"{page.label}: the page in this image"}, _image(page.url)]
     for image in prompt.images:
         parts.append(_image(f"data:{image.media_type};base64,{b64encode(image.data).decode()}"))
-    return parts
+    return [*told, {"role": "user", "content": parts}]
+
+
+def answer_instructions(template: str = "") -> str:
+    """The site's own instructions, those of the template, or both if it begins with `>>>`."""
+    own = instructions("answer")
+    if template.startswith(APPEND_MARK):
+        return f"{own}\n\n{template.removeprefix(APPEND_MARK).strip()}"
+    return template.strip() or own
+
+
+def wish_text(wish: str) -> str:
+    """The caller's wish as a quotation: part of the question, without the authority of the instructions."""
+    quoted = "\n".join(f"> {line}" for line in wish.splitlines())
+    return f"{instructions('wish')}\n\n{quoted}"
 
 
 def _image(url: str) -> dict[str, Any]:
@@ -195,11 +188,11 @@ def _image(url: str) -> dict[str, Any]:
 
 
 def said_text(said: Sequence[Said]) -> str:
-    """What the others said, each under its name."""
+    """The contributions, each under its agent's name."""
     return "\n\n".join(f"{item.agent}:\n{item.text}" for item in said)
 
 
 def sources_text(sources: Sequence[SourceView]) -> str:
-    """One source a line, its name first; without those that are given as images."""
+    """One source a line, label first; without sources given as images."""
     told = [source for source in sources if source.given != "image"]
     return "\n".join(f"{source.label}: {' '.join(source.told.split())}" for source in told)

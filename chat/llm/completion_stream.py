@@ -1,7 +1,7 @@
-"""Reading a chat completion's event stream, with deadlines that count from one piece of content to the next.
+"""Reads a chat completion's event stream, with deadlines between one piece of content and the next.
 
-The client library's own time-outs are reset by every keep-alive comment, and its typed objects cost twice
-the time of a plain JSON reader; so the bytes are read here.
+The client library resets its time-outs on every keep-alive comment, and its typed objects take twice as long
+as a plain JSON parser, so the bytes are parsed here.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ from .sse import EventParser
 
 GATHER_SECONDS = 0.2  # between two reads of a stream
 GATHERED_BYTES = 8_192  # a server that sends more at a time is read at once
-COUNT_SECONDS = 2.0  # for the token count, once the text has ended
-MAX_STREAM_BYTES = 20_000_000  # of one answer's event stream, with all that surrounds its text
-COMPLETE = frozenset({"stop", "length"})  # the reasons that end an answer as complete
-CALLS = ("tool_calls", "function_call")  # members, and reasons, of calls that were not asked for
-NAME = re.compile(r"[a-z_]{2,30}", re.I)  # of a reason that is safe to log
+USAGE_SECONDS = 2.0  # to wait for the token count after the text has ended
+MAX_STREAM_BYTES = 20_000_000  # of one answer's event stream, including everything but its text
+COMPLETE = frozenset({"stop", "length"})  # finish reasons of a complete answer
+CALLS = ("tool_calls", "function_call")  # members and finish reasons of calls that were not requested
+NAME = re.compile(r"[a-z_]{2,30}", re.I)  # a finish reason that is safe to log
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Deadlines:
 
 
 class Clock:
-    """The moment by which the next content must be there, in the loop's time."""
+    """The deadline of the next piece of content, in the event loop's time."""
 
     def __init__(self, deadlines: Deadlines) -> None:
         self._time = asyncio.get_running_loop().time
@@ -58,14 +58,14 @@ class Clock:
         self._wait(self._deadlines.idle)
 
     def reasoning_came(self) -> None:
-        """The model is alive: the first token may take as long again."""
+        """Reasoning shows that the model is alive: the wait for the first token starts again."""
         self._wait(self._deadlines.first)
 
     def text_ended(self) -> None:
-        self._wait(COUNT_SECONDS)
+        self._wait(USAGE_SECONDS)
 
     def start_again(self) -> None:
-        """For a second request: the total time runs on."""
+        """Before a second request: the total time keeps running."""
         self._wait(self._deadlines.first)
 
     def _wait(self, seconds: float) -> None:
@@ -73,9 +73,9 @@ class Clock:
 
 
 class GatheredBody:
-    """A body in pieces; what arrives soon after a piece is gathered, and read with the next.
+    """A response body, read in strides: what arrives within a moment of a read is left for the next one.
 
-    A read costs more than a token, so that most of the cost of a stream is the number of its reads.
+    Each read costs more than a token, so a stream costs mostly what its reads cost.
     """
 
     def __init__(self, pieces: AsyncIterator[bytes], seconds: float = GATHER_SECONDS) -> None:
@@ -84,15 +84,15 @@ class GatheredBody:
         self._gather_until = 0.0
 
     async def read(self, by: float, *, at_once: bool) -> bytes:
-        """The next piece; nothing at the end. Raises TimeoutError at the moment `by` of the loop's time.
+        """Return the next bytes, b"" at the end. Raises TimeoutError at `by`, in the event loop's time.
 
-        Unless `at_once`, what follows the piece is gathered for a moment.
+        Unless `at_once`, the next read waits for a moment, so that it returns more.
         """
         time = asyncio.get_running_loop().time
         if not at_once and (seconds := self._gather_until - time()) > 0:
             await asyncio.sleep(min(seconds, (by - time()) / 2))
         if time() >= by:
-            raise TimeoutError  # a server that floods us leaves a timer no turn
+            raise TimeoutError  # under a flood of bytes the timer below would never fire
         async with asyncio.timeout_at(by):
             while (piece := await anext(self._pieces, None)) == b"":
                 pass
@@ -102,7 +102,7 @@ class GatheredBody:
 
 
 class Progress:
-    """How far an answer has come: moves the clock, and holds back halves of characters."""
+    """State of an answer: moves the deadline, and holds back incomplete characters."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -110,7 +110,7 @@ class Progress:
         self.begun = self.thinking = self.ended = False
 
     def add(self, part: Part) -> list[Part]:
-        """What to pass on. Raises ModelError for a reason to end that is not the model's own."""
+        """What to pass on. Raises ModelError for a finish reason other than the model's own end."""
         if isinstance(part, Text):
             self.begun = True
             self._clock.content_came()
@@ -136,15 +136,18 @@ class Progress:
 
 
 async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
-    """Reasoning (once), text, token counts and the end.
+    """Yield Reasoning (once), Text, TokenCount and End.
 
-    A stream that stops in good order ends without End; others raise. Once the text has ended, nothing that
-    happens to the stream can undo it.
+    A stream that is closed in good order but has no finish reason ends without End; a broken one raises. Once
+    the text has ended, later errors of the stream are ignored.
     """
     progress, events, received = Progress(clock), EventParser(), 0
     try:
         while not events.done:
-            piece = await _next(body, clock, at_once=not (progress.begun or progress.thinking))
+            try:
+                piece = await body.read(clock.by, at_once=not (progress.begun or progress.thinking))
+            except TimeoutError:
+                raise ModelError("upstream_timeout", detail="nothing came in time") from None
             received += len(piece)
             if received > MAX_STREAM_BYTES:
                 raise ModelError("upstream_protocol", detail="a stream without an end")
@@ -157,7 +160,7 @@ async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
             if not piece:
                 return
             if not passed_on:
-                await asyncio.sleep(0)  # a buffered piece is read without waiting: other tasks get a turn
+                await asyncio.sleep(0)  # buffered data is read without waiting: let other tasks run
     except ModelError:
         if not progress.ended:
             raise
@@ -167,15 +170,8 @@ async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
             raise ModelError(code, detail=f"the stream broke: {type(error).__name__}") from None
 
 
-async def _next(body: GatheredBody, clock: Clock, *, at_once: bool) -> bytes:
-    try:
-        return await body.read(clock.by, at_once=at_once)
-    except TimeoutError:
-        raise ModelError("upstream_timeout", detail="nothing came in time") from None
-
-
 def _cut_short(reason: str) -> ModelError:
-    """What a finish reason means that is not the model's own end."""
+    """The error for a finish reason other than the model's own end."""
     if reason == "content_filter":
         return ModelError("content_filter")
     detail = f"finish reason {reason if NAME.fullmatch(reason) else 'unknown'}"
@@ -184,42 +180,36 @@ def _cut_short(reason: str) -> ModelError:
 
 def _parts_of(kind: bytes, data: bytes) -> list[Part]:
     try:
-        event = _from_json(data)
+        try:
+            event = jiter.from_json(data)
+        except ValueError:
+            # Half of a surrogate pair, split over two events: only the standard library accepts it.
+            event = json.loads(data)
         if kind == b"error" or event.get("error"):
             raise _told_error(event)
         found: list[Part] = []
         for choice in event.get("choices") or []:
-            if _index(choice) == 0:
+            index = choice.get("index")
+            if index is not None and not isinstance(index, int):
+                raise TypeError("an index that is no number")
+            if not index:  # one answer is requested; others are ignored
                 found += _of_choice(choice)
-        return [*found, *_of_usage(event.get("usage"))]
+        if isinstance(usage := event.get("usage"), dict):
+            tokens = (int(usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens"))
+            found.append(TokenCount(*tokens))
+        return found
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
         detail = f"an event of another shape: {type(error).__name__}"
         raise ModelError("upstream_protocol", detail=detail) from None
 
 
-def _from_json(data: bytes) -> Any:
-    try:
-        return jiter.from_json(data)
-    except ValueError:
-        # A character of two surrogates that is split over two events: only the standard library reads it.
-        return json.loads(data)
-
-
 def _told_error(event: Any) -> ModelError:
-    """The error that a server puts into its stream, where the status is out already."""
+    """The error that a server sent inside its stream, after the status line."""
     told = event.get("error") or event if isinstance(event, dict) else event
     code = told.get("code") if isinstance(told, dict) else None
     if code in (429, "429"):
         return ModelError("rate_limited", detail="an error in the stream, 429")
     return ModelError(code_of(str(told)) or "upstream_unavailable", detail="an error in the stream")
-
-
-def _index(choice: dict[str, Any]) -> int:
-    """Which of several answers a choice belongs to; only one is asked for."""
-    index = choice.get("index")
-    if index is not None and not isinstance(index, int):
-        raise TypeError("an index that is no number")
-    return index or 0
 
 
 def _of_choice(choice: dict[str, Any]) -> list[Part]:
@@ -237,9 +227,9 @@ def _of_choice(choice: dict[str, Any]) -> list[Part]:
 
 
 def content_parts(content: Any) -> list[Part]:
-    """The text of a message's `content`: a string, nothing, or a list of parts.
+    """The text of a message's `content`: a string, null, or a list of parts.
 
-    Raises TypeError or LookupError for what is no text: leaving it out would change what the model said.
+    Raises TypeError or LookupError for any other content: dropping it would change what the model said.
     """
     if content is None:
         return []
@@ -258,14 +248,8 @@ def content_parts(content: Any) -> list[Part]:
     return found
 
 
-def _of_usage(usage: Any) -> list[Part]:
-    if not isinstance(usage, dict):
-        return []
-    return [TokenCount(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))]
-
-
 class Characters:
-    """Storable text out of pieces, of which one may end in the middle of a character."""
+    """Turns pieces that may end inside a character into storable text."""
 
     def __init__(self) -> None:
         self._half = ""  # the first of two surrogates
@@ -277,13 +261,13 @@ class Characters:
         return storable(text)
 
     def rest(self) -> str:
-        """What stands for a half that nothing has followed."""
+        """The replacement for an incomplete character at the end."""
         half, self._half = self._half, ""
         return storable(half)
 
 
 def storable(text: str) -> str:
-    """PostgreSQL stores no NUL and UTF-8 no lone surrogate: both become the replacement character."""
+    """Replace NUL, which PostgreSQL cannot store, and lone surrogates, which UTF-8 cannot encode."""
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

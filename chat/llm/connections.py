@@ -1,4 +1,4 @@
-"""The connection to the model's server, and what its errors mean in the site's own codes."""
+"""The connection to the model's server, and the translation of its errors into the site's codes."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,12 +14,11 @@ from chatsite.http.model_server import ModelServer, model_server, retry_after_of
 from .base import ModelError
 
 COMPLETIONS = "chat/completions"  # below the base URL
-# Members of every request that some models refuse; the answer is as good without them.
+# Members of every request that some models refuse; the answer does not depend on them.
 OWN = frozenset({"temperature", "stream_options"})
-# Members that a caller may ask for. That a server refuses one holds for that request alone: the reason may be
-# the caller's value.
+# Members that a caller may set. A refusal counts for that request only: the caller's value may be the reason.
 HINTS = ("top_p", "presence_penalty", "frequency_penalty", "seed", "reasoning_effort", "verbosity")
-# The site ends an answer at a stop sequence itself, and knows a second name for max_tokens.
+# The site applies stop sequences itself, and knows a second name for max_tokens.
 OPTIONAL = OWN | {*HINTS, "stop", "max_tokens"}
 
 FAILURES = 5  # in a row, after which a model is left alone
@@ -33,14 +32,14 @@ _FILTERED = re.compile(r"content[ _](filter|policy|management)", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A server, and what is known of it: optional members that it refused, and models that are down."""
+    """A server with the optional members it has refused, and a circuit breaker for each of its models."""
 
     server: ModelServer
     refused: set[str] = field(default_factory=set)
     breakers: dict[str, CircuitBreaker] = field(default_factory=dict)
 
     def breaker(self, model: str) -> CircuitBreaker:
-        """That of one model of the server."""
+        """The circuit breaker of one model."""
         if model not in self.breakers:
             self.breakers[model] = CircuitBreaker(
                 failures=FAILURES,
@@ -52,7 +51,7 @@ class Connection:
 
 
 class MemberRefused(ModelError):
-    """The server takes the request only without the member `name`."""
+    """The server accepts the request only without the member `name`."""
 
     def __init__(self, name: str, detail: str) -> None:
         super().__init__("upstream_misconfigured", detail=detail)
@@ -63,7 +62,7 @@ _connections: PerEventLoop[dict[tuple[str, ...], Connection]] = PerEventLoop(dic
 
 
 def connection() -> Connection:
-    """That of the running event loop to the server and model of the settings. Raises ModelError."""
+    """The running event loop's connection to the configured server and model. Raises ModelError."""
     key = (settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL)
     connections = _connections()
     if key not in connections or connections[key].server.is_closed:
@@ -76,7 +75,7 @@ def connection() -> Connection:
 
 
 def translated(error: openai.APIError) -> ModelError:
-    """The site's own code for what the server or the way to it said."""
+    """The site's error for an error of the server or of the network."""
     detail = told(error)
     if isinstance(error, openai.APITimeoutError):
         connecting = isinstance(error.__cause__, httpx2.ConnectTimeout)
@@ -88,34 +87,30 @@ def translated(error: openai.APIError) -> ModelError:
         return ModelError("rate_limited", retry_after_of(error), detail=detail)
     if status >= 500:
         return ModelError("upstream_unavailable", retry_after_of(error), detail=detail)
-    if status in {400, 413, 422}:
-        return _of_request(error)
-    return ModelError("upstream_misconfigured", detail=detail)
+    if status not in {400, 413, 422}:
+        return ModelError("upstream_misconfigured", detail=detail)
+    said = f"{error.code} {error.body}"
+    if isinstance(error.param, str) and error.param in OPTIONAL:
+        return MemberRefused(error.param, detail)
+    if error.param == "max_completion_tokens":
+        return ModelError("length_refused", detail=detail)
+    if str(error.param or "").startswith("response_format") or _FORMAT.search(said):
+        return ModelError("format_refused", detail=detail)
+    return ModelError(code_of(said) or "upstream_misconfigured", detail=detail)
 
 
 def code_of(said: str) -> str:
-    """The code of a refusal by its words, which every server puts differently; empty for others."""
+    """The code of a refusal, recognised by its message, which differs from server to server; else empty."""
     if _TOO_LONG.search(said):
         return "context_overflow"
     return "content_filter" if _FILTERED.search(said) else ""
 
 
 def told(error: Exception) -> str:
-    """What happened, for the log: never a server's own words, which may repeat the key or the prompt."""
+    """The error for the log: never the server's own message, which may contain the key or the prompt."""
     causes = [error, error.__cause__] if error.__cause__ else [error]
     found = ", ".join(type(cause).__name__ for cause in causes)
     if not isinstance(error, openai.APIStatusError):
         return found
     names = [str(name) for name in (error.code, error.type) if name and _NAME.fullmatch(str(name))]
     return ", ".join([f"{found} {error.status_code}", *names])
-
-
-def _of_request(error: openai.APIStatusError) -> ModelError:
-    said = f"{error.code} {error.body}"
-    if isinstance(error.param, str) and error.param in OPTIONAL:
-        return MemberRefused(error.param, told(error))
-    if error.param == "max_completion_tokens":
-        return ModelError("length_refused", detail=told(error))
-    if str(error.param or "").startswith("response_format") or _FORMAT.search(said):
-        return ModelError("format_refused", detail=told(error))
-    return ModelError(code_of(said) or "upstream_misconfigured", detail=told(error))

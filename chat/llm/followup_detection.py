@@ -6,7 +6,7 @@ English, German, French, Spanish and Chinese are known; in other languages it is
 import re
 from collections.abc import Sequence
 
-from chat.requests import Turn
+from chat.requests import EarlierMessage
 from ingestion.search.stopwords import without_question_words
 from ingestion.search.tokens import (
     has_unspaced_script,
@@ -97,7 +97,7 @@ def may_lean_on_earlier(question: str) -> bool:
     return len(content) <= FEW_CONTENT_WORDS and not names
 
 
-def leaned_on(question: str, earlier: Sequence[Turn]) -> list[str]:
+def leaned_on(question: str, earlier: Sequence[EarlierMessage]) -> list[str]:
     """The last question that stood on its own; nothing where this one does too.
 
     What was added between the two is left out: each follow-up asks for something else (“and for part-time
@@ -112,7 +112,7 @@ def leaned_on(question: str, earlier: Sequence[Turn]) -> list[str]:
     return asked[first : first + 1]
 
 
-def context_of(question: str, earlier: Sequence[Turn]) -> str:
+def context_of(question: str, earlier: Sequence[EarlierMessage]) -> str:
     """The earlier questions that this one, or the one that it leans on, may be about; empty where it names a
     subject of its own.
 

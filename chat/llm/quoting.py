@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from chat.requests import Turn
+from chat.requests import EarlierMessage
 from chat.sources import SourceView
 from chat.statements import marks_by_rank
 from chat.verification import verify
-from chatsite.db.retry import patiently
+from chatsite.db.retry import retry_until_available
 from ingestion.search.sentences import (
     Sentence,
     best_sentences,
@@ -55,7 +55,7 @@ class QuotingModel:
         )
         count = SENTENCES * (1 + len(prompt.said))
         told = [replace(source, content=source.told) for source in prompt.sources]
-        found = await patiently(best_sentences, prompt.question, told, count, earlier)
+        found = await retry_until_available(best_sentences, prompt.question, told, count, earlier)
         sentences = [item for item in found if not _quoted(item, prompt.said)][:SENTENCES]
         if not sentences:
             text = NOTHING_MORE if prompt.said else NOTHING_FITS
@@ -73,7 +73,7 @@ class QuotingModel:
             yield Text("".join(words[:most]))
         yield End("stop" if most is None or len(words) <= most else "length")
 
-    async def search_query(self, question: str, earlier: Sequence[Turn]) -> SearchQuery:
+    async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
         text = " ".join([*leaned_on(question, earlier), question])
         return SearchQuery(text, context_of(question, earlier))
 

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible server as the model."""
+"""An OpenAI-compatible server as the model."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ import httpx2
 import openai
 from django.conf import settings
 
-from chat.requests import JsonFormat, Turn
+from chat.requests import EarlierMessage, JsonFormat
 from chatsite.http.circuit_breaker import CircuitBreaker, CircuitOpen
 
 from . import (
@@ -43,14 +43,14 @@ from .connections import COMPLETIONS, HINTS, OWN, MemberRefused, connection, tol
 
 logger = logging.getLogger(__name__)
 
-LONGEST_WAIT = 10.0  # seconds that a server may tell us to wait before the one repetition
-SIDE_SECONDS = 10.0  # for titles, follow-ups and search queries, which an answer can do without
+MAX_WAIT_SECONDS = 10.0  # that a server may ask for before the one repetition
+SIDE_SECONDS = 10.0  # for titles, follow-ups and search queries, which an answer does not depend on
 SIDE_TOKENS = 200
-GRADE_TOKENS = 8  # for each passage
+GRADE_TOKENS = 8  # per passage
 
 
 class RemoteModel:
-    """Streams answers of the server that the settings name."""
+    """A model of the configured server."""
 
     writes_json = True
     notices = ()
@@ -59,9 +59,9 @@ class RemoteModel:
         self.name: str = name or settings.CHAT_MODEL
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        """One repetition, only before the first piece of text, where the error says how it may help.
+        """Stream an answer; before its first text the request may be repeated once, as the error suggests.
 
-        Members that the server refuses are left out, one after the other.
+        Optional members that the server refuses are dropped one by one.
         """
         clock = Clock(
             Deadlines(
@@ -77,7 +77,7 @@ class RemoteModel:
                 async with aclosing(self._attempt(prompt, clock, dropped)) as parts:
                     async for part in parts:
                         if not begun and "max_tokens" in dropped:
-                            connection().refused.add("max_tokens")  # it was the name that was refused
+                            connection().refused.add("max_tokens")  # the server knows it by its other name
                         begun = begun or isinstance(part, Text | Reasoning)
                         yield part
                 return
@@ -96,7 +96,7 @@ class RemoteModel:
                 logger.warning("The model is asked once more: %s", error.summary)
             clock.start_again()
 
-    async def search_query(self, question: str, earlier: Sequence[Turn]) -> SearchQuery:
+    async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
         if not earlier:
             return SearchQuery(question)
         said = [{"role": turn.role, "content": turn.content} for turn in earlier]
@@ -150,7 +150,7 @@ class RemoteModel:
         except openai.APIError as error:
             raise self._counted(breaker, translated(error)) from None
         except (httpx2.InvalidURL, ValueError) as error:
-            # An address or a key that cannot be put into a request.
+            # The address or the key cannot be used in a request.
             raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
         breaker.record_success()
         try:
@@ -189,24 +189,28 @@ class RemoteModel:
         return error
 
     async def _prepare_repetition(self, prompt: Prompt, error: ModelError) -> Prompt:
-        """Wait, or shorten the request, as the error asks. Raises it where a repetition makes no sense."""
+        """Wait, or shorten the request, as the error suggests. Raises it if a repetition makes no sense."""
         if error.code == "context_overflow" and (prompt.earlier or len(prompt.sources) > 1):
             kept = max(1, len(prompt.sources) // 2)
             labels = {source.label for source in prompt.sources[:kept]}
             pages = [page for page in prompt.pages if page.label in labels]
             return replace(prompt, earlier=prompt.earlier[-2:], sources=prompt.sources[:kept], pages=pages)
-        if error.retry_after is None or error.retry_after > LONGEST_WAIT or isinstance(error, ServerResting):
+        if (
+            error.retry_after is None
+            or error.retry_after > MAX_WAIT_SECONDS
+            or isinstance(error, ServerResting)
+        ):
             raise error
         await asyncio.sleep(error.retry_after)
         return prompt
 
     def _members(self, conversation: list[dict[str, Any]], **members: Any) -> dict[str, Any]:
-        """Of a request, without those that this server refuses."""
+        """The members of a request, without those that this server has refused."""
         accepted = {name: value for name, value in members.items() if name not in connection().refused}
         return {"model": self.name, "messages": conversation, **accepted}
 
     async def _side(self, name: str, said: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
-        """A short text beside the answer; empty where the model fails: the answer does not need it."""
+        """Ask for a short text beside the answer; empty if the model fails."""
         try:
             if connection().breaker(self.name).is_open:
                 return ""

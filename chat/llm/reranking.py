@@ -1,4 +1,4 @@
-"""A server that orders passages: `POST …/rerank`, as Cohere, Jina, vLLM and llama.cpp offer it."""
+"""A reranking server: `POST …/rerank` as offered by Cohere, Jina, vLLM and llama.cpp."""
 
 import asyncio
 import json
@@ -15,12 +15,12 @@ from chatsite.http.model_server import model_server
 
 logger = logging.getLogger(__name__)
 
-SECONDS = 5.0  # an answer can do without
-MOST = 4.0  # of the scores here
+SECONDS = 5.0  # an answer does not depend on it
+MAX_SCORE = 4.0
 
 
 async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
-    """How well the passages answer, by their places from 0: 0 to 4. Empty where the server fails."""
+    """Relevance of passages by index, 0 to 4; empty if the server fails."""
     body = {
         "model": settings.RERANK_MODEL,
         "query": question,
@@ -41,13 +41,13 @@ async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
         TypeError,
         RecursionError,
     ) as error:
-        # The text of an error may hold the address or the key.
+        # The message of an error may contain the address or the key.
         logger.warning("The ranker failed: %s", type(error).__name__)
         return {}
 
 
 def scores(body: Any, count: int) -> dict[int, float]:
-    """Those of a response, from 0 to 4. Raises ValueError, LookupError or TypeError for other bodies."""
+    """Scores of a response, 0 to 4. Raises ValueError, LookupError or TypeError for other bodies."""
     found: dict[int, float] = {}
     for result in body["results"]:
         place, score = result["index"], float(result["relevance_score"])
@@ -57,10 +57,6 @@ def scores(body: Any, count: int) -> dict[int, float]:
             raise ValueError("a score that is no number")
         found[place] = score
     if any(not 0 <= score <= 1 for score in found.values()):
-        # Some servers tell a model's raw scores, of any size.
-        found = {place: _squeezed(score) for place, score in found.items()}
-    return {place: MOST * score for place, score in found.items()}
-
-
-def _squeezed(score: float) -> float:
-    return 1 / (1 + math.exp(-max(-50.0, min(50.0, score))))
+        # Some servers return raw scores of any size.
+        found = {place: 1 / (1 + math.exp(-max(-50.0, min(50.0, score)))) for place, score in found.items()}
+    return {place: MAX_SCORE * score for place, score in found.items()}

@@ -1,10 +1,10 @@
-"""A model that says what it was told to: the double for tests and demonstrations."""
+"""A model with scripted answers, for tests and demonstrations."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
-from chat.requests import Turn
+from chat.requests import EarlierMessage
 
 from .base import (
     End,
@@ -19,9 +19,9 @@ from .base import (
 
 @dataclass
 class ScriptedModel:
-    """Sends `words`, with `pause` seconds between them, then `reason`, or fails with `error`.
+    """Sends `words` with `pause` seconds between them, then the finish `reason`, or fails with `error`.
 
-    `prompts` keeps what it was asked.
+    `prompts` records the requests.
     """
 
     words: Sequence[str] = ("An answer.",)
@@ -50,7 +50,7 @@ class ScriptedModel:
         finally:
             self.closed += 1
 
-    async def search_query(self, question: str, earlier: Sequence[Turn]) -> SearchQuery:
+    async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
         return SearchQuery(question)
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which model answers: the one that the settings name."""
+"""Selects the model that answers."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,15 +8,15 @@ from django.utils.module_loading import import_string
 
 from .base import ChatModel
 
-RERANKER = "chat.llm.reranking.rerank"  # a path: the client library takes 30 MB, also where nothing uses it
+RERANKER = "chat.llm.reranking.rerank"  # a path, since the client library is loaded only where it is used
 
 _replacements: list[ChatModel] = []
 
 
 def configured_model(name: str = "") -> ChatModel:
-    """The model of the settings, or another of the same server by its name.
+    """The configured model, or another model of the same server.
 
-    Found by its class's path, so that only the one in use is ever imported.
+    Imported by the path of its class, so that only the one in use is loaded.
     """
     if _replacements:
         return _replacements[-1]
@@ -25,14 +25,14 @@ def configured_model(name: str = "") -> ChatModel:
 
 
 async def rerank(question: str, passages: Sequence[str]) -> dict[int, float]:
-    """The scores of the configured reranking server, by place: 0 to 4. Empty where it fails."""
+    """Relevance of passages by index, as the reranking server grades it: 0 to 4. Empty if it fails."""
     scores: dict[int, float] = await import_string(RERANKER)(question, passages)
     return scores
 
 
 @contextmanager
 def use_model(model: ChatModel) -> Iterator[None]:
-    """Answer with `model` inside the block: the seam for tests."""
+    """Use `model` inside the block. For tests."""
     _replacements.append(model)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Titles, search queries and follow-up questions, out of what a model wrote when asked for just that."""
+"""Parses titles, search queries, follow-up questions and grades from a model's response."""
 
 import re
 from collections.abc import Iterable
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 FOLLOWUPS = 3
 FOLLOWUP_LENGTH = 200
 TITLE_LENGTH = 60
-TITLE_WORDS = 10  # six are asked for; a model that writes more has not understood
+TITLE_WORDS = 10  # six are requested; more words mean that the model wrote something else
 QUERY_LENGTH = 1000
 
-# Some servers send the end of the reasoning without its beginning.
+# Some servers send the closing tag of the reasoning without the opening one.
 _REASONED = re.compile(r"\A.*</think(?:ing)?>", re.S | re.I)
 _REASONING = re.compile(r"<think(?:ing)?>.*", re.S | re.I)
 _NUMBER = re.compile(r"\s*(?:[-*•–]|\(?\d{1,2}[.):])\s+|\s*\*{2}")
@@ -24,14 +24,14 @@ def without_reasoning(text: str) -> str:
 
 
 def title(text: str) -> str:
-    """The title that the model wrote, or nothing where it wrote something else."""
+    """The title in a response; empty if the response is not a title."""
     line = _line(text).rstrip(".。 ")
     fits = len(line) <= TITLE_LENGTH and len(line.split()) <= TITLE_WORDS and not line.endswith(":")
     return line if fits else ""
 
 
 def title_of(question: str) -> str:
-    """The beginning of a question as a title."""
+    """A title made of the first words of a question."""
     words = " ".join(question.split())
     if len(words) > TITLE_LENGTH:
         words = words[:TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
@@ -43,7 +43,7 @@ def search_query(text: str) -> str:
 
 
 def followups(text: str, asked: Iterable[str]) -> list[str]:
-    """The questions among the lines, without those that were asked already."""
+    """The questions in a response, without those already asked."""
     known = {_normal(question) for question in asked}
     found: list[str] = []
     for line in without_reasoning(text).splitlines():
@@ -58,14 +58,14 @@ def followups(text: str, asked: Iterable[str]) -> list[str]:
 
 
 def grades(text: str, count: int) -> dict[int, float]:
-    """Lines such as “3: 4”: the passage's number from 1, and its grade; by places from 0."""
+    """Grades by index, from lines such as “3: 4” (number of the passage from 1, grade from 0 to 4)."""
     lines = without_reasoning(text).splitlines()
     found = ((int(match[1]) - 1, float(match[2])) for line in lines if (match := _GRADE.fullmatch(line)))
     return {place: min(grade, 4.0) for place, grade in found if 0 <= place < count}
 
 
 def _line(text: str) -> str:
-    """The first line that says something."""
+    """The first line that is not empty, without label, quotes and marks."""
     for line in without_reasoning(text).splitlines():
         if bare := _bare(_LABEL.sub("", _bare(line.lstrip("# ")), count=1)):
             return bare

@@ -1,6 +1,6 @@
-"""Server-sent events out of bytes as they arrive (WHATWG HTML, “Interpreting an event stream”).
+"""Incremental parser of server-sent events (WHATWG HTML, “Interpreting an event stream”).
 
-Two habits of real servers are read as well: events that end with one line feed instead of a blank line, and
+Two deviations of real servers are accepted: events that end with one line feed instead of a blank line, and
 llama.cpp's former `error:` field.
 """
 
@@ -17,21 +17,21 @@ ServerEvent = tuple[bytes, bytes]  # its type, empty where none was given, and i
 
 
 class EventParser:
-    """Feed it pieces of the body; `done` is set once the end mark of a chat completion was read."""
+    """Fed with pieces of the body; `done` is set after the end mark of a chat completion, [DONE]."""
 
     def __init__(self) -> None:
         self.done = False
-        self._line: list[bytes] = []  # of the line that has not ended, in pieces
+        self._line: list[bytes] = []  # pieces of the current line
         self._line_bytes = 0
         self._after_return = False  # a line feed that follows belongs to the line before
         self._begun = False
         self._recognized = False
         self._type = b""
-        self._data: list[bytes] = []  # of the event that has not ended, by lines
+        self._data: list[bytes] = []  # data lines of the current event
         self._data_bytes = 0
 
     def feed(self, piece: bytes, *, last: bool = False) -> list[ServerEvent]:
-        """The events that end in `piece`. Raises ModelError for another format, and for too long an event."""
+        """The events that end in `piece`. Raises ModelError for another format or an oversized event."""
         events: list[ServerEvent] = []
         for line in self._lines(piece, last=last):
             if not line:
@@ -60,7 +60,7 @@ class EventParser:
         return events
 
     def _lines(self, piece: bytes, *, last: bool) -> list[bytes]:
-        """The lines that end in `piece`: with a line feed, a carriage return, or both."""
+        """Return the lines that end in `piece`, with a line feed, a carriage return, or both."""
         if self._after_return and piece:
             self._after_return = False
             piece = piece.removeprefix(b"\n")
@@ -97,9 +97,9 @@ class EventParser:
         self._type, self._data, self._data_bytes = b"", [], 0
 
     def _dispatch_if_whole(self, events: list[ServerEvent]) -> None:
-        """End an event whose one line is JSON by itself: nothing that may follow could belong to it.
+        """End an event whose only data line is complete JSON: no further line can belong to it.
 
-        Only single lines are tried, so that an event of many lines is not parsed once for each of them.
+        Events of several lines are not tried, so that none is parsed once for each of its lines.
         """
         if len(self._data) == 1 and _is_json(self._data[0]):
             self._dispatch(events)

@@ -14,7 +14,7 @@ from chat import runs
 from chat.engine import AcceptedRun
 from chat.errors import Refused
 from chat.models import Run
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chatsite.accounts.principal import Principal
 from chatsite.http.retry_after import set_retry_after
 from history import recording
@@ -125,7 +125,7 @@ def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -
     # A browser posts line ends as CR LF; the same text typed in the socket's box has LF.
     text = request.POST.get("question", "").replace("\r\n", "\n")
     team = row is None and request.POST.get("mode") == "team"
-    asked = ChatRequest(text, row.pk if row else None, team=team)
+    asked = RunRequest(text, row.pk if row else None, team=team)
     try:
         accepted = _begin(request, principal, asked, key_of(request.POST.get("key")))
     except Refused as refused:
@@ -137,7 +137,7 @@ def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -
     return _latest(accepted.conversation_id)
 
 
-def _begin(request: HttpRequest, principal: Principal, asked: ChatRequest, key: str | None) -> AcceptedRun:
+def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: str | None) -> AcceptedRun:
     """A form sent twice asks once; a form that came back with other words (Back, in a browser) asks anew."""
     try:
         return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))

@@ -27,8 +27,8 @@ from chat.errors import (
     database_away,
     no_room,
 )
-from chat.limits import seats
-from chat.requests import ChatRequest
+from chat.limits import connection_limiter
+from chat.requests import RunRequest
 from chatsite.accounts.principal import (
     Principal,
     principal_of,
@@ -36,7 +36,7 @@ from chatsite.accounts.principal import (
 )
 from chatsite.accounts.sessions import kept_alive
 from chatsite.db.availability import has_no_room
-from chatsite.db.retry import patiently
+from chatsite.db.retry import retry_until_available
 from chatsite.db.threads import (
     Budget,
     hurried,
@@ -101,21 +101,21 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if not may_enter:
             await self.close(CLOSED_UNKNOWN)
             return
-        self.held.enter_context(runs.guards().guarding(self.principal, self._signed_out))
+        self.held.enter_context(runs.access_revalidator().watch(self.principal, self._signed_out))
         await self.accept()
 
     async def _let_in(self) -> bool:
         """Whether one more page of that person may be open, in this process, now."""
-        if seats.left:
+        if connection_limiter.closing:
             await self.close(CLOSED_RESTART)
             return False
         try:
-            seat = seats.reserve(self.principal.user_id, self._leave)
+            slot = connection_limiter.reserve(self.principal.user_id, self._leave)
         except Refused:
             await self.accept()  # or else the page would not learn the reason
             await self.close(CLOSED_FLOOD)
             return False
-        self.held.enter_context(seat)
+        self.held.enter_context(slot)
         return True
 
     def _leave(self) -> None:
@@ -141,7 +141,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         message = None if self.closed else await self._read(text_data)
         if message is None:
             return
-        if seats.left and message.get("type") != "stop":
+        if connection_limiter.closing and message.get("type") != "stop":
             await self.close(CLOSED_RESTART)
             return
         try:
@@ -205,7 +205,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if key is None or not isinstance(text, str):
             await self.close(CLOSED_INVALID)
             return
-        asked = ChatRequest(text, self.conversation_id)
+        asked = RunRequest(text, self.conversation_id)
         try:
             accepted = await self._begin(asked, key, budget)
         except Refused as refused:
@@ -220,7 +220,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._tell({"type": "accepted", "key": key, "run": run, "html": html, "left": left})
         await self._follow(accepted.run_id, 0)
 
-    async def _begin(self, asked: ChatRequest, key: str, budget: Budget) -> AcceptedRun:
+    async def _begin(self, asked: RunRequest, key: str, budget: Budget) -> AcceptedRun:
         """Once more where only the follow-up questions of the answer before are still awaited."""
         try:
             with hurried(budget):
@@ -268,18 +268,20 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             logger.exception("What a page follows could not be read")
             await self.close(CLOSED_ERROR)
         self.following = None
-        if seats.left:
+        if connection_limiter.closing:
             await self.close(CLOSED_RESTART)
 
     async def _wait(self, first: int) -> None:
         """Until another page has asked something: tell what stands from that position on, and follow it."""
         with runs.hub().waiting(self.conversation_id) as news:
-            while (found := await patiently(self._asked_after, first)) is None:
+            while (found := await retry_until_available(self._asked_after, first)) is None:
                 await news.comes()
         run_id, html = found
         await self._tell({"type": "asked", "run": str(run_id or "") or None, "html": html})
         place = (
-            await patiently(place_of_run, self.principal, self.conversation_id, run_id) if run_id else None
+            await retry_until_available(place_of_run, self.principal, self.conversation_id, run_id)
+            if run_id
+            else None
         )
         if run_id and place is not None:
             await self._read_run(run_id, place, 0)

@@ -1,6 +1,6 @@
-"""The published protocols: one module each, all pure.
+"""The published protocols: one module each, without I/O.
 
-A dialect turns a body into a ChatRequest, and events into the values that its document describes. A wire
+A dialect turns a body into a RunRequest, and events into the values that its document describes. A wire
 field's name stands in its dialect's module, or in one that several documents share, and nowhere else.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from chat.events import Event, Json, Whole
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 
 from .ai_chat_protocol import AiChatProtocol
 from .chat_completions import ChatCompletions
@@ -41,27 +41,27 @@ __all__ = [
 
 
 class Encoder(Protocol):
-    """The state of one stream."""
+    """Encodes the events of one stream."""
 
     def encode(self, event: Event) -> list[Any]:
-        """The chunks that this event causes: none, one or several."""
+        """The chunks for an event, possibly none."""
         ...
 
 
 @runtime_checkable
 class NumberedEncoder(Protocol):
-    """The state of a stream whose chunks have numbers made from those of the run's events."""
+    """Encodes a stream whose chunks are numbered after the run's events."""
 
     def numbered(self, number: int, event: Event) -> list[Any]: ...
 
 
 class Dialect(Protocol):
-    """One protocol."""
+    """The interface of a protocol."""
 
     stream_type: str  # media type of a stream
-    gap: float  # seconds that lie at least between two chunks of a stream
+    gap: float  # minimum seconds between two chunks of a stream
 
-    def parse(self, body: Any) -> ChatRequest:
+    def parse(self, body: Any) -> RunRequest:
         """Raises InvalidRequest."""
         ...
 
@@ -95,7 +95,7 @@ def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025"
 
 
 def rag_chat(body: Any, version: str) -> RagChat:
-    """RAG chat of a version; a request that names no session is told it both ways."""
+    """RAG chat of a version; without a session in the request, the answer names it in both forms."""
     decided = isinstance(body, dict) and "session_state" in body
     return RagChat2026(decided=decided) if version == "2026" else RagChat(decided=decided)
 

@@ -19,7 +19,7 @@ from chat.events import (
     Usage,
     Whole,
 )
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 
 from . import validators
 from .answer_context import (
@@ -50,7 +50,7 @@ class ChatCompletions:
     def __init__(self) -> None:
         self._sent: Any = None  # the session as the client sent it, once the request is parsed
 
-    def parse(self, body: Any) -> ChatRequest:
+    def parse(self, body: Any) -> RunRequest:
         request = ask(body, "session_state", flat_overrides=True)
         self._sent = body.get("session_state")
         return request

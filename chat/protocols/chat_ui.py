@@ -20,7 +20,7 @@ from chat.events import (
     TextDelta,
     Whole,
 )
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.sources import SourceView
 from chat.statements import Statement, after_edits, to_api
 
@@ -57,7 +57,7 @@ class ChatUi:
     stream_type = "text/event-stream"
     gap = INTERVAL  # one client takes whatever arrives at once for one event
 
-    def parse(self, body: Any) -> ChatRequest:
+    def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)
         # The client shows each error as a message of its own with this role, and sends it back.
         earlier, question = conversation(members, dropped_role="system")
@@ -67,7 +67,7 @@ class ChatUi:
             validators.a_text(conversation_id, "conversationId")
         named = session(conversation_id, "conversationId")
         said = tuple(replace(turn, content=_CITATION_LINK.sub(r"[\1]", turn.content)) for turn in earlier)
-        return ChatRequest(question, named, earlier=said, listed=named is not None)
+        return RunRequest(question, named, earlier=said, listed=named is not None)
 
     def encoder(self) -> "ChatUiEncoder":
         return ChatUiEncoder()
@@ -93,7 +93,7 @@ def _failure(whole: Whole) -> tuple[int, Json]:
 class TeamChatUi(ChatUi):
     """The multi-agent mode: each agent's answer is a message of its own; whole, they come in an array."""
 
-    def parse(self, body: Any) -> ChatRequest:
+    def parse(self, body: Any) -> RunRequest:
         return replace(super().parse(body), team=True)
 
     def encoder(self) -> "ChatUiEncoder":
@@ -206,7 +206,7 @@ class ChatUiMinimal(ChatUi):
 class TeamChatUiMinimal(ChatUiMinimal):
     """The same of a team."""
 
-    def parse(self, body: Any) -> ChatRequest:
+    def parse(self, body: Any) -> RunRequest:
         return replace(super().parse(body), team=True)
 
 

@@ -1,4 +1,4 @@
-"""What the two protocols after OpenAI's completions share."""
+"""The envelope shared by the two protocols modelled on OpenAI's completions."""
 
 from datetime import datetime
 
@@ -17,6 +17,6 @@ def envelope(started: Started, kind: str) -> Json:
 
 
 def usage(counted: Usage | None) -> Json:
-    """Tokens; zero where no model counted any."""
+    """Token counts; zero if the model reported none."""
     prompt, completion = (counted.prompt, counted.completion) if counted else (0, 0)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

@@ -1,4 +1,4 @@
-"""Chunks as bytes on the wire: one function for each framing."""
+"""Encodes chunks as bytes, one function per framing."""
 
 import json
 from collections.abc import Callable

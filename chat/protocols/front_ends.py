@@ -1,4 +1,4 @@
-"""`/auth_setup` and `/config`, which the React front ends of RAG chat read before they draw anything.
+"""`/auth_setup` and `/config`, which the React front ends of RAG chat read at the start.
 
 They list the features that this site has. Those that it does not have are off: uploads, speech by a server,
 agentic retrieval, query rewriting, reasoning effort, a history in a database of the front end's own.
@@ -8,7 +8,7 @@ from chat.events import Json
 
 
 def auth_setup() -> Json:
-    """No login of the front end's own: the site's session, or a token that a proxy adds, says who asks."""
+    """No login in the front end: the site's session or a proxy's token authenticates the caller."""
     return {
         "useLogin": False,
         "requireAccessControl": False,

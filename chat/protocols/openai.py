@@ -16,7 +16,7 @@ from chat.events import (
     Usage,
     Whole,
 )
-from chat.requests import ChatRequest, InvalidRequest
+from chat.requests import InvalidRequest, RunRequest
 from chat.statements import to_api
 
 from . import openai_members as shared
@@ -87,7 +87,7 @@ class OpenAI:
         members = an_exchange(body)
         return cls(counts=_counts(members), json=_format(members) is not None)
 
-    def parse(self, body: Any) -> ChatRequest:
+    def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)
         found = shared.read_members(members, KNOWN)
         shared.check_tools(members)

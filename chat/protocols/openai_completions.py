@@ -1,4 +1,4 @@
-"""OpenAI's older completions: a prompt as one text. Some libraries send whole conversations in it.
+"""OpenAI's legacy completions: the prompt is one text, in which some libraries send conversations.
 
 A prompt that is written as a conversation, with lines that begin “system: ”, “user: ” and “assistant: ”, is
 read as one; any other is the question.
@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from chat.events import Json, Started
-from chat.requests import ChatRequest, InvalidRequest
+from chat.requests import InvalidRequest, RunRequest
 
 from . import openai_members as shared
 from . import validators
@@ -59,7 +59,7 @@ class OpenAICompletions(OpenAI):
     def of(cls, body: Any) -> "OpenAICompletions":
         return cls(counts=OpenAI.of({"stream_options": an_exchange(body).get("stream_options")})._counts)
 
-    def parse(self, body: Any) -> ChatRequest:
+    def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)
         found = shared.read_members(members, KNOWN)
         prompt = members.get("prompt")

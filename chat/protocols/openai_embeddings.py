@@ -1,4 +1,4 @@
-"""OpenAI's embeddings: texts in, vectors of the site's own model out."""
+"""OpenAI's embeddings, with vectors of the site's own model."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ KNOWN: Mapping[str, Reader | None] = {
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """What is to be embedded, and in which form the vectors are sent."""
+    """Texts to embed, and the form of the vectors."""
 
     texts: Sequence[str]
     dimensions: int | None
@@ -39,7 +39,7 @@ class EmbeddingRequest:
 
 
 def parse(body: Any) -> EmbeddingRequest:
-    """Raises InvalidRequest."""
+    """The request in a body. Raises InvalidRequest."""
     members = an_exchange(body)
     found = shared.read_members(members, KNOWN)
     given = members.get("input")

@@ -1,4 +1,4 @@
-"""What requests of OpenAI's protocols share: each member has its effect, is a harmless hint, or is refused.
+"""Request members of OpenAI's protocols: each has its effect, is an ignorable hint, or is refused.
 
 A member that this site does not have is a 400 that names it, so that no client is left to believe in it.
 """
@@ -12,10 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chat.api.attachments import (
-    IMAGES_MOST,
+    MAX_IMAGES,
     image,
 )
-from chat.requests import ChatRequest, Generation, ImageInput, InvalidRequest, JsonFormat, Options, Turn
+from chat.requests import (
+    EarlierMessage,
+    Generation,
+    ImageInput,
+    InvalidRequest,
+    JsonFormat,
+    Options,
+    RunRequest,
+)
 
 from . import validators
 
@@ -34,7 +42,7 @@ _DATA_URL = re.compile(r"data:[\w.+-]{1,50}/[\w.+-]{1,50};base64,")
 
 
 def _only(*allowed: Any) -> Reader:
-    """A member of which only the values that ask for nothing are taken."""
+    """A reader that accepts only values without effect."""
 
     def read(value: Any, member: str) -> Any:
         # A number is no flag: 0 == False.
@@ -83,7 +91,7 @@ def stop_sequences(value: Any, member: str) -> tuple[str, ...]:
 
 
 def _tools(value: Any, member: str) -> int:
-    """How many there are: the site calls none of them, which is up to it unless a call is demanded."""
+    """The number of tools: the site never calls one, which is allowed unless a call is required."""
     items = validators.a_list(value, member)
     if len(items) > MAX_TOOLS:
         raise InvalidRequest(f"“{member}” must hold at most {MAX_TOOLS} tools.", member)
@@ -127,7 +135,7 @@ CHAT_HARMLESS: Mapping[str, Reader] = {
 
 
 def read_members(members: Mapping[str, Any], known: Mapping[str, Reader | None]) -> dict[str, Any]:
-    """Each member as its reader gives it; null counts as absent. Without a reader it is read elsewhere.
+    """The parsed members; null counts as absent. Members without a reader are parsed elsewhere.
 
     Raises InvalidRequest for a member that is not known.
     """
@@ -144,7 +152,7 @@ def read_members(members: Mapping[str, Any], known: Mapping[str, Reader | None])
 
 
 def check_tools(members: Mapping[str, Any], tools: str = "tools", choice: str = "tool_choice") -> None:
-    """Tools may be offered; that one must be called is refused. Without tools nothing is demanded."""
+    """Refuse a required tool call; tools may be offered."""
     offered = _tools(members[tools], tools) if members.get(tools) is not None else 0
     chosen = members.get(choice)
     if chosen in (None, "auto", "none") or (chosen == "required" and not offered):
@@ -153,7 +161,7 @@ def check_tools(members: Mapping[str, Any], tools: str = "tools", choice: str = 
 
 
 def json_format(value: Any, member: str, *, nested: bool) -> JsonFormat | None:
-    """Of `response_format`, where the schema's members are `nested`, or of `text.format`. None for text."""
+    """The JSON format of `response_format` (`nested` schema) or `text.format`; None for text."""
     given = validators.an_object(value, member)
     kind = validators.one_of(given.get("type"), f"{member}.type", ("text", "json_object", "json_schema"))
     if kind == "text":
@@ -181,7 +189,7 @@ def json_format(value: Any, member: str, *, nested: bool) -> JsonFormat | None:
 
 
 def storable(value: Any, member: str) -> Any:
-    """The value, if its texts can be stored."""
+    """The value. Raises InvalidRequest if one of its texts cannot be stored."""
     if "\\u0000" in json.dumps(value):
         raise InvalidRequest(f"“{member}” holds characters that are not text.", member)
     return value
@@ -189,9 +197,9 @@ def storable(value: Any, member: str) -> Any:
 
 @dataclass(slots=True)
 class Said:
-    """The messages of a request, in their order."""
+    """Collects the messages of a request in order."""
 
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[EarlierMessage] = field(default_factory=list)
     wishes: list[str] = field(default_factory=list)
     images: list[ImageInput] = field(default_factory=list)
     question: int | None = None  # the place among the turns
@@ -210,34 +218,34 @@ class Said:
         self.last, self.last_member = role, member
         if role == "user":
             self.question = len(self.turns)
-            self.turns.append(Turn("user", text))
+            self.turns.append(EarlierMessage("user", text))
         elif text.strip():
             told = f"Result of a tool:\n{text}" if role in ("tool", "function") else text
-            self.turns.append(Turn("assistant", told))
+            self.turns.append(EarlierMessage("assistant", told))
 
     def add_image(self, url: Any, member: str) -> None:
-        """An image in a data URL; the site fetches none."""
+        """An image in a data URL; the site fetches no other URL."""
         text = validators.a_text(url, member)
         found = _DATA_URL.match(text)
         if not found:
             raise InvalidRequest(f"“{member}” must be a data URL with base64: nothing is fetched.", member)
-        if len(self.images) == IMAGES_MOST:
-            raise InvalidRequest(f"“{member}”: a question takes at most {IMAGES_MOST} images.", member)
+        if len(self.images) == MAX_IMAGES:
+            raise InvalidRequest(f"“{member}”: a question takes at most {MAX_IMAGES} images.", member)
         try:
             data = base64.b64decode(text[found.end() :], validate=True)
         except (binascii.Error, ValueError):
             raise InvalidRequest(f"“{member}” is not valid base64.", member) from None
         self.images.append(image(member, data))
 
-    def request(self, member: str, **values: Any) -> ChatRequest:
-        """The last user message is the question; `member` is where the messages stand."""
+    def request(self, member: str, **values: Any) -> RunRequest:
+        """The request, with the last user message as the question; `member` is the member of the messages."""
         if self.last not in ("user", "tool", "function"):
             where = f"{self.last_member}.role" if self.last else member
             raise InvalidRequest(f"“{where}” must be “user”: the last message is the question.", where)
         if self.question is None:
             raise InvalidRequest(f"“{member}” must hold a message of the user.", member)
         earlier = [turn for place, turn in enumerate(self.turns) if place != self.question]
-        return ChatRequest(
+        return RunRequest(
             self.turns[self.question].content,
             earlier=_in_turn(earlier),
             images=tuple(self.images),
@@ -253,19 +261,19 @@ class Said:
             raise InvalidRequest(words, member)
 
 
-def _in_turn(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """With answers that follow each other as one: some models insist on the roles in turn."""
-    found: list[Turn] = []
+def _in_turn(turns: Sequence[EarlierMessage]) -> tuple[EarlierMessage, ...]:
+    """Merge consecutive answers: some models require alternating roles."""
+    found: list[EarlierMessage] = []
     for turn in turns:
         if turn.role == "assistant" and found and found[-1].role == "assistant":
-            found[-1] = Turn("assistant", f"{found[-1].content}\n\n{turn.content}")
+            found[-1] = EarlierMessage("assistant", f"{found[-1].content}\n\n{turn.content}")
         else:
             found.append(turn)
     return tuple(found)
 
 
 def generation(found: Mapping[str, Any], **values: Any) -> Generation:
-    """From what :func:`read_members` gave."""
+    """The generation options of parsed members."""
     sampling: dict[str, Any] = {name: found.get(name) for name in SAMPLING}
     return Generation(**sampling, **values)
 

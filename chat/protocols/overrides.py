@@ -1,4 +1,4 @@
-"""The overrides that the AI-chat documents share: each checked, bounded, and turned into an option."""
+"""Overrides of the AI chat protocols: checked, bounded, and turned into options."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,7 +26,7 @@ UNKNOWN_TOLD = 50
 
 
 def _text(most: int) -> Reader:
-    """Text of at most so many characters."""
+    """A reader of text with a maximum length."""
 
     def read(value: Any, member: str) -> str:
         text = validators.a_text(value, member)
@@ -50,7 +50,7 @@ def _vector_fields(value: Any, member: str) -> str:
 
 
 def _image_input(value: Any, member: str) -> str:
-    """What of a page goes to the model; empty where it is the text alone."""
+    """The form in which pages are given to the model; empty for text only."""
     kind = validators.one_of(value, member, IMAGE_INPUTS)
     return "" if kind == "text" else kind
 
@@ -79,7 +79,7 @@ OPTIONS: Mapping[str, tuple[str, Reader]] = {
 
 
 def options(overrides: Mapping[str, Any], place: str = "context.overrides") -> Options:
-    """The options that the overrides ask for; null stands for a member that was not sent.
+    """The options for these overrides; null counts as absent.
 
     `place` is where the overrides are in the body. Raises InvalidRequest, which names the member.
     """

@@ -4,7 +4,7 @@ from typing import Any
 
 from chat import errors
 from chat.events import ContextReady, Event, Failed, FollowUps, Json, MessageDone, Started, TextDelta, Whole
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 
 from .answer_context import (
     context,
@@ -32,7 +32,7 @@ class RagChat:
         self._decided = decided
         self._sent: Any = None  # the session as the client sent it, once the request is parsed
 
-    def parse(self, body: Any) -> ChatRequest:
+    def parse(self, body: Any) -> RunRequest:
         request = ask(body, self.session_member)
         self._sent = body.get(self.session_member)
         return request

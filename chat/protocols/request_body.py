@@ -1,11 +1,11 @@
-"""The request that the AI-chat documents share: `messages`, `context` and a session."""
+"""The request body of the AI chat protocols: `messages`, `context` and a session."""
 
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from chat import errors
-from chat.requests import ChatRequest, ImageInput, InvalidRequest, Turn
+from chat.requests import EarlierMessage, ImageInput, InvalidRequest, RunRequest
 
 from . import validators
 from .overrides import options
@@ -15,7 +15,7 @@ SESSION_KEY = "chatsite_conversation"  # ours, in a session that is the client's
 FLAT_APART = ("overrides", "approach")  # members of a context that are no overrides themselves
 
 
-def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> ChatRequest:
+def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunRequest:
     """The question in a body; the session is read from the member of this name.
 
     With `flat_overrides`, the context's own members count as overrides too. Raises InvalidRequest.
@@ -28,7 +28,7 @@ def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> Chat
         flat = {name: value for name, value in settings.items() if name not in FLAT_APART}
         options(flat, "context")  # so that an error names the member where it stands
         overrides = flat | overrides
-    return ChatRequest(
+    return RunRequest(
         question=question,
         conversation_id=session(members.get(session_member), session_member),
         earlier=tuple(earlier),
@@ -45,7 +45,7 @@ def an_exchange(body: Any) -> dict[str, Any]:
 
 def conversation(
     body: dict[str, Any], *, parts: bool = False, dropped_role: str = ""
-) -> tuple[Sequence[Turn], str]:
+) -> tuple[Sequence[EarlierMessage], str]:
     """What was said before, and the question. With `parts`, a content may be a list of texts.
 
     Earlier messages with `dropped_role` are left out unread. Raises InvalidRequest.
@@ -65,7 +65,7 @@ def conversation(
 
 
 def images(body: dict[str, Any]) -> tuple[ImageInput, ...]:
-    """Those of all messages: the site keeps none, so a follow-up shows the earlier ones again."""
+    """Images of all messages: the site stores none, so follow-ups send earlier ones again."""
     found: list[ImageInput] = []
     for index, message in enumerate(body["messages"]):
         member = f"messages[{index}].files"
@@ -78,7 +78,7 @@ def images(body: dict[str, Any]) -> tuple[ImageInput, ...]:
 
 
 def session(value: Any, member: str) -> UUID | None:
-    """The conversation that a value names: its id, or an object with the id. Raises InvalidRequest."""
+    """The conversation of a session: its id, or an object with the id. Raises InvalidRequest."""
     if isinstance(value, dict):
         value, member = value.get(SESSION_KEY), f"{member}.{SESSION_KEY}"
     if value is None:
@@ -91,7 +91,7 @@ def session(value: Any, member: str) -> UUID | None:
 
 
 def session_answer(sent: Any, conversation_id: str) -> Any:
-    """The session to send back: the id, or the client's own object with the id beside what it holds."""
+    """The session for the response: the id, or the client's object with the id added."""
     return sent | {SESSION_KEY: conversation_id} if isinstance(sent, dict) else conversation_id
 
 
@@ -99,7 +99,7 @@ def _has_role(item: Any, role: str) -> bool:
     return isinstance(item, dict) and item.get("role") == role
 
 
-def _turn(item: Any, member: str, *, parts: bool) -> Turn:
+def _turn(item: Any, member: str, *, parts: bool) -> EarlierMessage:
     if not isinstance(item, dict):
         raise InvalidRequest(f"“{member}” must be an object.", member)
     role = validators.one_of(item.get("role"), f"{member}.role", ROLES)
@@ -107,7 +107,7 @@ def _turn(item: Any, member: str, *, parts: bool) -> Turn:
     if parts and isinstance(content, list):
         content = "\n".join(_text_part(part, f"{member}.content") for part in content)
     text = validators.a_text(content, f"{member}.content")
-    return Turn("user" if role == "user" else "assistant", text)
+    return EarlierMessage("user" if role == "user" else "assistant", text)
 
 
 def _text_part(part: Any, member: str) -> str:

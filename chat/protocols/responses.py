@@ -24,7 +24,7 @@ from chat.events import (
     Usage,
     Whole,
 )
-from chat.requests import ChatRequest, InvalidRequest
+from chat.requests import InvalidRequest, RunRequest
 from chat.sources import SourceView
 from chat.statements import to_api
 
@@ -153,7 +153,7 @@ class Responses(OpenAI):
     def background(self) -> bool:
         return bool(self.echo.get("background"))
 
-    def parse(self, body: Any) -> ChatRequest:
+    def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)
         found = shared.read_members(members, KNOWN)
         said = Said()

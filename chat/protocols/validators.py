@@ -1,4 +1,4 @@
-"""Reading members of a body, with an error that names the member that is wrong."""
+"""Validators of request members; each raises InvalidRequest that names the member."""
 
 from collections.abc import Collection
 from typing import Any

@@ -28,7 +28,7 @@ from chat.events import (
     TextDelta,
     Whole,
 )
-from chat.requests import ChatRequest, Turn
+from chat.requests import EarlierMessage, RunRequest
 from chat.sources import SourceView
 
 from .answer_context import delta
@@ -64,15 +64,17 @@ _TAG = re.compile(r"</?[a-z][^<>]*>")
 
 
 def is_web_component(body: Any) -> bool:
-    """Whether a body is the component's."""
+    """Whether a body was sent by the component."""
     context = body.get("context") if isinstance(body, dict) else None
     return isinstance(context, dict) and "approach" in context
 
 
 class WebComponent(ChatCompletions):
-    def parse(self, body: Any) -> ChatRequest:
+    def parse(self, body: Any) -> RunRequest:
         request = super().parse(body)
-        earlier = (Turn(turn.role, READERS[turn.role](turn.content).strip()) for turn in request.earlier)
+        earlier = (
+            EarlierMessage(turn.role, READERS[turn.role](turn.content).strip()) for turn in request.earlier
+        )
         # It keeps an empty message where there was an error.
         said = tuple(turn for turn in earlier if turn.content)
         return replace(request, question=plain_question(request.question), earlier=said)
@@ -97,7 +99,7 @@ class WebComponent(ChatCompletions):
 
 
 class WebComponentStream(Single):
-    """A team's messages as one, with what any of them may cite."""
+    """Merges a team's messages, which may cite the sources of any of them."""
 
     def __init__(self, encoder: "WebComponentEncoder") -> None:
         super().__init__(encoder.encode)
@@ -110,7 +112,7 @@ class WebComponentStream(Single):
 
 
 class WebComponentEncoder(ChatCompletionsEncoder):
-    """The follow-up questions come at the end of the text, before the chunk with the reason to end."""
+    """Encodes follow-up questions at the end of the text, before the chunk with the finish reason."""
 
     def __init__(self, dialect: WebComponent) -> None:
         super().__init__(dialect)
@@ -158,7 +160,7 @@ class Markup:
         self._cited: list[str] = []
 
     def cite(self, sources: Iterable[SourceView]) -> None:
-        """These sources may be cited from now on."""
+        """Allow citations of these sources from now on."""
         self._files |= {source.label: source.sourcefile for source in sources}
 
     def feed(self, text: str) -> Iterator[str]:
@@ -172,7 +174,7 @@ class Markup:
         yield from self._beginning(last)
 
     def end(self) -> Iterator[str]:
-        """What is still held, and the end of a list."""
+        """The text held back, and the end of a list."""
         held, self._held = self._held, ""
         yield from self._line(held)
         if self._item:
@@ -181,7 +183,7 @@ class Markup:
         self._breaks = 0
 
     def _beginning(self, line: str) -> Iterator[str]:
-        """A line without its end: what may become a list's number or a citation is held back."""
+        """Text of an unfinished line; a possible list number or citation is held back."""
         if self._line_start and _MAYBE_ITEM.match(line):
             self._held = line
             return
@@ -231,7 +233,7 @@ class Markup:
 
 
 def question_pieces(questions: tuple[str, ...]) -> Iterator[str]:
-    """Follow-up questions as pieces of a stream."""
+    """Follow-up questions, in pieces of a stream."""
     for place, question in enumerate(questions, start=1):
         yield "<<"
         yield from _WORDS.split(question.translate(QUESTION | DIGITS))
@@ -239,14 +241,14 @@ def question_pieces(questions: tuple[str, ...]) -> Iterator[str]:
 
 
 def plain_question(text: str) -> str:
-    """What a person typed, or chose among the follow-up questions."""
+    """The question as typed, or as chosen among the follow-up questions."""
     # The component sanitises as HTML whatever has a “<” in it, which escapes the character.
     typed = html.unescape(text) if "&lt;" in text else text
     return typed.translate(ASCII_DIGITS | COLONS)
 
 
 def plain_text(text: str) -> str:
-    """An earlier message as the component gives it back, without the markup it was sent with."""
+    """An earlier message as the component returns it, without markup."""
     text = _QUESTIONS.sub("", _FILE.sub(r"\1", text))
     return html.unescape(_TAG.sub("", _NEW_LINE.sub("\n", text))).translate(ASCII_DIGITS).strip()
 

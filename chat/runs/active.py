@@ -1,7 +1,7 @@
-"""How much of an answer a reader is told at a time.
+"""Runs in memory, and the parts in which their events are passed to readers.
 
-To one who is behind, texts that follow each other are told as one, with the number of the last: catching up
-costs what the text costs, and not what its many pieces did.
+For a reader that has fallen behind, consecutive text deltas are merged into one with the number of the last,
+so catching up costs O(text), not O(events).
 """
 
 import asyncio
@@ -19,19 +19,19 @@ from chatsite.event_loops import PerEventLoop
 
 Numbered = tuple[int, Event]
 
-MOST_AT_ONCE = 50  # events, each told as it is; who has more to hear is behind
-LONGEST = 8_000  # characters of text that are told as one: a line that holds them stays below 64 KB
+MAX_EVENTS = 50  # passed on unchanged; a reader with more to read is behind
+MAX_TEXT = 8_000  # characters of merged text, so that a line with them stays below 64 KB
 
 
-def in_parts(numbered: Sequence[Numbered], apart: int) -> Iterable[Sequence[Numbered]]:
-    """All of them as they are, where they are few; else :func:`joined`."""
-    if len(numbered) > MOST_AT_ONCE:
-        return joined(numbered, apart)
+def parts_of(numbered: Sequence[Numbered], apart: int) -> Iterable[Sequence[Numbered]]:
+    """The events in one part if they are few, else as :func:`coalesce` merges them."""
+    if len(numbered) > MAX_EVENTS:
+        return coalesce(numbered, apart)
     return [numbered] if numbered else []
 
 
-def joined(numbered: Iterable[Numbered], apart: int) -> Iterator[list[Numbered]]:
-    """Parts of some thousand characters; what comes up to the number `apart` and what after it stay apart."""
+def coalesce(numbered: Iterable[Numbered], apart: int) -> Iterator[list[Numbered]]:
+    """Merge texts into parts of some thousand characters; none spans the event number `apart`."""
     part: list[Numbered] = []
     pieces: list[str] = []
     number = size = 0
@@ -49,7 +49,7 @@ def joined(numbered: Iterable[Numbered], apart: int) -> Iterator[list[Numbered]]
             end_text()
             part.append((following, event))
         number = following
-        if size >= LONGEST or number == apart or len(part) >= MOST_AT_ONCE:
+        if size >= MAX_TEXT or number == apart or len(part) >= MAX_EVENTS:
             end_text()
             yield part
             part, size = [], 0
@@ -58,53 +58,53 @@ def joined(numbered: Iterable[Numbered], apart: int) -> Iterator[list[Numbered]]
         yield part
 
 
-# Held by one of those who are behind at a time, so that everybody else waits for one of them at most.
-turn = PerEventLoop(asyncio.Lock)
+# Taken by one reader that is behind at a time, so that everybody else waits for one of them at most.
+catch_up_lock = PerEventLoop(asyncio.Lock)
 
 
-class Room:
-    """Counted on the event loop; looked at from any thread."""
+class RunSlots:
+    """Counts the runs of this process: changed on the event loop, read from any thread."""
 
     def __init__(self) -> None:
         self._taken = 0
 
-    def enter(self) -> None:
+    def take(self) -> None:
         self._taken += 1
 
-    def leave(self) -> None:
+    def release(self) -> None:
         self._taken -= 1
 
     @property
-    def full(self) -> bool:
+    def at_capacity(self) -> bool:
         return self._taken >= settings.PROCESS_ANSWERS
 
 
-room = Room()
+run_slots = RunSlots()
 
 
-MOMENT = 1.0  # seconds, in which nobody is asked for their right again
-STRIDE_SECONDS = 0.2  # between two times that readers are woken for text: each time costs more than a token
+JUST_ACCEPTED_SECONDS = 1.0  # for which the rights checked at the request still count
+STRIDE_SECONDS = 0.2  # between two wake-ups of readers for text: each costs more than a token
 
 
 @dataclass(eq=False)
-class Live:
-    """One answer that is being written here."""
+class ActiveRun:
+    """A run that this process executes."""
 
     run: AcceptedRun
     events: list[Event] = field(default_factory=list)
-    written: int = 0  # how many of the events the journal has
-    sources: dict[UUID, int] = field(default_factory=dict)  # how many passages each message is written from
-    stopping: bool = False  # at its owner's wish
-    withdrawn: bool = False  # because its owner may not read all of its sources any more
+    written: int = 0  # events that are in the journal
+    sources: dict[UUID, int] = field(default_factory=dict)  # number of passages behind each message
+    stopping: bool = False  # by its owner
+    withdrawn: bool = False  # because its owner lost access to one of its sources
     task: asyncio.Task[None] | None = None
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
     begun: float = field(default_factory=time.monotonic)
-    _woken: float = 0.0  # when readers were last woken for text, in the loop's time
+    _woken: float = 0.0  # event-loop time of the last wake-up for text
     _stride: asyncio.TimerHandle | None = None
 
-    def just_begun_by(self, principal: Principal) -> bool:
-        """Whether that caller was let in a moment ago to ask this."""
-        return principal == self.run.principal and time.monotonic() - self.begun < MOMENT
+    def was_just_accepted_for(self, principal: Principal) -> bool:
+        """Whether this caller started the run a moment ago, so that the rights need no new check."""
+        return principal == self.run.principal and time.monotonic() - self.begun < JUST_ACCEPTED_SECONDS
 
     def publish(self, event: Event) -> None:
         self.events.append(event)
@@ -116,14 +116,14 @@ class Live:
             self.sources[message_id] = len(event.sources)
         self.wake()
 
-    async def news(self) -> None:
-        """Until something is published, or a second or so has passed."""
+    async def wait_for_news(self) -> None:
+        """Return when something is published, or after about a second."""
         waiting = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         await waiting
 
     def _wake_in_strides(self) -> None:
-        """The first text at once; what follows soon after it waits for the end of the stride."""
+        """Wake readers at once for the first text, then at the end of each stride."""
         if self._stride is not None or not self._waiting:
             return
         loop = asyncio.get_running_loop()
@@ -160,6 +160,6 @@ class Live:
     def has_text(self) -> bool:
         return any(isinstance(event, TextDelta) for event in self.events)
 
-    def is_whole(self) -> bool:
-        """Whether the model has said all: what comes after it may be missing. Of a team nobody knows."""
+    def has_whole_text(self) -> bool:
+        """Whether the model finished its text, so that only extras may be missing. Unknown for a team."""
         return not self.run.by_team and any(isinstance(event, MessageDone) for event in self.events)

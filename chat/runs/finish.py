@@ -1,6 +1,6 @@
-"""Ending an answer: the message takes the whole text, and nothing ends twice.
+"""Ends runs: the message gets the whole text, and no run ends twice.
 
-Leases go by the database's clock alone: those of the machines may differ.
+Leases are compared by the database's clock only: the clocks of machines may differ.
 """
 
 import time
@@ -17,7 +17,7 @@ from chat.events import Event, Failed, Finished, Json, Spoken, Whole
 from chat.models import Lease
 from chat.statements import to_rows
 from chat.verification import verify
-from chatsite.db.availability import absence
+from chatsite.db.availability import breaker
 from chatsite.db.threads import reading_everything
 from history import recording
 from history.models import Conversation, Message, Source
@@ -32,22 +32,22 @@ from .journal import (
     Ended,
 )
 
-# More than a process can tell its own readers before the journal has it: the end of an answer whose process
-# died has a number that none of them has seen.
+# More events than a process can pass to its own readers before the journal has them: the end of a run whose
+# process died gets a number that no reader has seen.
 UNWRITTEN = 1_000_000
-# Between two looks at a lease that ran out, of which the second takes its process for dead: where PostgreSQL
-# or its clock stood still, all leases have run out at once, and whoever lives renews theirs within this time.
+# A process counts as dead only if its lease is still expired this long after it was first seen expired: after
+# a pause of PostgreSQL or its clock all leases expire at once, and living processes renew theirs by then.
 SECOND_LOOK_SECONDS = 1.0
-LONG_UP = "SELECT pg_postmaster_start_time() < now() - make_interval(secs => %s)"
+UP_FOR = "SELECT pg_postmaster_start_time() < now() - make_interval(secs => %s)"
 
-_suspected: dict[tuple[UUID, datetime], float] = {}  # leases that this process saw run out, and when first
+_suspected: dict[tuple[UUID, datetime], float] = {}  # expired leases, and when this process first saw them
 
 
-def close(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
-    """Write the last events, the message and the end of the run, all or nothing.
+def close_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
+    """Write the last events, the messages and the end of the run in one transaction.
 
-    `rest` is what the journal does not have yet, ending with Finished or Failed; `every` is all events.
-    False where another process has closed the run already.
+    `rest` holds the events that are not in the journal, ending with Finished or Failed; `every` holds all
+    events. False if another process has closed the run already.
     """
     with transaction.atomic():
         ended = journal.end_run(rest)
@@ -56,19 +56,20 @@ def close(run_id: UUID, rest: Batch, every: Sequence[Event]) -> bool:
         return ended is not None
 
 
-def settled(run_id: UUID, rest: Batch, every: Sequence[Event]) -> Finished | Failed:
-    """As :func:`close`; gives the end that stands.
+def finish_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> Finished | Failed:
+    """Close the run and return the outcome that was stored.
 
-    That may be another process's, which took us for dead, or ours, of which PostgreSQL's word was lost.
+    Another process may have closed the run after our lease expired, or our commit succeeded and the
+    acknowledgement was lost.
     """
     end = every[-1]
     assert isinstance(end, Finished | Failed)
-    return end if close(run_id, rest, every) else _standing(run_id)
+    return end if close_run(run_id, rest, every) else stored_outcome(run_id)
 
 
-def _standing(run_id: UUID) -> Finished | Failed:
+def stored_outcome(run_id: UUID) -> Finished | Failed:
     last = Message.objects.filter(exchange=run_id).order_by("position").last()
-    if last is None:  # its conversation is gone
+    if last is None:  # its conversation was deleted
         return Failed(Message.State.INTERRUPTED, "interrupted")
     if last.error_code:
         return Failed(last.state, last.error_code, last.request_id)
@@ -76,10 +77,10 @@ def _standing(run_id: UUID) -> Finished | Failed:
 
 
 def close_expired(conversation: Conversation | None = None, run_id: UUID | None = None) -> int:
-    """Mark as interrupted what a dead process has left, with the text that had reached the journal.
+    """Mark the runs of dead processes as interrupted, with the text that reached the journal.
 
-    Of the whole site, of one conversation, or one run. Returns how many: none at the first look, and none
-    while PostgreSQL runs for less than a lease, in which living processes renew theirs.
+    Looks at all runs, those of one conversation, or one run. Returns how many were closed: none when a lease
+    is first seen expired, and none before PostgreSQL has been up for a whole lease.
     """
     expired = Lease.objects.filter(until__lt=Now())
     if conversation is not None:
@@ -91,23 +92,23 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
         for renewed in set(_suspected).difference(leases):  # a copy: other threads add to it
             _suspected.pop(renewed, None)
     dead = _seen_before(leases)
-    return _close_all(dead) if dead and _long_up() else 0
+    return _close_all(dead) if dead and _is_up_for_a_lease() else 0
 
 
-def look_again() -> bool:
-    """Whether a second look at some is due."""
+def needs_second_look() -> bool:
+    """Whether some leases were seen expired once and must be checked again."""
     return bool(_suspected)
 
 
 def _seen_before(leases: Iterable[tuple[UUID, datetime]]) -> list[UUID]:
-    """The runs of those leases that had run out a while ago already, and were not renewed since."""
+    """Runs whose leases were seen expired a while ago and have not been renewed since."""
     now = time.monotonic()
     first = [(lease[0], _suspected.setdefault(lease, now)) for lease in leases]
     return [run_id for run_id, seen in first if seen < now and now - seen >= SECOND_LOOK_SECONDS]
 
 
 def expire_all() -> int:
-    """Declare every unfinished run dead: for a start when no other process can be at work."""
+    """Close every unfinished run; only at a start when no other process can be running."""
     Lease.objects.update(until=Now())
     return _close_all(list(Lease.objects.values_list("pk", flat=True)))
 
@@ -116,12 +117,12 @@ def _close_all(dead: Sequence[UUID]) -> int:
     return sum(_close_dead(run_id) for run_id in dead)
 
 
-def _long_up() -> bool:
-    """Whether PostgreSQL was there for a whole lease, and not missed here: else nobody could renew one."""
-    if absence.within(settings.LEASE_SECONDS):
+def _is_up_for_a_lease() -> bool:
+    """Whether PostgreSQL was available for a whole lease, so that living processes could renew theirs."""
+    if breaker.timed_out_within(settings.LEASE_SECONDS):
         return False
     with connection.cursor() as cursor:
-        cursor.execute(LONG_UP, [settings.LEASE_SECONDS])
+        cursor.execute(UP_FOR, [settings.LEASE_SECONDS])
         return bool(cursor.fetchone()[0])
 
 
@@ -134,7 +135,7 @@ def fold(every: Sequence[Event]) -> Whole:
 
 @transaction.atomic
 def _close_dead(run_id: UUID) -> int:
-    # Skipping locked rows: whoever holds one is closing the run, or is alive and renewing its lease.
+    # Locked rows are skipped: their holder is closing the run, or renewing its lease.
     lease = (
         Lease.objects.filter(pk=run_id, until__lt=Now())
         .select_for_update(skip_locked=True, of=("self",))
@@ -148,15 +149,15 @@ def _close_dead(run_id: UUID) -> int:
     every = [*(event for _, event in numbered), end]
     last = numbered[-1][0] if numbered else 0
     notifications.publish_on_commit(notifications.messages("news", [run_id, lease.run.conversation_id]))
-    return int(close(run_id, Batch(run_id, last + UNWRITTEN, [end]), every))
+    return int(close_run(run_id, Batch(run_id, last + UNWRITTEN, [end]), every))
 
 
 def _close(ended: Ended, whole: Whole) -> None:
-    """Each message of the exchange gets its text; those that were never begun end with it."""
+    """Store the text of each message of the run; messages that were never begun end with it."""
     assert whole.end is not None
     spoken = list(whole.spoken) or [Spoken("")]
     for each in spoken:
-        # A journal that lost its beginning does not name the first message: it is the run's own.
+        # A journal without its first events does not name the first message: it is the run's own.
         each.message_id = each.message_id or str(ended.answer_id)
     told = {UUID(each.message_id) for each in spoken}
     spoken += [Spoken(str(message_id)) for message_id in ended.unfinished if message_id not in told]
@@ -165,7 +166,7 @@ def _close(ended: Ended, whole: Whole) -> None:
 
 
 def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:
-    """How one message ended: a whole text is complete, whatever became of those after it."""
+    """The outcome of one message: a whole text is complete, even if later messages failed."""
     last = not whole.spoken or spoken is whole.spoken[-1]
     whole_text = spoken.done is not None
     usage = whole.usage if last else None

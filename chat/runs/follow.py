@@ -1,4 +1,4 @@
-"""An exchange that has ended, told once more from its messages."""
+"""Follows a run: from memory, from the journal, or replayed from its stored messages."""
 
 import asyncio
 import dataclasses
@@ -35,7 +35,7 @@ from chatsite.accounts.principal import (
     Principal,
     still_valid,
 )
-from chatsite.db.retry import patiently
+from chatsite.db.retry import retry_until_available
 from chatsite.db.threads import (
     in_database,
     reading_as,
@@ -51,20 +51,20 @@ from . import (
     notifications,
 )
 from .active import (
-    LONGEST,
-    MOST_AT_ONCE,
-    Live,
+    MAX_EVENTS,
+    MAX_TEXT,
+    ActiveRun,
     Numbered,
-    in_parts,
-    joined,
-    turn,
+    catch_up_lock,
+    coalesce,
+    parts_of,
 )
-from .manager import generations
-from .revalidation import guards
+from .manager import run_manager
+from .revalidation import access_revalidator
 
 
-def retold(run: Run) -> list[Event]:
-    """Its events, without the sources, and with its texts in pieces of some length."""
+def replay(run: Run) -> list[Event]:
+    """The events of an ended run, made from its messages, without sources."""
     messages = list(Message.objects.filter(exchange=run.pk).order_by("position"))
     first, last = messages[0], messages[-1]
     told: list[Event] = [
@@ -91,10 +91,10 @@ def retold(run: Run) -> list[Event]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Of some length each, and cut through no citation: one is told whole or not at all."""
+    """Pieces of bounded length that split no citation."""
     start = 0
     while start < len(text):
-        end = start + LONGEST
+        end = start + MAX_TEXT
         opened = text.rfind("[", max(start + 1, end - HELD_AT_MOST), end) if end < len(text) else -1
         if opened >= 0 and "]" not in text[opened:end]:
             end = opened
@@ -118,18 +118,18 @@ def _message(message: Message) -> list[Event]:
 
 Part = Sequence[Numbered]
 
-LOOK_SECONDS = 1.0  # between two looks at what a reader may not open any more
-MOST_READ = 2_000  # events of the journal at a time
+LOOK_SECONDS = 1.0  # between two checks of the sources that a reader may no longer open
+MAX_READ = 2_000  # events of the journal in one read
 
 
 async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGenerator[Numbered, None]:
-    """The events with a number above `after`, then what comes, up to Finished or Failed.
+    """Yield the events numbered above `after`, then new ones, up to Finished or Failed.
 
-    A reader who is behind is told texts that follow each other as one. After the end, when the journal is
-    gone, the exchange is told again from its messages and begins with number 1, whatever `after` was. Raises
-    Refused("answer_not_found") for a run that is not the caller's, and as soon as the caller's account,
-    session or key is no longer valid; Refused("interrupted") where this process ends before the answer of
-    another does. Iterate under `aclosing`.
+    For a reader that is behind, consecutive texts are merged. After the journal of an ended run was purged,
+    the run is replayed from its messages, from number 1, whatever `after` is. Raises
+    Refused("answer_not_found") for another person's run, and as soon as the caller's account, session or key
+    is no longer valid; Refused("interrupted") if this process ends while another one still executes the run.
+    Iterate under `aclosing`.
     """
     async with aclosing(watch(principal, run_id, after)) as news:
         async for part in news:
@@ -146,34 +146,33 @@ async def watch(
     retell: bool = True,
     names_gone: bool = False,
 ) -> AsyncGenerator[Part, None]:
-    """As :func:`follow`, some of what is there at a time; nothing for each second or so without news.
+    """As :func:`follow`, but in parts: lists of events, and an empty part for each second or so without news.
 
-    No text that was joined reaches over the number `apart`. Without `retell`, a run whose journal is gone is
-    only told its end, with the number that it had. The end is told in any case, also to whoever says that
-    they have it.
+    No merged text spans the event number `apart`. Without `retell`, a run whose journal was purged yields
+    only its end, with its original number. The end is always yielded, even if `after` is past it.
 
-    No event names a source that the reader may not open (any more), unless `names_gone`: a page draws such
-    citations itself, without the name.
+    No event names a source that the reader may not open now, unless `names_gone`: pages render such citations
+    themselves, without the name.
     """
     withheld = _Withheld(principal, shows_itself=names_gone)
-    if live := generations().live.get(run_id):
-        if after or not live.just_begun_by(principal):
+    if active := run_manager().active.get(run_id):
+        if after or not active.was_just_accepted_for(principal):
             await withheld.look(await in_database(_conversation, principal, run_id), again=False)
-        source = _from_memory(live, after, apart)
+        source = _from_memory(active, after, apart)
     else:
         run = await in_database(_run, principal, run_id)
         await withheld.look(run.conversation_id)
         source = _from_journal(principal, run, after, apart, retell=retell)
     async with aclosing(source) as news:
-        with guards().guarding(principal) as guard:
+        with access_revalidator().watch(principal) as access:
             async for part in news:
-                # A reader may take long over each part, and its right may end meanwhile.
-                await guard.check()
+                # A slow reader may lose access before it takes the next part.
+                await access.check()
                 yield await withheld.part(part)
 
 
 async def whole(principal: Principal, run_id: UUID) -> Whole:
-    """The whole exchange, once it has ended."""
+    """Wait for the end of a run and return the whole of it."""
     result = Whole()
     async with aclosing(follow(principal, run_id)) as numbered:
         async for _, event in numbered:
@@ -181,37 +180,37 @@ async def whole(principal: Principal, run_id: UUID) -> Whole:
     return result
 
 
-async def _from_memory(live: Live, after: int, apart: int) -> AsyncGenerator[Part, None]:
-    """An empty part stands for a second or so without news, so that the guard gets its turn."""
+async def _from_memory(active: ActiveRun, after: int, apart: int) -> AsyncGenerator[Part, None]:
+    """An empty part is yielded about every second without news, so that access is checked."""
     position = after
     while True:
-        behind = len(live.events) - position > MOST_AT_ONCE
-        for part in _fresh(live, position, apart, behind=behind):
+        behind = len(active.events) - position > MAX_EVENTS
+        for part in _fresh(active, position, apart, behind=behind):
             if behind:
                 await _own_turn()
             position, last = part[-1]
             yield part
             if isinstance(last, TERMINAL):
                 return
-        if position < len(live.events):
+        if position < len(active.events):
             continue
-        if isinstance(live.events[-1], TERMINAL):
-            yield [(len(live.events), live.events[-1])]
+        if isinstance(active.events[-1], TERMINAL):
+            yield [(len(active.events), active.events[-1])]
             return
-        await live.news()
-        if position >= len(live.events):
+        await active.wait_for_news()
+        if position >= len(active.events):
             yield []
 
 
-def _fresh(live: Live, after: int, apart: int, *, behind: bool) -> Iterable[Part]:
-    """Taken only as they are told: whoever is behind, and slow, holds one part."""
+def _fresh(active: ActiveRun, after: int, apart: int, *, behind: bool) -> Iterable[Part]:
+    """Lazy for a reader that is behind, so that a slow one holds only one part in memory."""
     if behind:
-        return joined(enumerate(islice(live.events, after, None), start=after + 1), apart)
-    return in_parts(list(enumerate(live.events[after:], start=after + 1)), apart)
+        return coalesce(enumerate(islice(active.events, after, None), start=after + 1), apart)
+    return parts_of(list(enumerate(active.events[after:], start=after + 1)), apart)
 
 
 async def _own_turn() -> None:
-    async with turn():
+    async with catch_up_lock():
         await asyncio.sleep(0)
 
 
@@ -221,9 +220,9 @@ async def _from_journal(
     position, behind, hub = after, False, notifications.hub()
     with hub.waiting(run.pk) as news:
         while True:
-            async with turn() if behind else nullcontext():
-                parts, ended = await patiently(_look, run.pk, position, apart)
-            behind = bool(parts) and parts[-1][-1][0] - position > MOST_AT_ONCE
+            async with catch_up_lock() if behind else nullcontext():
+                parts, ended = await retry_until_available(_look, run.pk, position, apart)
+            behind = bool(parts) and parts[-1][-1][0] - position > MAX_EVENTS
             for part in parts:
                 if len(parts) > 1:
                     await _own_turn()
@@ -235,7 +234,7 @@ async def _from_journal(
                 continue
             if ended:
                 break
-            if hub.left:
+            if hub.closing:
                 raise Refused("interrupted")
             yield []
             await news.wait()
@@ -247,29 +246,29 @@ async def _from_journal(
 async def _from_messages(
     principal: Principal, run: Run, after: int, *, retell: bool
 ) -> AsyncGenerator[Part, None]:
-    events = await patiently(retold, run)
+    events = await retry_until_available(replay, run)
     if not retell:
-        last = await patiently(last_event, principal, run.pk)
+        last = await retry_until_available(last_event, principal, run.pk)
         yield [(last or after, events[-1])]
         return
-    for part in joined(enumerate(events, start=1), apart=0):
+    for part in coalesce(enumerate(events, start=1), apart=0):
         await _own_turn()
         yield part
 
 
 async def told(principal: Principal, run_id: UUID) -> Whole:
-    """An exchange that has ended, from its messages, with the sources that the caller may open now."""
-    run = await patiently(_run, principal, run_id)
-    events = await patiently(retold, run)
+    """An ended run from its messages, with the sources that the caller may open now."""
+    run = await retry_until_available(_run, principal, run_id)
+    events = await retry_until_available(replay, run)
     withheld = _Withheld(principal)
     await withheld.look(run.conversation_id)
     return finish.fold([await withheld.event(event) for event in events])
 
 
 async def progress(principal: Principal, run_id: UUID) -> tuple[Run, Whole]:
-    """A run, and its exchange if it has ended: before that, only who answers. Raises Refused."""
-    run = await patiently(_run, principal, run_id)
-    events = await patiently(retold, run)
+    """A run and its content so far: only the first event before its end. Raises Refused."""
+    run = await retry_until_available(_run, principal, run_id)
+    events = await retry_until_available(replay, run)
     if run.finished_at is None:
         return run, finish.fold(events[:1])
     withheld = _Withheld(principal)
@@ -285,7 +284,7 @@ def _run(principal: Principal, run_id: UUID) -> Run:
 
 
 def _conversation(principal: Principal, run_id: UUID) -> UUID:
-    """As :func:`_run`, where nothing else of the row is wanted."""
+    """As :func:`_run`, but only the conversation's id."""
     rows = Run.objects.owned_by(principal).filter(pk=run_id)
     conversation = rows.values_list("conversation_id", flat=True).first()
     if conversation is None or not still_valid(principal):
@@ -294,26 +293,26 @@ def _conversation(principal: Principal, run_id: UUID) -> UUID:
 
 
 def last_event(principal: Principal, run_id: UUID) -> int | None:
-    """The number of the event that ended it: None before the end, 0 where it is not known. Raises Refused."""
+    """Number of the event that ended a run: None before the end, 0 if unknown. Raises Refused."""
     run = _run(principal, run_id)
     return run.last_event if run.finished_at else None
 
 
 def _look(run_id: UUID, after: int, apart: int) -> tuple[list[Part], bool]:
-    """New events, and whether the run has ended; one whose process died is closed on the way."""
-    # Asked first: an end that is stored in between shows its events in the read that follows.
+    """New events, and whether the run has ended. Closes a run whose process died."""
+    # Queried first: if the run ends in between, its last events are in the read that follows.
     ended = not Run.objects.unfinished().filter(pk=run_id).exists()
-    numbered = journal.read(run_id, after, MOST_READ)
+    numbered = journal.read(run_id, after, MAX_READ)
     if not ended and not numbered:
         finish.close_expired(run_id=run_id)
-    return list(in_parts(numbered, apart)), ended
+    return list(parts_of(numbered, apart)), ended
 
 
 class _Withheld:
-    """What one reader is not told of a conversation: names of sources that they may not open (any more).
+    """Removes the names of sources that a reader may not open now.
 
-    Whoever follows a running answer is looked after by its writer, which ends it when a source is withdrawn.
-    What comes later, from the journal or from the messages, is told by a look that is a second old at most.
+    While a run is executed, its writer ends it as soon as a source is withdrawn. For events from the journal
+    or from messages the sources are checked again every second.
     """
 
     def __init__(self, principal: Principal, *, shows_itself: bool = False) -> None:
@@ -327,9 +326,9 @@ class _Withheld:
 
     async def look(self, conversation: UUID, *, again: bool = True) -> None:
         self._conversation = conversation if again else None
-        # A stream outlives the request that asked for it, and its own reader with it.
+        # A stream outlives its request, and with it the request's row-level security.
         with reading_as(self._principal.user_id):
-            self._labels = await patiently(withheld_labels, self._principal, conversation)
+            self._labels = await retry_until_available(withheld_labels, self._principal, conversation)
         self._looked = time.monotonic()
 
     async def part(self, part: Part) -> Part:
@@ -377,9 +376,9 @@ class _Withheld:
 
 
 async def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:
-    # A stream outlives the request that asked for it, and its own reader with it.
+    # A stream outlives its request, and with it the request's row-level security.
     with reading_as(principal.user_id):
-        sources, seen = await patiently(_visible, principal, UUID(event.message_id))
+        sources, seen = await retry_until_available(_visible, principal, UUID(event.message_id))
         images = await of_sources(principal, sources)
     thoughts = event.thoughts if seen else ()
     return dataclasses.replace(event, sources=sources, images=images, thoughts=thoughts)

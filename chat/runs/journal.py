@@ -1,7 +1,7 @@
 """The journal of running answers in PostgreSQL: synchronous reads and writes, no event loop.
 
-The text of a passage never enters it: sources are stored as rows that go with their document, and are
-read again, under the reader's rights, whenever the journal is.
+It never contains the text of passages: sources are rows that are deleted with their document, and are read
+under the reader's rights each time.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ from chatsite.db.threads import reading_everything
 from . import notifications
 
 SQL = Path(__file__).parent / "sql"
-KEPT = timedelta(seconds=60)  # after the end, for readers of other processes that are a little behind
+JOURNAL_TTL = timedelta(seconds=60)  # after the end, for readers of other processes that lag behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Batch:
     run_id: UUID
     first: int
     events: Sequence[Event]
-    conversation_id: UUID | None = None  # where others may wait for a question: is told with the news
+    conversation_id: UUID | None = None  # notified as well: other pages may wait there for a question
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A run that has just ended, and those of its messages that are still to be."""
+    """A run that has just ended, and those of its messages that are still unfinished."""
 
     owner_id: int
     answer_id: UUID
@@ -64,13 +64,13 @@ def _entry(batch: Batch) -> dict[str, Any]:
 
 
 def news(batches: Sequence[Batch]) -> list[str]:
-    """What the other processes are told about them."""
+    """The notifications for these batches."""
     conversations = [batch.conversation_id for batch in batches if batch.conversation_id]
     return notifications.messages("news", [*(batch.run_id for batch in batches), *conversations])
 
 
 def _array(values: Iterable[object]) -> str:
-    """Numbers or ids as PostgreSQL writes an array: the driver would look at each of them several times."""
+    """A PostgreSQL array literal of numbers or ids, which the driver passes on faster than a list."""
     return f"{{{','.join(map(str, values))}}}"
 
 
@@ -79,7 +79,7 @@ def _without_passages(event: Event) -> Event:
 
 
 def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
-    """Renew leases and append events; says of each run that is still ours whether it is to stop."""
+    """Renew leases and append events; returns for each run that is still ours whether to stop it."""
     parameters: dict[str, Any] = {
         "lease": settings.LEASE_SECONDS,
         "runs": _array(runs),
@@ -89,7 +89,7 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
 
 
 def end_run(rest: Batch) -> Ended | None:
-    """Write the last events of a run and end it; None where it has ended. In the caller's transaction."""
+    """Write the last events of a run and end it, in the caller's transaction; None if it has ended."""
     entry = _entry(rest)
     parameters: dict[str, Any] = {
         "run": rest.run_id,
@@ -106,18 +106,18 @@ def end_run(rest: Batch) -> Ended | None:
 def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[int, Event]]:
     """The events with a number above `after`, in order, without the passages of ContextReady.
 
-    Where `most` is given, only so many of them, and those that were written together with the last.
+    With `most`, only about as many: whole journal entries are read.
     """
     entries = JournalEntry.objects.filter(run_id=run_id, last__gt=after).order_by("first")
     if most is not None:
-        # Counted from the next entry: numbers may be missing before the end of an answer whose process died.
+        # Counted from the next entry: numbers are missing before the end of a run whose process died.
         entries = entries.filter(first__lt=Subquery(entries.values("first")[:1]) + most)
     found: list[tuple[int, Event]] = []
     for entry in entries:
         for number, event in enumerate(events.list_from_json(entry.events), start=entry.first):
             if event is not None and number > after:
                 found.append((number, event))
-    if entries and not found:  # only what another version of the site knows
+    if entries and not found:  # only events of a newer version
         return read(run_id, entries[len(entries) - 1].last, most)
     return found
 
@@ -140,20 +140,20 @@ def visible_sources(principal: Principal, answer_id: UUID) -> tuple[SourceView, 
 
 
 def count_readable_sources(answers: Sequence[tuple[Principal, UUID]]) -> dict[UUID, int]:
-    """How many sources of each answer its owner may open now; an answer without any is missing."""
+    """Number of sources of each answer that its owner may open now; answers without any are missing."""
     if not answers:
         return {}
     parameters: dict[str, Any] = {
         "messages": _array(answer_id for _, answer_id in answers),
         "users": _array(principal.user_id for principal, _ in answers),
     }
-    # For several people at once: who may read is the statement's own predicate here.
+    # For several people at once, so the statement itself checks who may read.
     with reading_everything(), connection.cursor() as cursor:
         cursor.execute(statement("readable_sources", SQL), parameters)
         return dict(cursor.fetchall())
 
 
 def purge() -> int:
-    """Drop the journals of answers that ended a while ago: their messages hold the truth."""
-    old = Run.objects.filter(finished_at__lt=Now() - KEPT)
+    """Delete the journals of runs that ended a while ago: their messages have everything."""
+    old = Run.objects.filter(finished_at__lt=Now() - JOURNAL_TTL)
     return JournalEntry.objects.filter(run__in=old).delete()[0]

@@ -1,4 +1,4 @@
-"""What a web process does for answers as long as it lives, and at its end."""
+"""What a web process does for runs while it lives and when it ends."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from . import (
     journal,
     notifications,
 )
-from .manager import generations
+from .manager import run_manager
 
 logger = logging.getLogger(__name__)
 
@@ -19,28 +19,30 @@ HOUSEKEEPING_SECONDS = 5
 
 
 async def listening() -> None:
-    """Hear what other processes say about runs, until cancelled."""
-    notifications.outbox()  # there from now on, for database threads that have something to tell
-    await notifications.hub().listen(generations().stop)
+    """Receive the notifications of other processes until cancelled."""
+    notifications.outbox()  # created here, so that database threads can publish
+    await notifications.hub().listen(run_manager().stop)
 
 
 async def shutdown(seconds: float = 0) -> None:
-    """Let this process's answers be written for so long; what is left then ends as interrupted.
+    """Let this process's runs continue for so long; what is left then ends as interrupted.
 
-    Who reads answers of other processes here is not told more after the same time.
+    Readers here of runs of other processes are disconnected after the same time.
     """
-    asyncio.get_running_loop().call_later(seconds, notifications.hub().leave)
-    await generations().shutdown(seconds)
+    asyncio.get_running_loop().call_later(seconds, notifications.hub().shutdown)
+    await run_manager().shutdown(seconds)
     await notifications.outbox().close()
 
 
 async def housekeeping() -> None:
-    """Close what dead processes left and drop old journals, every few seconds, until cancelled."""
+    """Close the runs of dead processes and purge old rows every few seconds, until cancelled."""
     while True:
         try:
             await in_database(finish.close_expired)
             await in_database(journal.purge)
             await in_database(recording.purge)
-        except Exception:  # whatever it is, the next round is to come
+        except Exception:  # whatever it is, the next round must come
             logger.exception("Housekeeping failed")
-        await asyncio.sleep(finish.SECOND_LOOK_SECONDS if finish.look_again() else HOUSEKEEPING_SECONDS)
+        await asyncio.sleep(
+            finish.SECOND_LOOK_SECONDS if finish.needs_second_look() else HOUSEKEEPING_SECONDS
+        )

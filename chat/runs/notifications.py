@@ -1,11 +1,11 @@
-"""How the web processes tell each other about runs: over PostgreSQL, or over Redis where there is one.
+"""Notifications about runs between web processes, over PostgreSQL, or over Redis if configured.
 
-A message is a line of words: `news` or `stop`, and the ids of runs; where an answer begins or ends also that
-of its conversation, for pages that wait there. It carries no event: those are read from the journal, which is
-right also where a message is lost.
+A message is a line of words: `news` or `stop`, and the ids of runs; when a run begins or ends also that of
+its conversation, for pages that wait there. It carries no events: followers read those from the journal, so a
+lost message only costs time.
 
-Nothing waits for a messenger. :func:`publish` hands a message to a task of its own and returns. NOTIFY has a
-session of its own, because the commit of a transaction that notifies takes a lock of the whole server.
+Nothing waits for delivery. :func:`publish` hands a message to a task and returns. NOTIFY has a session of its
+own, because committing a transaction that notifies takes a lock of the whole server.
 """
 
 import asyncio
@@ -31,23 +31,23 @@ logger = logging.getLogger(__name__)
 Kind = Literal["news", "stop"]
 
 CHANNEL = "chatsite_runs"  # of PostgreSQL, and the group of the channel layer
-MOST_IDS = 200  # of one message: PostgreSQL takes 8,000 bytes
-MAX_PENDING = 2_000  # messages that wait to be sent; the oldest are dropped, and found in the journal
-CHECK_SECONDS = 5.0  # between two looks whether the connection still lives
+MAX_IDS = 200  # of one message: PostgreSQL takes 8,000 bytes
+MAX_PENDING = 2_000  # messages waiting to be sent; the oldest are dropped
+CHECK_SECONDS = 5.0  # between two checks that the connection is alive
 IDLE_SECONDS = 10.0  # after which the session for notifications ends
-SEND_SECONDS = 1.0  # for one batch; a messenger that needs longer has lost it
-LAST_SECONDS = 0.2  # for what is still to be sent when the process ends, and to take leave of Redis
+SEND_SECONDS = 1.0  # for one batch, after which it counts as lost
+LAST_SECONDS = 0.2  # at the end of the process, for pending messages and for unsubscribing
 NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 
 
 def messages(kind: Kind, run_ids: Sequence[UUID]) -> list[str]:
-    """What to say about these runs."""
-    parts = [run_ids[start : start + MOST_IDS] for start in range(0, len(run_ids), MOST_IDS)]
+    """Messages about these runs, of bounded length."""
+    parts = [run_ids[start : start + MAX_IDS] for start in range(0, len(run_ids), MAX_IDS)]
     return [" ".join([kind, *map(str, part)]) for part in parts]
 
 
-def understood(message: str) -> tuple[str, list[UUID]]:
-    """The inverse of :func:`messages`. What another version of the site says may mean nothing here."""
+def decode(message: str) -> tuple[str, list[UUID]]:
+    """Kind and ids of a message; parts that only another version knows are ignored."""
     kind, *words = message.split()
     ids: list[UUID] = []
     for word in words:
@@ -57,18 +57,18 @@ def understood(message: str) -> tuple[str, list[UUID]]:
 
 
 def in_the_database() -> bool:
-    """Whether PostgreSQL carries the messages: always, but where there is Redis."""
+    """Whether messages go through PostgreSQL, that is, whether there is no Redis."""
     return not settings.REDIS_URL
 
 
 class Outbox:
-    """Messages of one event loop on their way to the other processes, sent by one task in batches.
+    """Sends the messages of one event loop in batches, in one task.
 
-    The task, and its session with PostgreSQL, end when there was nothing to send for a while.
+    The task and its PostgreSQL session end after a while without messages.
     """
 
     def __init__(self) -> None:
-        self._pending: dict[str, None] = {}  # in their order; the same message twice is one
+        self._pending: dict[str, None] = {}  # an ordered set
         self._come = asyncio.Event()
         self._sent = asyncio.Event()
         self._sent.set()
@@ -88,7 +88,7 @@ class Outbox:
                 self._task = asyncio.create_task(self._run(), name="outbox", context=contextvars.Context())
 
     async def close(self) -> None:
-        """Send what is pending if that takes a moment only."""
+        """Send pending messages if that takes only a moment."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
                 await self._sent.wait()
@@ -123,7 +123,7 @@ class Outbox:
                 await self._notify(batch)
             else:
                 await self._send_to_layer(batch)
-        except Exception as error:  # whatever the messenger raises, the journal has the events
+        except Exception as error:  # whatever it is, the journal has the events
             if not self._away:
                 logger.warning("Other processes cannot be notified: %s", type(error).__name__)
             self._away = True
@@ -144,7 +144,7 @@ class Outbox:
                 await layer.group_send(CHANNEL, {"type": "run.message", "text": message})
 
     def _hang_up(self) -> None:
-        """End the session without asking the server, which may be frozen: cancelling would wait for it."""
+        """Drop the session without a request to the server, which may hang: cancelling would wait for it."""
         if self._session is not None and not self._session.closed:
             with socket.socket(fileno=os.dup(self._session.fileno())) as connection, suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -154,12 +154,12 @@ outbox = PerEventLoop(Outbox)
 
 
 def publish(told: Iterable[str]) -> None:
-    """Tell the other processes. Returns at once and never raises; called on the event loop."""
+    """Notify the other processes. Returns at once and never raises; called on the event loop."""
     outbox().put(told)
 
 
 def publish_on_commit(told: list[str]) -> None:
-    """The same from a database thread, as soon as its transaction is committed."""
+    """As :func:`publish`, from a database thread when its transaction is committed."""
     transaction.on_commit(lambda: _publish_from_thread(told))
 
 
@@ -169,17 +169,17 @@ def _publish_from_thread(told: list[str]) -> None:
             loop.call_soon_threadsafe(box.put, told)
 
 
-async def heard() -> AsyncGenerator[str, None]:
-    """What the others say; an empty message first, as soon as nothing is missed any more.
+async def subscribe() -> AsyncGenerator[str, None]:
+    """Yield the messages of other processes, first an empty one once the subscription is active.
 
-    Raises whatever the carrier raises when it is away. Iterate under `aclosing`.
+    Raises whatever PostgreSQL or Redis raises when it is unavailable. Iterate under `aclosing`.
     """
     async for message in _from_database() if in_the_database() else _from_layer():
         yield message
 
 
 async def _from_database() -> AsyncGenerator[str, None]:
-    """On a connection of its own: one for each web process."""
+    """Messages of PostgreSQL, on a connection of its own for each web process."""
     async with await psycopg.AsyncConnection.connect(**libpq_parameters(), autocommit=True) as listener:
         await listener.execute(f"LISTEN {CHANNEL}")
         yield ""
@@ -195,7 +195,7 @@ async def _from_layer() -> AsyncGenerator[str, None]:
     channel = await layer.new_channel()
     try:
         while True:
-            # Said again and again: a Redis that was flushed or started anew knows nobody.
+            # Repeated: a Redis that was flushed or restarted has lost its groups.
             async with asyncio.timeout(SEND_SECONDS):
                 await layer.group_add(CHANNEL, channel)
             yield ""
@@ -209,44 +209,44 @@ async def _from_layer() -> AsyncGenerator[str, None]:
                 await layer.group_discard(CHANNEL, channel)
 
 
-PAUSE = 0.5  # seconds between two looks where nothing is heard
-LONGEST_PAUSE = 1.0  # where news comes by itself: a message may be lost on its way
-AGAIN_SECONDS = 1.0  # between two tries to listen
+PAUSE = 0.5  # seconds between two polls without a subscription
+MAX_PAUSE = 1.0  # with one: a message may be lost
+AGAIN_SECONDS = 1.0  # between two attempts to subscribe
 
 
 class Wakeup:
-    """The news of one run, or of one conversation, for one follower."""
+    """Wakes one follower of a run or a conversation."""
 
-    def __init__(self, hub: "Hub") -> None:
+    def __init__(self, hub: "NotificationHub") -> None:
         self._hub = hub
         self.came = asyncio.Event()
 
     async def wait(self) -> None:
-        """Until news comes, or for so long that a lost message does not show."""
+        """Return when news comes, or after a pause that covers lost messages."""
         try:
-            async with asyncio.timeout(LONGEST_PAUSE if self._hub.listening else PAUSE):
+            async with asyncio.timeout(MAX_PAUSE if self._hub.listening else PAUSE):
                 await self.came.wait()
         except TimeoutError:
             return
         self.came.clear()
 
     async def comes(self) -> None:
-        """Until news comes, however long that takes."""
+        """Return when news comes, however long that takes."""
         await self.came.wait()
         self.came.clear()
 
 
-class Hub:
-    """Those who wait for news on one event loop."""
+class NotificationHub:
+    """The followers of one event loop that wait for news."""
 
     def __init__(self) -> None:
         self.listening = False
-        self.left = False  # this process ends: nobody is to wait for other processes any more
+        self.closing = False  # the process ends: nobody may wait for other processes
         self._waiting: dict[UUID, set[Wakeup]] = {}
 
     @contextmanager
     def waiting(self, awaited: UUID) -> Iterator[Wakeup]:
-        """Hear of one run, or of one conversation, for the length of the block."""
+        """Receive the news of a run or a conversation inside the block."""
         wakeup = Wakeup(self)
         self._waiting.setdefault(awaited, set()).add(wakeup)
         try:
@@ -256,21 +256,23 @@ class Hub:
             if not self._waiting[awaited]:
                 del self._waiting[awaited]
 
-    def leave(self) -> None:
-        """Nobody waits any longer."""
-        self.left = True
+    def shutdown(self) -> None:
+        """Wake everybody, for the end of the process."""
+        self.closing = True
         self._wake(list(self._waiting))
 
     async def listen(self, stop: Callable[[UUID], None]) -> None:
-        """Until cancelled; `stop` is called with each run that is to end."""
+        """Receive messages until cancelled; calls `stop` with each run to stop."""
         while True:
             try:
-                async with aclosing(heard()) as messages:
+                async with aclosing(subscribe()) as messages:
                     async for message in messages:
                         self._take(message, stop)
-            except Exception as error:  # whatever the carrier raises, the database is asked instead
+            except Exception as error:  # whatever it is, followers poll the database instead
                 if self.listening:
-                    logger.warning("News of other processes is not heard: %s", type(error).__name__)
+                    logger.warning(
+                        "Notifications of other processes cannot be received: %s", type(error).__name__
+                    )
             self.listening = False
             await asyncio.sleep(AGAIN_SECONDS)
 
@@ -279,7 +281,7 @@ class Hub:
             self.listening = True
             self._wake(list(self._waiting))
             return
-        kind, run_ids = understood(message)
+        kind, run_ids = decode(message)
         if kind == "news":
             self._wake(run_ids)
         elif kind == "stop":
@@ -292,4 +294,4 @@ class Hub:
                 wakeup.came.set()
 
 
-hub = PerEventLoop(Hub)
+hub = PerEventLoop(NotificationHub)

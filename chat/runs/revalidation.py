@@ -1,4 +1,4 @@
-"""Whether those who read at length, or wait, still may: asked once a second for all of this process."""
+"""Re-authorizes every open stream and socket of this process once a second, in one query."""
 
 import asyncio
 import contextvars
@@ -12,17 +12,17 @@ from chatsite.accounts.principal import (
     Principal,
     valid_among,
 )
-from chatsite.db.retry import patiently
+from chatsite.db.retry import retry_until_available
 from chatsite.event_loops import PerEventLoop
 
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
-LATE_SECONDS = 1.8  # without an answer, after which a reader is told nothing more until there is one
+LATE_SECONDS = 1.8  # after the last check, from which on nothing is sent until the next one
 
 
-class Guard:
-    """One reader's."""
+class AccessCheck:
+    """The access of one reader, as it was last checked."""
 
     def __init__(self, principal: Principal, ended: Callable[[Exception], object]) -> None:
         self.principal = principal
@@ -32,15 +32,15 @@ class Guard:
         self._waiting: asyncio.Future[None] | None = None
 
     async def check(self) -> None:
-        """Raises Refused for who may not be here any more, or what the database raises that stays away."""
+        """Raise Refused if access was revoked, or the database error if it could not be checked."""
         if self._end is None and time.monotonic() - self._checked > LATE_SECONDS:
             self._waiting = asyncio.get_running_loop().create_future()
             await self._waiting
         if self._end is not None:
             raise self._end
 
-    def learn(self, moment: float, end: Exception | None) -> None:
-        """What was found when it was asked at that moment."""
+    def record(self, moment: float, end: Exception | None) -> None:
+        """Record the result of a check that began at `moment`."""
         self._checked, self._end = moment, end
         if self._waiting and not self._waiting.done():
             self._waiting.set_result(None)
@@ -48,44 +48,44 @@ class Guard:
             self._ended(end)
 
 
-class Guards:
-    """Those of one event loop. One task asks for all of them, as long as there are any."""
+class AccessRevalidator:
+    """Checks all readers of one event loop in one task, which runs while there are any."""
 
     def __init__(self) -> None:
-        self._guards: set[Guard] = set()
+        self._readers: set[AccessCheck] = set()
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
-    def guarding(
+    def watch(
         self, principal: Principal, ended: Callable[[Exception], object] = lambda _: None
-    ) -> Iterator[Guard]:
-        """For the length of the block; `ended` is called where the reader may not go on, with the reason."""
-        guard = Guard(principal, ended)
-        self._guards.add(guard)
+    ) -> Iterator[AccessCheck]:
+        """Watch a reader inside the block; `ended` is called with the reason when access ends."""
+        reader = AccessCheck(principal, ended)
+        self._readers.add(reader)
         if self._task is None or self._task.done():
-            # An empty context: it lives longer than the request that it begins with.
+            # An empty context: the task outlives the request that starts it.
             loop = asyncio.get_running_loop()
             self._task = loop.create_task(self._ask(), context=contextvars.Context())
         try:
-            yield guard
+            yield reader
         finally:
-            self._guards.discard(guard)
+            self._readers.discard(reader)
 
     async def _ask(self) -> None:
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            asked, moment = list(self._guards), time.monotonic()
+            asked, moment = list(self._readers), time.monotonic()
             if not asked:
                 return
             try:
-                valid = await patiently(valid_among, {guard.principal for guard in asked})
-            except Exception as error:  # whatever it is, nobody reads on whose right is not known
+                valid = await retry_until_available(valid_among, {reader.principal for reader in asked})
+            except Exception as error:  # whatever it is, nobody reads on without a check
                 logger.exception("The rights of readers could not be checked")
-                for guard in asked:
-                    guard.learn(moment, error)
+                for reader in asked:
+                    reader.record(moment, error)
                 continue
-            for guard in asked:
-                guard.learn(moment, None if guard.principal in valid else Refused("answer_not_found"))
+            for reader in asked:
+                reader.record(moment, None if reader.principal in valid else Refused("answer_not_found"))
 
 
-guards = PerEventLoop(Guards)
+access_revalidator = PerEventLoop(AccessRevalidator)

@@ -1,4 +1,4 @@
-"""The team of agents, as rows."""
+"""Accepts requests: limits, idempotency, and the question with its queued answer in one transaction."""
 
 import hashlib
 import json
@@ -27,11 +27,11 @@ from chat.limits import (
 )
 from chat.llm.side_texts import title_of
 from chat.models import Agent, Run
-from chat.requests import ChatRequest, Generation, InvalidRequest, Options, Turn
+from chat.requests import EarlierMessage, Generation, InvalidRequest, Options, RunRequest
 from chatsite.accounts.guest_limits import count_question
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
-from chatsite.db.availability import absence
+from chatsite.db.availability import breaker
 from chatsite.db.sql_files import rows, rows_of_each, statement
 from chatsite.db.threads import reading_as, tried_twice
 from history import recording
@@ -40,7 +40,7 @@ from history.models import Conversation, Message
 from history.withheld import withheld_labels
 
 from . import finish, journal, notifications
-from .active import room
+from .active import run_slots
 
 
 def team() -> tuple[Speaker, ...]:
@@ -51,18 +51,18 @@ def team() -> tuple[Speaker, ...]:
     )
 
 
-BUSY_SECONDS = 2  # until this process may have room again
-RUNNING_SECONDS = 5  # until one of the caller's answers may have ended
+BUSY_SECONDS = 2  # Retry-After while this process is at capacity
+RUNNING_SECONDS = 5  # Retry-After while the caller has too many runs
 
 
 def admit(principal: Principal, used: int) -> Allowance | None:
-    """What is left after one more question than were `used` today. Raises Refused, with when to come back.
+    """Check the limits; returns what is left after this question. Raises Refused with Retry-After.
 
-    The caller has taken their turn to count (chat.limits).
+    `used` is the number of messages today; used_today() has locked the count.
     """
-    if room.full:
+    if run_slots.at_capacity:
         raise Refused("busy", BUSY_SECONDS)
-    if absence.full:  # the question might find room, and its answer none
+    if breaker.is_full:  # the question might be stored, and its answer not
         raise no_room()
     (asked,) = rows("asked", {"owner": principal.user_id}, LIMITS_SQL)
     _check_running(asked["running"])
@@ -80,7 +80,7 @@ def _check_running(running: int) -> None:
 
 
 def _check_guests(user_id: int) -> None:
-    """Called last: it holds the rows of the address and of all guests until the question is stored."""
+    """Called last: it locks the rows of the address and of all guests until the question is stored."""
     wait = count_question(user_id)
     if wait:
         words = "Many questions were asked without an account within a minute. Wait a moment, or sign in."
@@ -88,7 +88,7 @@ def _check_guests(user_id: int) -> None:
 
 
 def _check_pace(waits: Sequence[float]) -> None:
-    """Of the questions of the last minute, oldest first: in how many seconds each counts no more."""
+    """`waits` are the seconds until each question of the last minute stops counting, oldest first."""
     most = settings.USER_QUESTIONS_PER_MINUTE
     if len(waits) >= most:
         words = f"You have asked {len(waits)} questions within a minute. Wait a moment, and ask again."
@@ -99,7 +99,7 @@ SQL = Path(__file__).parent / "sql"
 
 
 def free(principal: Principal, conversation_id: UUID) -> Conversation:
-    """The conversation, locked and free for the next question. Raises Refused."""
+    """Lock a conversation for the next question. Raises Refused, also while it is being answered."""
     try:
         conversation = recording.lock_conversation(principal, conversation_id)
     except Conversation.DoesNotExist:
@@ -111,7 +111,7 @@ def free(principal: Principal, conversation_id: UUID) -> Conversation:
 
 
 def _store_turn(
-    principal: Principal, request: ChatRequest, request_id: str, allowance: Allowance | None
+    principal: Principal, request: RunRequest, request_id: str, allowance: Allowance | None
 ) -> AcceptedRun:
     """Store the question with a queued answer. Raises Refused."""
     known = free(principal, request.conversation_id) if request.conversation_id else None
@@ -144,7 +144,7 @@ def _store_turn(
 
 def _answer_again(
     principal: Principal,
-    request: ChatRequest,
+    request: RunRequest,
     conversation: Conversation,
     question: Message,
     request_id: str,
@@ -200,18 +200,18 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
     return replace(run, readable=counted[0]["count"])
 
 
-def _by_team(mode: str, request: ChatRequest) -> bool:
-    """Whether the agents answer: always in a conversation of theirs, elsewhere where they are asked for."""
+def _by_team(mode: str, request: RunRequest) -> bool:
+    """Whether the agents answer: in their own conversations, or on request."""
     return request.team or mode == Conversation.Mode.MULTI_AGENT
 
 
 def _first_speaker() -> str:
-    """Known before it speaks, so that the page shows whose answer is awaited."""
+    """Name of the first agent, which the page shows while it waits."""
     return Agent.objects.team().values_list("name", flat=True).first() or ""
 
 
-def _repeated(principal: Principal, request: ChatRequest, run: Run) -> AcceptedRun:
-    """What an earlier request with the same key has become."""
+def _repeated(principal: Principal, request: RunRequest, run: Run) -> AcceptedRun:
+    """The run of an earlier request with the same key."""
     return AcceptedRun(
         principal=principal,
         run_id=run.pk,
@@ -228,28 +228,27 @@ def _repeated(principal: Principal, request: ChatRequest, run: Run) -> AcceptedR
 
 
 EARLIER_MESSAGES = 12
-RETRY_SECONDS = 300  # within which the same request after a failure is its repetition
+RETRY_SECONDS = 300  # within which the same request after a failure counts as its repetition
 SET_PROMPT = "chat.set_prompt"
 
 
 @tried_twice
 def begin(
     principal: Principal,
-    request: ChatRequest,
+    request: RunRequest,
     *,
     idempotency_key: str | None = None,
     request_id: str = "",
     reserve: Callable[[bool], None] | None = None,
 ) -> AcceptedRun:
-    """Store the question and a queued answer, in one transaction.
+    """Store the question and a queued answer in one transaction.
 
-    `reserve` gets the caller's place to wait for the answer, and may raise Refused; it learns whether the
-    question is known already.
+    `reserve` takes the connection slot in which the caller waits for the answer, and may raise Refused; it is
+    told whether the question is known already.
 
-    The same key with the same request gives the same run, whatever became of it. Without a key, the same
-    request after an answer that failed before its first word is the same question, answered again: clients
-    repeat a POST that got a 502. Raises Refused, or InvalidRequest for options that this site or this caller
-    does not have.
+    The same key with the same request returns the same run, whatever its state. Without a key, the same
+    request after an answer that failed before its first word answers the stored question again, since clients
+    repeat a POST that got a 502. Raises Refused, or InvalidRequest for options that are not available.
     """
     _check_text(request.question)
     _check_options(principal, request.options)
@@ -271,7 +270,7 @@ def begin(
                     run = _answer_again(principal, same, conversation, failed.question, request_id, allowance)
                 return _store_run(run, digest, idempotency_key)
     except IntegrityError:
-        # Somebody else used the key between our look and our write: theirs is committed now.
+        # The key was used between our query and our insert; that request is committed now.
         earlier = _by_key(principal, idempotency_key)
         if earlier is None:
             raise Refused("generation_in_progress") from None
@@ -282,7 +281,7 @@ def begin(
 
 @tried_twice
 def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> AcceptedRun:
-    """Answer the question of an earlier answer once more; what had arrived is kept. Raises Refused."""
+    """Answer the question of an earlier answer again; the earlier answer is kept. Raises Refused."""
     with transaction.atomic():
         used = used_today(principal)
         exchanges = (
@@ -300,7 +299,7 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
             question = recording.append(
                 conversation, Message.Role.USER, question.content, request_id=request_id
             )
-        request = ChatRequest(question.content, conversation.pk)
+        request = RunRequest(question.content, conversation.pk)
         allowance = admit(principal, used)
         run = _answer_again(principal, request, conversation, question, request_id, allowance)
         return _store_run(run, _digest(request), None)
@@ -308,7 +307,7 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
 
 @tried_twice
 def request_stop(principal: Principal, run_id: UUID) -> None:
-    """Ask for the end of one answer, heard at once, and with the next flush at the latest. Raises Refused."""
+    """Request the end of a run; its process notices with the next flush at the latest. Raises Refused."""
     with transaction.atomic():
         if not Run.objects.owned_by(principal).filter(pk=run_id).exists():
             raise Refused("answer_not_found")
@@ -330,29 +329,29 @@ def is_unfinished(run_id: UUID) -> bool:
     return Run.objects.unfinished().filter(pk=run_id).exists()
 
 
-def told_turns(run: AcceptedRun) -> tuple[Turn, ...]:
-    """What was said before this question, as the caller tells it."""
+def messages_of_request(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
+    """Earlier messages, as the request has them."""
     return () if run.request.alone else run.request.earlier[-EARLIER_MESSAGES:]
 
 
-def earlier_turns(run: AcceptedRun) -> tuple[Turn, ...]:
-    """The same: the stored history, or the caller's where nothing is stored."""
+def earlier_messages(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
+    """Earlier messages: the stored ones, or those of the request if none are stored."""
     if run.request.alone:
         return ()
     position = Message.objects.filter(pk=run.question_id).values("position")
     rows = Message.objects.filter(
         conversation_id=run.conversation_id, position__lt=Subquery(position)
     ).exclude(state__in=Message.UNFINISHED)
-    return stored_turns(run.principal, run.conversation_id, rows) or told_turns(run)
+    return stored_messages(run.principal, run.conversation_id, rows) or messages_of_request(run)
 
 
-def stored_turns(
+def stored_messages(
     principal: Principal, conversation_id: UUID, messages: QuerySet[Message]
-) -> tuple[Turn, ...]:
-    """The last of these messages of one conversation, without the labels of withdrawn sources."""
+) -> tuple[EarlierMessage, ...]:
+    """The last of these messages of a conversation, without the names of withdrawn sources."""
     said = messages.order_by("-position").values_list("role", "content")[:EARLIER_MESSAGES]
     gone: frozenset[str] | None = None
-    turns: list[Turn] = []
+    turns: list[EarlierMessage] = []
     for role, content in said:
         text = content
         if role == Message.Role.ASSISTANT and "[" in text:
@@ -360,7 +359,7 @@ def stored_turns(
                 gone = withheld_labels(principal, conversation_id)
             text = without(text, gone)
         if text:
-            turns.append(Turn("user" if role == Message.Role.USER else "assistant", text))
+            turns.append(EarlierMessage("user" if role == Message.Role.USER else "assistant", text))
     return tuple(reversed(turns))
 
 
@@ -381,7 +380,7 @@ def _check_text(text: str) -> None:
 
 
 def _check_options(principal: Principal, options: Options) -> None:
-    """What depends on the site's model and on who asks. Raises InvalidRequest."""
+    """Check options that depend on the site's model or the caller. Raises InvalidRequest."""
     if options.pages and not settings.CHAT_MODEL_READS_IMAGES:
         raise InvalidRequest(
             "“use_gpt4v” and “use_multimodal_answering” need a model that reads images; "
@@ -394,13 +393,13 @@ def _check_options(principal: Principal, options: Options) -> None:
         )
 
 
-def _digest(request: ChatRequest) -> str:
+def _digest(request: RunRequest) -> str:
     images = [[image.media_type, hashlib.sha256(image.data).hexdigest()] for image in request.images]
     values = members(replace(request, images=())) | {
         "conversation_id": str(request.conversation_id or ""),
         "images": images,
     }
-    # Left out where they say nothing, so that the digest is that of versions that did not know them.
+    # Left out if empty, so that the digest equals that of versions without these members.
     for name, nothing in (("wish", ""), ("generation", Generation()), ("echo", {})):
         if getattr(request, name) == nothing:
             del values[name]

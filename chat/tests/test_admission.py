@@ -16,8 +16,8 @@ from chat.limits import (
     allowance_of,
 )
 from chat.models import Lease, MessageAllowance, Run, Usage
-from chat.requests import ChatRequest
-from chat.runs.active import room
+from chat.requests import RunRequest
+from chat.runs.active import run_slots
 from chat.tests.sockets import Socket
 from chat.tests.test_consumers import APPLICATION
 from chatsite.accounts.models import ApiKey
@@ -44,7 +44,7 @@ class AdmissionCase(TransactionTestCase):
 
         async def one():
             try:
-                return await in_database(runs.begin, self.principal, ChatRequest("Leave?"), **values)
+                return await in_database(runs.begin, self.principal, RunRequest("Leave?"), **values)
             except Refused as refused:
                 return refused
 
@@ -71,7 +71,7 @@ class CapTests(AdmissionCase):
     async def test_another_person_is_not_concerned_and_an_answer_that_ended_makes_room(self):
         await self.at_once(1)
         other = command_principal(await in_database(make_user, "other"))
-        await in_database(runs.begin, other, ChatRequest("Leave?"))
+        await in_database(runs.begin, other, RunRequest("Leave?"))
         await in_database(finish_all)
         self.assertEqual(len((await self.at_once(2))[0]), 1)
 
@@ -100,7 +100,7 @@ class CapTests(AdmissionCase):
 
     @override_settings(PROCESS_ANSWERS=0)
     async def test_a_full_process_is_busy_and_says_when_to_come_back(self):
-        self.assertTrue(room.full)
+        self.assertTrue(run_slots.at_capacity)
         secret = (await in_database(ApiKey.objects.issue, self.user, "test"))[1]
         answer = await AsyncClient().post(
             "/chat", ASKED, "application/json", headers={"Authorization": f"Bearer {secret}"}
@@ -142,22 +142,22 @@ class AllowanceTests(AdmissionCase):
         before, after = date(2027, 3, 1), date(2027, 3, 2)
         for day in (before, after, before):
             with patch("chat.limits.today", return_value=day):
-                runs.begin(self.principal, ChatRequest("Leave?"))
+                runs.begin(self.principal, RunRequest("Leave?"))
         with patch("chat.limits.today", return_value=after), self.assertRaises(Refused):
-            runs.begin(self.principal, ChatRequest("Leave?"))
+            runs.begin(self.principal, RunRequest("Leave?"))
         with patch("chat.limits.today", return_value=after + timedelta(days=1)):
-            runs.begin(self.principal, ChatRequest("Leave?"))
+            runs.begin(self.principal, RunRequest("Leave?"))
 
     def test_a_refused_message_is_not_counted(self):
         MessageAllowance.objects.create(messages=2)
-        first = runs.begin(self.principal, ChatRequest("Leave?"))
+        first = runs.begin(self.principal, RunRequest("Leave?"))
         with self.assertRaises(Refused):
-            runs.begin(self.principal, ChatRequest("And?", first.conversation_id))
+            runs.begin(self.principal, RunRequest("And?", first.conversation_id))
         self.assertEqual(allowance_of(self.principal).left, 1)
 
     def test_answering_again_counts(self):
         MessageAllowance.objects.create(messages=2)
-        first = runs.begin(self.principal, ChatRequest("Leave?"))
+        first = runs.begin(self.principal, RunRequest("Leave?"))
         finish_all()
         runs.again(self.principal, first.answer_id)
         finish_all()
@@ -187,7 +187,7 @@ class AllowanceTests(AdmissionCase):
         zone = ZoneInfo("Pacific/Auckland")
         evening = datetime(2026, 3, 1, 23, 59, tzinfo=zone)
         with patch("django.utils.timezone.now", return_value=evening):
-            runs.begin(self.principal, ChatRequest("Leave?"))
+            runs.begin(self.principal, RunRequest("Leave?"))
             left = allowance_of(self.principal)
         self.assertEqual(left, Allowance(2, 1, datetime(2026, 3, 2, tzinfo=zone)))
         self.assertEqual(Usage.objects.get().day, date(2026, 3, 1))

@@ -6,7 +6,7 @@ from django.test import TestCase
 
 from chat import runs
 from chat.events import Finished, TextDelta
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.runs import finish
 from chat.runs.journal import Batch
 from history.models import Message
@@ -16,13 +16,13 @@ from ingestion.tests.factories import command_principal, make_user
 class MeanwhileTests(TestCase):
     def setUp(self):
         user = make_user("asker")
-        self.run = runs.begin(command_principal(user), ChatRequest("When does leave expire?"))
+        self.run = runs.begin(command_principal(user), RunRequest("When does leave expire?"))
         self.client.force_login(user)
 
     def end(self):
         started = self.run.started("fake")
         events = [started, TextDelta("On 31 March."), Finished(Message.State.STOPPED)]
-        self.assertTrue(finish.close(self.run.run_id, Batch(self.run.run_id, 1, events), events))
+        self.assertTrue(finish.close_run(self.run.run_id, Batch(self.run.run_id, 1, events), events))
 
     def page(self):
         return self.client.get(f"/c/{self.run.conversation_id}/").content.decode()

@@ -6,11 +6,11 @@ import json
 from django.test import AsyncClient, SimpleTestCase, override_settings
 
 from chat.api.attachments import (
-    IMAGE_BYTES_MOST,
-    IMAGES_MOST,
+    MAX_IMAGE_BYTES,
+    MAX_IMAGES,
 )
 from chat.api.parsers import (
-    PARTS_MOST,
+    MAX_PARTS,
     parts,
 )
 from chat.llm import Prompt, use_model
@@ -71,7 +71,7 @@ class MultipartTests(SimpleTestCase):
             (form(), f"multipart/form-data; boundary={'x' * 500}"),
             (b"-----Part-1\r\nno end of the head\r\n-----Part-1--", TYPE),
             (b"-----Part-1" + part("x" * 5_000, b"") + b"-----Part-1--", TYPE),
-            (form(files=[("x", b"")] * PARTS_MOST), TYPE),
+            (form(files=[("x", b"")] * MAX_PARTS), TYPE),
         ):
             with self.assertRaises(ValueError):
                 list(parts(body, kind))
@@ -153,9 +153,9 @@ class AttachmentTests(GoldenTestCase):
         await self.refused(form(files=[("messages[7].files[0]", PNG)]), 400, "“messages[7].files[0]”")
 
     async def test_too_many_or_too_large_images_are_refused(self):
-        many = [(f"messages[0].files[{place}]", PNG) for place in range(IMAGES_MOST + 1)]
-        await self.refused(form(files=many), 400, f"{IMAGES_MOST} images")
-        large = PNG + bytes(IMAGE_BYTES_MOST)
+        many = [(f"messages[0].files[{place}]", PNG) for place in range(MAX_IMAGES + 1)]
+        await self.refused(form(files=many), 400, f"{MAX_IMAGES} images")
+        large = PNG + bytes(MAX_IMAGE_BYTES)
         await self.refused(form(files=[(FIRST, large)]), 413, f"“{FIRST}”", "5 MB")
 
     async def test_what_the_json_says_of_files_says_nothing(self):

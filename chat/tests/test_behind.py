@@ -14,10 +14,10 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry
 from chat.portal import consumers
 from chat.portal.frames import Teller
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.runs import journal
-from chat.runs.active import LONGEST
-from chat.runs.manager import generations
+from chat.runs.active import MAX_TEXT
+from chat.runs.manager import run_manager
 from chat.tests.test_run_events import ASKED, RunEventsCase
 from chat.tests.test_transcript import Reader
 from chatsite.db.threads import in_database
@@ -69,7 +69,7 @@ class BehindTests(RunEventsCase):
         with use_model(model):
             answer = await self.post("/chat/stream", ASKED)
             run = answer.headers["Chat-Run"]
-            while len(next(iter(generations().live.values())).events) < len(WORDS):  # noqa: ASYNC110
+            while len(next(iter(run_manager().active.values())).events) < len(WORDS):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             following = asyncio.create_task(self.events(run))
             resumed = asyncio.create_task(self.events(run, "?after=1000"))
@@ -89,7 +89,7 @@ class BehindTests(RunEventsCase):
         told = [event async for _, event in runs.follow(command_principal(self.user), run)]
         texts = [event.text for event in told if isinstance(event, TextDelta)]
         self.assertEqual("".join(texts), TEXT)
-        self.assertLessEqual(max(map(len, texts)), LONGEST)
+        self.assertLessEqual(max(map(len, texts)), MAX_TEXT)
         self.assertEqual(told[-1], Finished("complete"))
 
 
@@ -107,7 +107,7 @@ class PageTests(RunEventsCase):
     async def test_a_page_goes_on_from_any_number_within_a_long_answer(self):
         principal = command_principal(self.user)
         with use_model(ScriptedModel(words=WORDS)):
-            accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
+            accepted = await in_database(runs.begin, principal, RunRequest("Leave?"))
             runs.start(accepted)
             whole = [item async for item in runs.follow(principal, accepted.run_id)]
         self.assertEqual("".join(event.text for _, event in whole if isinstance(event, TextDelta)), TEXT)
@@ -135,7 +135,7 @@ class PageTests(RunEventsCase):
 
         page._tell = tell
         with use_model(ScriptedModel(words=WORDS)):
-            accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
+            accepted = await in_database(runs.begin, principal, RunRequest("Leave?"))
             page.conversation_id = accepted.conversation_id
             runs.start(accepted)
             reading = asyncio.create_task(page._read_run(accepted.run_id, PLACE, 0))

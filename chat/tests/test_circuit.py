@@ -7,7 +7,7 @@ from django.test import override_settings
 from chat.llm import ModelError
 from chat.llm.connections import FAILURES, connection
 from chat.llm.remote import RemoteModel
-from chat.requests import Turn
+from chat.requests import EarlierMessage
 from chat.tests.upstream_case import PROMPT, FakeServerTestCase
 from chat.tests.upstream_faults import answer, status
 from chatsite.tests.limits import MARGIN_SECONDS
@@ -128,7 +128,7 @@ class CircuitTests(FakeServerTestCase):
         async def scenario():
             with override_settings(OPENAI_BASE_URL="http://127.0.0.1:9/v1"):
                 codes = [await asked() for _ in range(FAILURES)]
-                model, turns = RemoteModel(), [Turn("user", "Leave?")]
+                model, turns = RemoteModel(), [EarlierMessage("user", "Leave?")]
                 self.assertEqual((await model.search_query("How many?", turns)).text, "How many?")
                 down = connection().breaker("fake").is_open
                 await connection().server.close()

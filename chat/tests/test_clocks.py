@@ -12,7 +12,7 @@ from chat.errors import Refused
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Lease, Run
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.runs import (
     finish,
     journal,
@@ -30,7 +30,7 @@ def clock(difference):
         yield
 
 
-@patch.object(finish, "_long_up", lambda: True)
+@patch.object(finish, "_is_up_for_a_lease", lambda: True)
 @patch.object(finish, "SECOND_LOOK_SECONDS", 0.0)
 class ClockTests(TransactionTestCase):
     def setUp(self):
@@ -38,7 +38,7 @@ class ClockTests(TransactionTestCase):
         make_document(everyone=True)
 
     def ask(self):
-        return runs.begin(self.principal, ChatRequest("Leave?"))
+        return runs.begin(self.principal, RunRequest("Leave?"))
 
     def close(self):
         """How many two looks close."""
@@ -87,7 +87,7 @@ class ClockTests(TransactionTestCase):
             with clock(there):
                 journal.purge()
             self.assertTrue(JournalEntry.objects.exists())
-            Run.objects.update(finished_at=datetime.now(UTC) - journal.KEPT)
+            Run.objects.update(finished_at=datetime.now(UTC) - journal.JOURNAL_TTL)
             journal.purge()
             self.assertFalse(JournalEntry.objects.exists())
 
@@ -97,13 +97,13 @@ class ClockTests(TransactionTestCase):
         await runs.whole(self.principal, accepted.run_id)
 
 
-@patch.object(finish, "_long_up", lambda: True)
+@patch.object(finish, "_is_up_for_a_lease", lambda: True)
 class SecondLookTests(TransactionTestCase):
     """PostgreSQL, or its clock, may have stood still: then every lease has run out at once."""
 
     def setUp(self):
         self.principal = command_principal(make_user("asker"))
-        self.run = runs.begin(self.principal, ChatRequest("Leave?"))
+        self.run = runs.begin(self.principal, RunRequest("Leave?"))
         self.expire()
 
     def expire(self):

@@ -18,9 +18,9 @@ from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, Run
 from chat.portal.consumers import MOST_MESSAGES
 from chat.portal.conversation import exchanges_of
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.routing import websocket_urlpatterns
-from chat.runs.manager import generations
+from chat.runs.manager import run_manager
 from chat.tests.held_model import HeldModel
 from chat.tests.sockets import Socket
 from chat.tests.test_transcript import Reader
@@ -157,7 +157,7 @@ class ConsumerTests(ConsumerCase):
         await socket.disconnect()
 
     async def begun(self, **model):
-        accepted = await in_database(runs.begin, self.principal, ChatRequest(QUESTION, self.conversation.pk))
+        accepted = await in_database(runs.begin, self.principal, RunRequest(QUESTION, self.conversation.pk))
         runs.start(accepted)
         return accepted
 
@@ -169,7 +169,7 @@ class ConsumerTests(ConsumerCase):
             await first.send_json_to({"type": "follow", "run": str(accepted.run_id), "after": 0})
             await first.receive_json_from(10)
             await first.disconnect()
-            self.assertIn(accepted.run_id, generations().live)
+            self.assertIn(accepted.run_id, run_manager().active)
             second = await self.opened()
             await second.send_json_to({"type": "follow", "run": str(accepted.run_id), "after": 0})
             reader, done = await self.until_done(second)
@@ -245,7 +245,7 @@ class ConsumerTests(ConsumerCase):
             run = await in_database(Run.objects.get, pk=accepted.run_id)
             self.assertFalse(run.stop_requested)
             await socket.disconnect()
-            await generations().shutdown()
+            await run_manager().shutdown()
 
     async def test_signing_out_ends_what_a_socket_is_told(self):
         with use_model(ScriptedModel(words=["a "] * 2000, pause=0.01)):
@@ -257,7 +257,7 @@ class ConsumerTests(ConsumerCase):
                 if output["type"] == "websocket.close":
                     break
             self.assertEqual(output["code"], 4404)
-            await generations().shutdown()
+            await run_manager().shutdown()
 
     async def test_a_socket_is_told_that_there_is_no_news(self):
         with (
@@ -269,7 +269,7 @@ class ConsumerTests(ConsumerCase):
             while (await socket.receive_json_from(5))["messages"]:
                 pass
             await socket.disconnect()
-            await generations().shutdown()
+            await run_manager().shutdown()
 
     async def test_a_question_after_signing_out_is_not_asked(self):
         socket = await self.opened()
@@ -314,7 +314,7 @@ class ConsumerTests(ConsumerCase):
         await in_database(Agent.objects.all().delete)
         for order, name in enumerate(["Ann", "Bob"]):
             await in_database(Agent.objects.create, name=name, description="-", instructions="-", order=order)
-        request = ChatRequest("Carry over leave until when?", team=True)
+        request = RunRequest("Carry over leave until when?", team=True)
         accepted = await in_database(runs.begin, self.principal, request)
         with use_model(ScriptedModel(words=["Five ", "days.\n\n", "Yes."], pause=0.01)):
             runs.start(accepted)

@@ -11,10 +11,10 @@ from chat import runs
 from chat.events import Finished, MessageDone, TextDelta
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.runs import finish, journal, manager
-from chat.runs.manager import generations
-from chatsite.db.availability import NO_ROOM, absence
+from chat.runs.manager import run_manager
+from chatsite.db.availability import NO_ROOM, breaker
 from chatsite.db.threads import in_database
 from chatsite.tests.limits import MARGIN_SECONDS
 from history.models import Message
@@ -37,7 +37,7 @@ class EndTests(TransactionTestCase):
         make_document(everyone=True)
 
     async def begun(self):
-        request = ChatRequest("Carry over leave until when?")
+        request = RunRequest("Carry over leave until when?")
         accepted = await in_database(runs.begin, self.principal, request)
         runs.start(accepted)
         return accepted
@@ -74,7 +74,7 @@ class EndTests(TransactionTestCase):
             accepted = await self.begun()
             reading = asyncio.create_task(self.ended(accepted))
             await runs.shutdown(5)
-            self.assertEqual(generations().live, {})
+            self.assertEqual(run_manager().active, {})
             self.assertEqual(await reading, ("complete", "".join(WORDS), Finished("complete")))
 
     async def test_the_first_answer_on_a_full_disk_ends_within_seconds(self):
@@ -82,10 +82,10 @@ class EndTests(TransactionTestCase):
         full.sqlstate = NO_ROOM
         began = time.monotonic()
         with (
-            patch.multiple(absence, full_since=float("inf"), _full=float("-inf")),
+            patch.multiple(breaker, full_since=float("inf"), _full=float("-inf")),
             patch.object(manager, "FULL_DISK_SECONDS", 0.5),
             patch.object(journal, "flush", side_effect=full),
-            patch.object(finish, "settled", side_effect=full),
+            patch.object(finish, "finish_run", side_effect=full),
             use_model(ScriptedModel(words=WORDS)),
         ):
             accepted = await self.begun()

@@ -9,10 +9,10 @@ from django.test import TransactionTestCase
 from chat.errors import Refused
 from chat.events import TextDelta
 from chat.models import Run
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.runs import begin, journal
 from chat.runs.journal import Batch
-from chat.runs.revalidation import Guards
+from chat.runs.revalidation import AccessRevalidator
 from chat.tests.conversations import answered
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import (
@@ -45,7 +45,7 @@ class ValidityTests(TransactionTestCase):
     async def test_readers_of_one_process_are_asked_for_together_and_only_the_revoked_one_is_ended(self):
         stays, goes = await in_database(self.keyed, "stays"), await in_database(self.keyed, "goes")
         ended, asked = asyncio.Event(), []
-        guards = Guards()
+        revalidator = AccessRevalidator()
 
         def counted(principals):
             asked.append(len(principals))
@@ -54,8 +54,8 @@ class ValidityTests(TransactionTestCase):
         with ExitStack() as stack:
             stack.enter_context(patch.multiple("chat.runs.revalidation", CHECK_SECONDS=0.05))
             stack.enter_context(patch("chat.runs.revalidation.valid_among", counted))
-            guard = stack.enter_context(guards.guarding(stays))
-            others = [stack.enter_context(guards.guarding(goes, lambda end: ended.set())) for _ in range(5)]
+            guard = stack.enter_context(revalidator.watch(stays))
+            others = [stack.enter_context(revalidator.watch(goes, lambda end: ended.set())) for _ in range(5)]
             await in_database(ApiKey.objects.filter(pk=goes.credential).delete)
             await asyncio.wait_for(ended.wait(), 5)
             await guard.check()
@@ -68,7 +68,7 @@ class ValidityTests(TransactionTestCase):
 class WritingTests(TransactionTestCase):
     def asked(self, name):
         principal = command_principal(make_user(name))
-        return begin(principal, ChatRequest("Leave?"))
+        return begin(principal, RunRequest("Leave?"))
 
     def test_many_answers_are_written_and_their_leases_renewed_with_one_statement(self):
         accepted = [self.asked(f"asker{number}") for number in range(8)]

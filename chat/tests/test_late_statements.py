@@ -5,13 +5,13 @@ from django.test import TestCase
 from chat import runs
 from chat.events import Failed, Finished, MessageDone, TextDelta
 from chat.models import Run
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.runs import (
     finish,
     journal,
 )
 from chat.runs.journal import Batch
-from chatsite.db.availability import absence
+from chatsite.db.availability import breaker
 from history import recording
 from history.models import Message
 from ingestion.tests.factories import command_principal, make_user
@@ -19,7 +19,7 @@ from ingestion.tests.factories import command_principal, make_user
 
 class LateTests(TestCase):
     def setUp(self):
-        self.run = runs.begin(command_principal(make_user("asker")), ChatRequest("When does leave expire?"))
+        self.run = runs.begin(command_principal(make_user("asker")), RunRequest("When does leave expire?"))
         self.events = [self.run.started("fake")]
         self.events += [TextDelta(f"word{number} ") for number in range(9)]
 
@@ -45,20 +45,20 @@ class LateTests(TestCase):
         every = [*self.events, MessageDone("stop", ()), Finished(Message.State.COMPLETE)]
         batch = Batch(self.run.run_id, 1, every)
         for _ in range(2):
-            self.assertEqual(finish.settled(self.run.run_id, batch, every), every[-1])
+            self.assertEqual(finish.finish_run(self.run.run_id, batch, every), every[-1])
 
     def test_the_end_of_another_process_that_took_us_for_dead_is_told(self):
         every = [*self.events, Finished(Message.State.STOPPED)]
         finish.expire_all()
-        told = finish.settled(self.run.run_id, Batch(self.run.run_id, 1, every), every)
+        told = finish.finish_run(self.run.run_id, Batch(self.run.run_id, 1, every), every)
         self.assertEqual((told.state, told.code), ("interrupted", "interrupted"))
         self.assertIsInstance(told, Failed)
 
     def test_whoever_missed_the_database_takes_nobody_for_dead_within_a_lease(self):
-        self.addCleanup(setattr, absence, "_missed", absence._missed)
-        absence.missed()
-        absence.met()
-        self.assertFalse(finish._long_up())
+        self.addCleanup(setattr, breaker, "_missed", breaker._missed)
+        breaker.record_timeout()
+        breaker.record_success()
+        self.assertFalse(finish._is_up_for_a_lease())
 
     def test_the_next_message_of_a_team_is_opened_once_however_often_it_is_asked_for(self):
         Message.objects.filter(pk=self.run.answer_id).update(state=Message.State.COMPLETE)

@@ -11,7 +11,7 @@ from chat.llm.followup_detection import (
     may_lean_on_earlier,
 )
 from chat.llm.quoting import QuotingModel
-from chat.requests import Turn
+from chat.requests import EarlierMessage
 from chatsite.accounts.models import User
 from ingestion.search.retrieval import search
 from ingestion.tests.documents import make_document, principal_of
@@ -90,7 +90,11 @@ class LeaningTests(SimpleTestCase):
 
     def test_a_follow_up_leans_on_the_last_question_that_stood_on_its_own(self):
         for language, questions in STANDING.items():
-            turns = [Turn("user", questions[0]), Turn("assistant", "…"), Turn("user", LEANING[language][0])]
+            turns = [
+                EarlierMessage("user", questions[0]),
+                EarlierMessage("assistant", "…"),
+                EarlierMessage("user", LEANING[language][0]),
+            ]
             with self.subTest(language=language):
                 self.assertEqual(leaned_on(LEANING[language][1], turns), [questions[0]])
 
@@ -102,7 +106,7 @@ class FollowUpSearchTests(TestCase):
             make_document(f"{language}.txt", list(passages), language=language)
         for language, (first, second, passages) in CONVERSATIONS.items():
             with self.subTest(language=language):
-                query = asyncio.run(QuotingModel().search_query(second, [Turn("user", first)]))
+                query = asyncio.run(QuotingModel().search_query(second, [EarlierMessage("user", first)]))
                 found = [
                     passage.content
                     for passage in search(principal, query.text, context=query.context).passages
@@ -143,7 +147,7 @@ class MayLeanTests(SimpleTestCase):
             "What is the deadline?",
             "And who approves it?",
         ]
-        turns = [Turn("user", question) for question in asked]
+        turns = [EarlierMessage("user", question) for question in asked]
         self.assertEqual(context_of("Which form do I need?", turns[:2]), asked[1])
         self.assertEqual(context_of("Which form do I need?", turns), f"{asked[1]} {asked[2]}")
         # A question that leans on “What is the deadline?” is searched together with that.

@@ -8,7 +8,7 @@ from django.test import TransactionTestCase
 
 from chat import runs
 from chat.models import Lease
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.runs import journal
 from chat.runs.start import begin
 from ingestion.tests.factories import command_principal, make_user
@@ -32,7 +32,7 @@ def value(statement):
 class LeaseTests(TransactionTestCase):
     def begun(self, number=RUNS):
         people = [command_principal(make_user(f"asker{place}")) for place in range(number)]
-        return [begin(person, ChatRequest("Leave?")).run_id for person in people]
+        return [begin(person, RunRequest("Leave?")).run_id for person in people]
 
     def test_renewing_a_lease_touches_no_index(self):
         run_ids = self.begun()
@@ -67,9 +67,9 @@ class MigrationTests(TransactionTestCase):
 
     def test_runs_keep_their_leases_on_the_way_to_a_table_of_their_own_and_back(self):
         for name in ("first", "second"):
-            begin(command_principal(make_user(name)), ChatRequest("Leave?"))
+            begin(command_principal(make_user(name)), RunRequest("Leave?"))
         runs.expire_all()
-        going = begin(command_principal(make_user("third")), ChatRequest("Leave?")).run_id
+        going = begin(command_principal(make_user("third")), RunRequest("Leave?")).run_id
         moment = datetime(2030, 1, 1, tzinfo=UTC)
         Lease.objects.filter(pk=going).update(until=moment)
         try:

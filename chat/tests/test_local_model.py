@@ -14,7 +14,7 @@ from chat.events import Finished, TextDelta, Whole
 from chat.llm import Prompt, local_server
 from chat.llm.connections import connection
 from chat.llm.remote import RemoteModel
-from chat.requests import ChatRequest, Options
+from chat.requests import Options, RunRequest
 from chatsite.db.threads import in_database
 from history.models import Conversation, Message
 from ingestion.tests.factories import command_principal, make_document, make_user
@@ -55,7 +55,7 @@ class LocalModelTests(TransactionTestCase):
         make_document("guide.md", everyone=True)
 
     def begin(self, followups=False):
-        return runs.begin(self.principal, ChatRequest(QUESTION, options=Options(followups=followups)))
+        return runs.begin(self.principal, RunRequest(QUESTION, options=Options(followups=followups)))
 
     async def asked(self, stop_after=None):
         """(whole, number of pieces, message); stopped after so many pieces."""

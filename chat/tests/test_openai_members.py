@@ -16,7 +16,7 @@ from chat.protocols import (
     OpenAI,
     OpenAICompletions,
 )
-from chat.requests import Generation, InvalidRequest, JsonFormat, Turn
+from chat.requests import EarlierMessage, Generation, InvalidRequest, JsonFormat
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.golden_exchange import FILE, GoldenTestCase
 from chat.tests.test_attachments import PNG
@@ -74,7 +74,10 @@ class ReadingTests(SimpleTestCase):
         ]
         request = parsed(messages=said)
         self.assertEqual(request.question, QUESTION)
-        earlier = (Turn("user", "Hello"), Turn("assistant", "Hi.\n\nResult of a tool:\nIt is noon."))
+        earlier = (
+            EarlierMessage("user", "Hello"),
+            EarlierMessage("assistant", "Hi.\n\nResult of a tool:\nIt is noon."),
+        )
         self.assertEqual(request.earlier, earlier)
 
     def test_images_are_read_from_data_urls_and_nothing_is_fetched(self):
@@ -136,7 +139,9 @@ class ReadingTests(SimpleTestCase):
         prompt = "system: Be brief.\nuser: Hello\nassistant: Hi.\nuser: And then?\nTell me.\nassistant: "
         request = OpenAICompletions().parse({"prompt": prompt})
         self.assertEqual((request.question, request.wish), ("And then?\nTell me.", "Be brief."))
-        self.assertEqual(request.earlier, (Turn("user", "Hello"), Turn("assistant", "Hi.")))
+        self.assertEqual(
+            request.earlier, (EarlierMessage("user", "Hello"), EarlierMessage("assistant", "Hi."))
+        )
         for wrong in (
             {"prompt": ["a", "b"]},
             {"prompt": [1, 2]},

@@ -6,10 +6,10 @@ from django.test import SimpleTestCase
 
 from chat.events import MessageDone, Searching, TextDelta
 from chat.runs.active import (
-    LONGEST,
-    MOST_AT_ONCE,
-    in_parts,
-    joined,
+    MAX_EVENTS,
+    MAX_TEXT,
+    coalesce,
+    parts_of,
 )
 
 
@@ -23,30 +23,30 @@ def text_of(parts):
 
 class PartsTests(SimpleTestCase):
     def test_a_few_events_are_told_as_they_are(self):
-        few = numbered(*["a"] * MOST_AT_ONCE)
-        self.assertEqual(list(in_parts(few, 0)), [few])
-        self.assertEqual(list(in_parts([], 0)), [])
+        few = numbered(*["a"] * MAX_EVENTS)
+        self.assertEqual(list(parts_of(few, 0)), [few])
+        self.assertEqual(list(parts_of([], 0)), [])
 
     def test_of_many_the_texts_that_follow_each_other_are_one_with_the_number_of_the_last(self):
         many = [(1, Searching(2)), *numbered(*["a"] * 100, first=2), (102, MessageDone("stop", ()))]
         self.assertEqual(
-            list(in_parts(many, 0)),
+            list(parts_of(many, 0)),
             [[(1, Searching(2)), (101, TextDelta("a" * 100)), (102, MessageDone("stop", ()))]],
         )
 
     def test_a_part_has_some_thousand_characters_and_no_text_is_lost(self):
         many = numbered(*[f"{number} " for number in range(20_000)])
-        parts = list(joined(many, 0))
+        parts = list(coalesce(many, 0))
         self.assertEqual(text_of(parts), text_of([many]))
-        self.assertTrue(all(LONGEST <= len(text_of([part])) < LONGEST + 10 for part in parts[:-1]))
+        self.assertTrue(all(MAX_TEXT <= len(text_of([part])) < MAX_TEXT + 10 for part in parts[:-1]))
         ends = [part[-1][0] for part in parts]
         self.assertTrue(all(one < other for one, other in pairwise(ends)))
         self.assertEqual(ends[-1], 20_000)
 
     def test_what_a_reader_has_and_what_it_has_not_stay_apart(self):
-        told = list(joined(numbered("a", "b", "c", "d"), 2))
+        told = list(coalesce(numbered("a", "b", "c", "d"), 2))
         self.assertEqual(told, [[(2, TextDelta("ab"))], [(4, TextDelta("cd"))]])
 
     def test_events_that_are_no_text_are_told_fifty_at_a_time(self):
         many = [(number, Searching(number)) for number in range(1, 121)]
-        self.assertEqual([len(part) for part in joined(many, 0)], [50, 50, 20])
+        self.assertEqual([len(part) for part in coalesce(many, 0)], [50, 50, 20])

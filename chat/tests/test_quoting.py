@@ -10,7 +10,7 @@ from chat.llm.base import (
     Text,
 )
 from chat.llm.quoting import NOTICE, UNSURE, QuotingModel
-from chat.requests import Turn
+from chat.requests import EarlierMessage
 from chat.tests.sources import source
 
 LEAVE = source(
@@ -23,7 +23,7 @@ LEAVE = source(
 class QuotingTests(SimpleTestCase):
     def answer(self, question, *earlier, sources=(LEAVE,)):
         async def collected():
-            turns = [Turn("user", text) for text in earlier]
+            turns = [EarlierMessage("user", text) for text in earlier]
             parts = QuotingModel().answer(Prompt(question, turns, list(sources), 0.3))
             return "".join([part.text async for part in parts if isinstance(part, Text)])
 
@@ -36,12 +36,12 @@ class QuotingTests(SimpleTestCase):
         )
 
     def test_a_follow_up_leans_on_the_question_that_stood_alone_not_on_other_follow_ups(self):
-        earlier = [Turn("user", text) for text in ("How much leave is there?", "And for crews?")]
+        earlier = [EarlierMessage("user", text) for text in ("How much leave is there?", "And for crews?")]
         query = asyncio.run(QuotingModel().search_query("What if I was ill?", earlier))
         self.assertEqual(query.text, "How much leave is there? What if I was ill?")
 
     def test_asking_whether_there_is_something_leans_on_nothing(self):
-        earlier = [Turn("user", "How much leave do I get?")]
+        earlier = [EarlierMessage("user", "How much leave do I get?")]
         for question, query in (
             ("Is there a company gym?", "Is there a company gym?"),
             ("How do I get there by bus?", "How much leave do I get? How do I get there by bus?"),

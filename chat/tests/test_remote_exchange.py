@@ -10,7 +10,7 @@ from django.test import TransactionTestCase, override_settings
 from chat import runs
 from chat.events import TERMINAL, Finished, TextDelta, Whole
 from chat.llm.connections import connection
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_case import SERVER
 from chat.tests.upstream_faults import FAULTS, answer
@@ -33,7 +33,7 @@ class ExchangeTests(TransactionTestCase):
         self.enterContext(override_settings(OPENAI_BASE_URL=self.fake.url))
 
     def begin(self, text=QUESTION, conversation=None):
-        return runs.begin(self.principal, ChatRequest(text, conversation), request_id="r-1")
+        return runs.begin(self.principal, RunRequest(text, conversation), request_id="r-1")
 
     async def asked(self, *script, stop_after="", conversation=None):
         """(whole, message, every event as JSON)"""

@@ -65,7 +65,7 @@ class AnswerTests(FakeServerTestCase):
             await raw(chunk("Five days."), chunk(reason="stop"))(exchange)
             await exchange.gone()
 
-        with mock.patch.object(completion_stream, "COUNT_SECONDS", 0.2):
+        with mock.patch.object(completion_stream, "USAGE_SECONDS", 0.2):
             self.assertEqual(self.ask(hang), ("Five days.", None))
         self.assertLess(self.seconds, 2 + MARGIN_SECONDS)
 

@@ -13,7 +13,7 @@ from chat.api import streaming
 from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Run
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chatsite.accounts.models import ApiKey
 from chatsite.accounts.principal import valid_among
 from chatsite.db.threads import in_database
@@ -175,7 +175,7 @@ class ServerSentTests(RunEventsCase):
 
     async def test_who_had_more_than_was_stored_when_its_process_died_is_told_the_end(self):
         principal = command_principal(self.user)
-        accepted = await in_database(runs.begin, principal, ChatRequest("When?"))
+        accepted = await in_database(runs.begin, principal, RunRequest("When?"))
         words = [["TextDelta", "Half an "], ["TextDelta", "answer"]]
         await JournalEntry.objects.acreate(run_id=accepted.run_id, first=1, last=2, events=words)
         await in_database(runs.expire_all)
@@ -218,7 +218,7 @@ class AbsentDatabaseTests(RunEventsCase):
             use_model(ScriptedModel(words=WORDS, pause=0.02)),
         ):
             principal = command_principal(self.user)
-            accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
+            accepted = await in_database(runs.begin, principal, RunRequest("Leave?"))
             runs.start(accepted)
             following = asyncio.create_task(self.events(accepted.run_id))
             await asyncio.sleep(0.2)

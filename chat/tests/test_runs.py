@@ -16,15 +16,15 @@ from chat.events import ContextReady, Failed, Finished, Started, TextDelta
 from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry, Lease, Run
-from chat.requests import ChatRequest, Options
+from chat.requests import Options, RunRequest
 from chat.runs import (
     finish,
     journal,
 )
 from chat.runs.manager import (
-    Generations,
-    Live,
-    generations,
+    ActiveRun,
+    RunManager,
+    run_manager,
 )
 from chat.tests.sources import source
 from chatsite.db.threads import in_database
@@ -40,7 +40,7 @@ WORDS = [f"word{number} " for number in range(40)]
 
 
 def ask(principal, text="Carry over leave until when?", conversation=None, **values):
-    return runs.begin(principal, ChatRequest(text, conversation), **values)
+    return runs.begin(principal, RunRequest(text, conversation), **values)
 
 
 async def collect(principal, run_id, after=0):
@@ -111,10 +111,11 @@ class RunTests(TransactionTestCase):
         with use_model(ScriptedModel(words=WORDS, pause=0.01)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
-            live = generations().live.pop(accepted.run_id)  # hides it from the reader, not from its own task
+            # Hidden from the reader, not from its own task.
+            active = run_manager().active.pop(accepted.run_id)
             elsewhere = asyncio.create_task(collect(self.principal, accepted.run_id))
             await asyncio.sleep(0.05)
-            generations().live[accepted.run_id] = live
+            run_manager().active[accepted.run_id] = active
             numbered = await elsewhere
         self.assertEqual(text_of(numbered), "".join(WORDS))
         self.assertEqual(numbered[-1][1], Finished("complete"))
@@ -125,7 +126,7 @@ class RunTests(TransactionTestCase):
         accepted, numbered = await self.answered(ScriptedModel(words=WORDS, pause=0.03))
         await runs.shutdown(5)
         with (
-            patch("chat.runs.follow.MOST_READ", 7),
+            patch("chat.runs.follow.MAX_READ", 7),
             patch.object(journal, "read", wraps=journal.read) as read,
         ):
             told = await collect(self.principal, accepted.run_id)
@@ -236,7 +237,7 @@ class RunTests(TransactionTestCase):
             await in_database(type(self.user).objects.filter(pk=self.user.pk).update, is_active=False)
             await asyncio.wait([reader], timeout=2)
             self.assertTrue(reader.done())
-            await asyncio.gather(*(live.task for live in generations().live.values()))
+            await asyncio.gather(*(active.task for active in run_manager().active.values()))
         self.assertEqual((await self.message(accepted)).state, "stopped")
 
     async def test_an_answer_ends_when_its_owner_may_not_read_what_it_is_written_from_any_more(self):
@@ -264,15 +265,15 @@ class RunTests(TransactionTestCase):
                 self.assertTrue(message.content.startswith("word0 word1"))
 
     async def test_sources_found_while_rights_are_looked_at_are_not_taken_for_withdrawn(self):
-        live = Live(await in_database(ask, self.principal))
-        live.task = asyncio.create_task(asyncio.sleep(5))
-        running = Generations()
-        running.live[live.run.run_id] = live
+        active = ActiveRun(await in_database(ask, self.principal))
+        active.task = asyncio.create_task(asyncio.sleep(5))
+        running = RunManager()
+        running.active[active.run.run_id] = active
         found = ContextReady((source(),), ())
-        with patch.object(journal, "count_readable_sources", lambda asked: live.publish(found) or {}):
+        with patch.object(journal, "count_readable_sources", lambda asked: active.publish(found) or {}):
             await running._check_rights()
-        self.assertEqual((live.sources, live.withdrawn), ({live.run.answer_id: 1}, False))
-        live.task.cancel()
+        self.assertEqual((active.sources, active.withdrawn), ({active.run.answer_id: 1}, False))
+        active.task.cancel()
 
     async def test_a_source_that_was_withdrawn_is_not_told_to_a_later_reader(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days [guide.md]."]))
@@ -317,7 +318,7 @@ class BeginTests(TransactionTestCase):
 
     def test_a_conversation_without_a_title_has_one_as_soon_as_it_is_asked(self):
         opened = recording.open_conversation(self.principal)
-        runs.begin(self.principal, ChatRequest("May I carry over leave?", opened.pk))
+        runs.begin(self.principal, RunRequest("May I carry over leave?", opened.pk))
         opened.refresh_from_db()
         self.assertEqual((opened.title, opened.title_by_owner), ("May I carry over leave", False))
 
@@ -336,7 +337,7 @@ class BeginTests(TransactionTestCase):
         with self.assertRaises(Refused):
             runs.begin(
                 self.principal,
-                ChatRequest("Carry over leave until when?", options=Options(top=9)),
+                RunRequest("Carry over leave until when?", options=Options(top=9)),
                 idempotency_key="k1",
             )
 

@@ -13,8 +13,8 @@ from chat.errors import Refused
 from chat.events import Failed
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chat.requests import ChatRequest
-from chat.runs.manager import generations
+from chat.requests import RunRequest
+from chat.runs.manager import run_manager
 from chatsite.db.threads import in_database
 from chatsite.tests.limits import MARGIN_SECONDS
 from ingestion.tests.factories import command_principal, make_document, make_user
@@ -27,7 +27,7 @@ class ShutdownTests(TransactionTestCase):
         make_document(everyone=True)
 
     async def begun(self):
-        accepted = await in_database(runs.begin, self.principal, ChatRequest("Leave?"))
+        accepted = await in_database(runs.begin, self.principal, RunRequest("Leave?"))
         runs.start(accepted)
         return accepted.run_id
 
@@ -59,7 +59,7 @@ class ShutdownTests(TransactionTestCase):
         with (
             use_model(ScriptedModel(words=["word "] * 400, pause=0.05)),
             patch("chat.runs.manager.LAST_SECONDS", 0.5),
-            patch("chat.runs.finish.close", side_effect=OperationalError("It hangs.")),
+            patch("chat.runs.finish.close_run", side_effect=OperationalError("It hangs.")),
         ):
             ids = [await self.begun() for _ in range(3)]
             began = time.monotonic()
@@ -68,21 +68,21 @@ class ShutdownTests(TransactionTestCase):
             took = time.monotonic() - began
         self.assertLess(took, 0.3 + 0.5 + MARGIN_SECONDS)
         self.assertTrue(
-            all(run in generations().live for run in ids)
+            all(run in run_manager().active for run in ids)
         )  # and so they are tried on while it lives
-        generations()._until = float("inf")
+        run_manager()._until = float("inf")
         await runs.shutdown()
         self.assertEqual({(await self.end(run)).code for run in ids}, {"interrupted"})
 
     async def test_who_follows_an_answer_of_another_process_is_told_to_ask_again(self):
         with use_model(ScriptedModel(words=["word "] * 400, pause=0.05)):
             run = await self.begun()
-            live = generations().live.pop(run)  # hides it from the reader, not from its own task
+            active = run_manager().active.pop(run)  # hides it from the reader, not from its own task
             following = asyncio.create_task(self.end(run))
             await asyncio.sleep(0.2)
-            runs.hub().leave()
+            runs.hub().shutdown()
             with self.assertRaises(Refused) as refused:
                 await following
-            generations().live[run] = live
+            run_manager().active[run] = active
             await runs.shutdown()
         self.assertEqual(refused.exception.code, "interrupted")

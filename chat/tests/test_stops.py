@@ -9,9 +9,9 @@ from chat import runs
 from chat.events import Finished
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chat.requests import ChatRequest
-from chat.runs.active import room
-from chat.runs.manager import generations
+from chat.requests import RunRequest
+from chat.runs.active import run_slots
+from chat.runs.manager import run_manager
 from chatsite.db.threads import in_database
 from ingestion.tests.factories import command_principal, make_document, make_user
 
@@ -21,15 +21,15 @@ class StopTests(TransactionTestCase):
     async def test_a_stop_in_the_moment_of_the_beginning_ends_the_answer_and_leaves_nothing_behind(self):
         principal = command_principal(await in_database(make_user, "asker"))
         await in_database(lambda: make_document(everyone=True))
-        taken = room._taken
+        taken = run_slots._taken
         with use_model(ScriptedModel(words=["word "] * 400, pause=0.05)):
-            accepted = await in_database(runs.begin, principal, ChatRequest("Leave?"))
+            accepted = await in_database(runs.begin, principal, RunRequest("Leave?"))
             # Asked for elsewhere, and heard of here before the answer's task has had its first turn.
             await in_database(runs.request_stop, principal, accepted.run_id)
             runs.start(accepted)
-            generations().stop(accepted.run_id)
+            run_manager().stop(accepted.run_id)
             async with asyncio.timeout(10), aclosing(runs.follow(principal, accepted.run_id)) as numbered:
                 events = [event async for _, event in numbered]
             await runs.shutdown(5)
         self.assertEqual(events[-1], Finished("stopped"))
-        self.assertEqual((generations().live, room._taken), ({}, taken))
+        self.assertEqual((run_manager().active, run_slots._taken), ({}, taken))

@@ -9,7 +9,7 @@ from chat.events import ContextReady, Finished, MessageDone, MessageStarted, Tex
 from chat.llm import ModelError, use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, JournalEntry
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chatsite.db.threads import in_database
 from history.models import Conversation, Message
 from ingestion.tests.factories import command_principal, make_document, make_user
@@ -44,7 +44,7 @@ class TeamTests(TransactionTestCase):
 
     async def ask(self, model=None, conversation=None, team=None):
         team = conversation is None if team is None else team
-        request = ChatRequest(QUESTION, conversation, team=team)
+        request = RunRequest(QUESTION, conversation, team=team)
         accepted = await in_database(runs.begin, self.principal, request)
         if model is None:
             runs.start(accepted)
@@ -128,7 +128,7 @@ class TeamTests(TransactionTestCase):
         )
 
     async def test_what_a_dead_process_left_ends_message_by_message(self):
-        request = ChatRequest(QUESTION, team=True)
+        request = RunRequest(QUESTION, team=True)
         accepted = await in_database(runs.begin, self.principal, request)
         journal = [
             ["MessageStarted", {"message_id": str(accepted.answer_id), "agent": "Ann", "created_at": ""}],

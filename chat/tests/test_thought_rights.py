@@ -10,7 +10,7 @@ from chat import runs
 from chat.events import ContextReady
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.tests.test_runs import collect
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database
@@ -29,7 +29,7 @@ class ThoughtRightsTests(TransactionTestCase):
     async def answered(self):
         with use_model(ScriptedModel(words=["Five [guide.md]."])):
             accepted = await in_database(
-                runs.begin, self.principal, ChatRequest("Carry over leave until when?")
+                runs.begin, self.principal, RunRequest("Carry over leave until when?")
             )
             runs.start(accepted)
             await collect(self.principal, accepted.run_id)

@@ -13,7 +13,7 @@ from chat import runs
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.portal.frames import asked_after
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.routing import websocket_urlpatterns
 from chat.runs import revalidation
 from chat.tests.sockets import Socket
@@ -76,7 +76,7 @@ class WaitingTests(TransactionTestCase):
 
     async def ask_elsewhere(self):
         """As a page that is open in another process does."""
-        accepted = await in_database(runs.begin, self.principal, ChatRequest(QUESTION, self.conversation.pk))
+        accepted = await in_database(runs.begin, self.principal, RunRequest(QUESTION, self.conversation.pk))
         runs.start(accepted)
         return accepted
 

@@ -13,11 +13,11 @@ from chat import runs
 from chat.events import Finished, TextDelta
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
-from chat.requests import ChatRequest
+from chat.requests import RunRequest
 from chat.runs import (
     notifications,
 )
-from chat.runs.manager import generations
+from chat.runs.manager import run_manager
 from chatsite.db.threads import in_database
 from ingestion.tests.factories import command_principal, make_document, make_user
 
@@ -53,8 +53,8 @@ class MessageTests(SimpleTestCase):
         ids = [notifications.UUID(int=number) for number in range(450)]
         told = notifications.messages("news", ids)
         self.assertTrue(all(len(message) < 8000 for message in told))
-        self.assertEqual([one for message in told for one in notifications.understood(message)[1]], ids)
-        self.assertEqual(notifications.understood("later x y"), ("later", []))
+        self.assertEqual([one for message in told for one in notifications.decode(message)[1]], ids)
+        self.assertEqual(notifications.decode("later x y"), ("later", []))
 
 
 class WakeupCase(TransactionTestCase):
@@ -78,12 +78,14 @@ class WakeupCase(TransactionTestCase):
     async def read_elsewhere(self, seconds=10):
         """(text, end) as a follower in another process reads it."""
         with use_model(ScriptedModel(words=WORDS, pause=0.02)):
-            accepted = await in_database(runs.begin, self.principal, ChatRequest("Leave?"))
+            accepted = await in_database(runs.begin, self.principal, RunRequest("Leave?"))
             runs.start(accepted)
-            live = generations().live.pop(accepted.run_id)  # hidden from the reader, not from its own task
+            active = run_manager().active.pop(
+                accepted.run_id
+            )  # hidden from the reader, not from its own task
             following = asyncio.create_task(self.collect(accepted.run_id))
             await asyncio.sleep(0.05)
-            generations().live[accepted.run_id] = live
+            run_manager().active[accepted.run_id] = active
             async with asyncio.timeout(seconds):
                 return await following
 
@@ -95,7 +97,7 @@ class WakeupCase(TransactionTestCase):
     async def stopped(self, seconds):
         """The end of an answer that is stopped as another process would, within so many seconds."""
         with use_model(ScriptedModel(words=WORDS * 100, pause=0.05)):
-            accepted = await in_database(runs.begin, self.principal, ChatRequest("Leave?"))
+            accepted = await in_database(runs.begin, self.principal, RunRequest("Leave?"))
             runs.start(accepted)
             await asyncio.sleep(0.2)
             await in_database(runs.request_stop, self.principal, accepted.run_id)
@@ -106,7 +108,7 @@ class WakeupCase(TransactionTestCase):
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
 class DatabaseTests(WakeupCase):
     async def test_news_wakes_a_follower_that_would_sleep_on(self):
-        with patch.object(notifications, "LONGEST_PAUSE", 60):
+        with patch.object(notifications, "MAX_PAUSE", 60):
             async with self.listening():
                 self.assertEqual(await self.read_elsewhere(), ("".join(WORDS), Finished("complete")))
 
@@ -139,7 +141,7 @@ class DatabaseTests(WakeupCase):
 @override_settings(JOURNAL_FLUSH_SECONDS=0.02)
 class LayerTests(WakeupCase):
     async def test_over_redis_news_and_stops_are_heard_too(self):
-        with layer_of("InMemoryChannelLayer"), patch.object(notifications, "LONGEST_PAUSE", 60):
+        with layer_of("InMemoryChannelLayer"), patch.object(notifications, "MAX_PAUSE", 60):
             async with self.listening():
                 self.assertEqual((await self.read_elsewhere())[0], "".join(WORDS))
                 with override_settings(JOURNAL_FLUSH_SECONDS=60):

@@ -10,7 +10,7 @@ from django.test import SimpleTestCase, override_settings
 from chat.llm import ModelError, Prompt, Text
 from chat.llm.connections import connection
 from chat.llm.remote import RemoteModel
-from chat.requests import Turn
+from chat.requests import EarlierMessage
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.sources import source
 from chat.tests.upstream_faults import KEY
@@ -22,7 +22,12 @@ QUICK = {
     "ANSWER_IDLE_SECONDS": 0.4,
     "ANSWER_TOTAL_SECONDS": 1.2,
 }
-TURNS = (Turn("user", "Leave?"), Turn("assistant", "Yes."), Turn("user", "Pay?"), Turn("assistant", "No."))
+TURNS = (
+    EarlierMessage("user", "Leave?"),
+    EarlierMessage("assistant", "Yes."),
+    EarlierMessage("user", "Pay?"),
+    EarlierMessage("assistant", "No."),
+)
 PROMPT = Prompt("How many days?", (), (source(1, "guide.md"), source(2, "rates.md")), 0.3)
 
 

@@ -1,10 +1,11 @@
-"""Whether the database is to be had: what its errors say of that, and what this process knows of it now.
+"""What the database's errors mean, and what this process currently knows about its availability.
 
-A server that hangs is noticed by waiting, which costs seconds. Who has waited in vain tells the others: until
-the database has answered somebody, one of them a second finds out whether it does, and the rest are refused
-at once. Who waited while others were answered met with much work, or a long statement, and tells nothing.
-A server whose disk is full refuses at once by itself, but may take a question before it refuses its
-answer: so new questions are not taken for a moment after each such refusal.
+Finding out that a server hangs takes seconds of waiting. So one request that waited in vain opens the
+breaker: until the database answers again, one request a second probes it and the others are refused at once.
+If other queries succeeded meanwhile, the database is up and merely busy, so the breaker stays closed.
+
+A server with a full disk refuses writes at once, but may store a question before it refuses the answer. New
+questions are therefore refused for a moment after each such error.
 """
 
 import time
@@ -13,12 +14,12 @@ import psycopg
 from django.db import InterfaceError, OperationalError
 
 NO_ROOM = "53100"  # SQLSTATE: the server's disk is full
-# How those begin that say: no connection, shut down, no connection to spare, a lock that somebody else keeps.
+# Prefixes of: connection failure, shutdown, too many connections, lock not available.
 AWAY = ("08", "57P", "53300", "55P03")
 PROBE_SECONDS = 1.0
-QUIET_SECONDS = 1.0  # in which a database that is there has answered somebody
+QUIET_SECONDS = 1.0  # within which a database that is up has answered some query
 FULL_SECONDS = 1.5
-EPISODE_SECONDS = 10.0  # without an error, after which the next one is a new beginning
+EPISODE_SECONDS = 10.0  # without an error, after which the next one starts a new series
 OPERATIONAL = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 
 
@@ -42,9 +43,9 @@ def first_line(error: BaseException) -> str:
 
 
 def why_absent(error: BaseException) -> str:
-    """In one line why the database was not to be had, or had no room; nothing where it is another error.
+    """Why the database was unavailable or full, in one line; empty for any other error.
 
-    What remains is the fault of a statement, and worth a traceback.
+    Other errors are the fault of a statement and deserve a traceback.
     """
     state = sqlstate(error)
     wrapped: BaseException | None = error
@@ -55,42 +56,42 @@ def why_absent(error: BaseException) -> str:
     return first_line(wrapped)
 
 
-class Absence:
-    """What this process knows. Told and asked from any thread."""
+class DatabaseBreaker:
+    """What this process knows about the database. Used from any thread."""
 
     def __init__(self) -> None:
-        self.missing = False
+        self.is_missing = False
         self._missed = self._met = self._probed = self._full = float("-inf")
-        self.full_since = float("inf")  # of the monotonic clock: when the disk was first found full, of late
+        self.full_since = float("inf")  # monotonic clock: when the current series of disk-full errors began
 
-    def missed(self, seconds: float = 0) -> None:
-        """Somebody has waited so long for the database in vain.
+    def record_timeout(self, seconds: float = 0) -> None:
+        """A request waited this long in vain.
 
-        Where others were answered meanwhile it is there, and has much to do, or one statement takes long.
+        If other queries succeeded meanwhile, the database is up and merely busy, so the breaker stays closed.
         """
         now = time.monotonic()
         if now - self._met >= min(seconds, QUIET_SECONDS):
-            self.missing, self._missed = True, now
+            self.is_missing, self._missed = True, now
 
-    def found(self) -> None:
-        """A session is there, which may have answered a moment ago for the last time."""
-        self.missing = False
+    def record_connection(self) -> None:
+        """A session was handed out; its last answer may be some time ago."""
+        self.is_missing = False
 
-    def met(self) -> None:
-        """It has answered."""
-        self.missing, self._met = False, time.monotonic()
+    def record_success(self) -> None:
+        """A statement was answered."""
+        self.is_missing, self._met = False, time.monotonic()
 
-    def failed(self, error: BaseException) -> None:
-        """It has answered with an error."""
+    def record_error(self, error: BaseException) -> None:
+        """A statement was answered with an error."""
         if has_no_room(error):
             now = time.monotonic()
             if now - self._full > EPISODE_SECONDS:
                 self.full_since = now
             self._full = now
 
-    def lets_ask(self) -> bool:
-        """Whether it is worth trying; while the database is missing, once in a second."""
-        if not self.missing:
+    def allows_probe(self) -> bool:
+        """Whether to try the database: always, or once a second while it is missing."""
+        if not self.is_missing:
             return True
         now = time.monotonic()
         if now < self._probed + PROBE_SECONDS:
@@ -99,18 +100,18 @@ class Absence:
         return True
 
     @property
-    def hopeless(self) -> bool:
-        """Whether it is missing, and somebody is finding out just now whether it is back."""
-        return self.missing and time.monotonic() < self._probed + PROBE_SECONDS
+    def is_open(self) -> bool:
+        """Whether the database is missing and another request is probing it just now."""
+        return self.is_missing and time.monotonic() < self._probed + PROBE_SECONDS
 
-    def within(self, seconds: float) -> bool:
-        """Whether the database was missed in that time."""
+    def timed_out_within(self, seconds: float) -> bool:
+        """Whether a request waited in vain in the last `seconds`."""
         return time.monotonic() - self._missed < seconds
 
     @property
-    def full(self) -> bool:
-        """Whether it had no room a moment ago."""
+    def is_full(self) -> bool:
+        """Whether the disk was full a moment ago."""
         return time.monotonic() - self._full < FULL_SECONDS
 
 
-absence = Absence()
+breaker = DatabaseBreaker()

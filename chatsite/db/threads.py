@@ -26,7 +26,7 @@ from django.db import OperationalError, connection
 from chatsite.event_loops import PerEventLoop
 
 from .availability import (
-    absence,
+    breaker,
     sqlstate,
 )
 from .bulkheads import bulkheads
@@ -260,11 +260,11 @@ def _call(reader: _Reader | None, asked: float, function: Callable[[], T]) -> T:
     try:
         result = function()
     except OperationalError as error:
-        absence.failed(error)
+        breaker.record_error(error)
         raise
     else:
         if connection.connection is not None:
-            absence.met()
+            breaker.record_success()
         return result
     finally:
         _reader.reset(token)
@@ -303,7 +303,7 @@ async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.
     Raises OperationalError where no thread was free in time, and at once while the database is missing:
     nothing has happened then.
     """
-    if absence.hopeless or (absence.missing and _threads()._work_queue.qsize()):
+    if breaker.is_open or (breaker.is_missing and _threads()._work_queue.qsize()):
         raise OperationalError("The database does not answer at the moment.")
     reader, asked, view = _in_a_hurry(), time.monotonic(), current_view()
     assert reader.budget is not None

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from chat import runs
-from chat.limits import seats
+from chat.limits import connection_limiter
 from chatsite.accounts import guests
 from chatsite.event_loops import close_all
 
@@ -52,5 +52,5 @@ async def _live(
 
 
 async def _end(seconds: float) -> None:
-    seats.leave()
+    connection_limiter.shutdown()
     await runs.shutdown(seconds)

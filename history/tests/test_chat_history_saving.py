@@ -285,7 +285,7 @@ class SavingTests(ChatHistoryCase):
     def test_a_conversation_keeps_a_bounded_number_of_messages(self):
         conversation = self.conversation()
         self.put(conversation, message("1"), message("2"))
-        with patch.object(merging, "MOST_KEPT", 2):
+        with patch.object(merging, "MAX_MESSAGES", 2):
             self.put(conversation, message("2"))
             response = self.call("PUT", f"/{conversation.pk}", {"messages": [message("one more")]})
         self.assertEqual((response.status_code, response.json()["error"]["code"]), (400, "too_many_messages"))

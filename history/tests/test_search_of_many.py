@@ -57,7 +57,7 @@ def has(text, query):
 class ManyConversationsTests(ChatHistoryCase):
     def setUp(self):
         super().setUp()
-        for name, value in {"READ_THROUGH": 5, "SOME": 2, "READ_ON": 10}.items():
+        for name, value in {"FIRST_SCAN": 5, "MIN_FOUND": 2, "SECOND_SCAN": 10}.items():
             self.enterContext(patch.object(search, name, value))
         for number in range(40):
             owner = (self.user, self.other)[number % 3 == 0]
@@ -140,7 +140,7 @@ class ManyConversationsTests(ChatHistoryCase):
 
     def test_the_last_few_are_read_through_without_the_index(self):
         with (
-            patch.object(search, "READ_ON", 100),
+            patch.object(search, "SECOND_SCAN", 100),
             patch.object(search, "_indexed", side_effect=AssertionError),
         ):
             self.check()

@@ -24,7 +24,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from chatsite.db.availability import (
-    absence,
+    breaker,
     sqlstate,
 )
 from chatsite.db.bulkheads import bulkheads
@@ -111,7 +111,7 @@ def _check(session: Session) -> None:
     if time.monotonic() - _used.get(session, float("-inf")) > MOMENT:
         with session.waiting(min(MOMENT, connection_seconds())):
             ConnectionPool.check_connection(session)
-        absence.met()
+        breaker.record_success()
 
 
 def _within_budget(pool: ConnectionPool[Any], timeout: float | None = None) -> Any:
@@ -163,7 +163,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Not at once for everybody while the server hangs, where the process answers requests."""
         if default_reader() or self.pool is None:
             session = super().get_new_connection(conn_params)
-        elif not absence.lets_ask():
+        elif not breaker.allows_probe():
             raise OperationalError("The database does not answer at the moment.")
         else:
             session = self._from_pool(conn_params)
@@ -184,7 +184,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                     report_missed(max(seconds, MOMENT))
                 raise
         self._view, self._stuck = view, False
-        absence.found()
+        breaker.record_connection()
         return session
 
     def _check_settings(self, session: Any) -> None:
@@ -234,7 +234,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         except DjangoOperationalError as error:
             if sqlstate(error) == LOCK_NOT_AVAILABLE:
                 self._stuck = True
-                absence.met()
+                breaker.record_success()
             raise
 
     def _tell(self) -> None:

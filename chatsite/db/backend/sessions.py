@@ -15,7 +15,7 @@ from django.conf import settings
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
 
-from chatsite.db.availability import absence
+from chatsite.db.availability import breaker
 from chatsite.db.threads import (
     default_reader,
     libpq_parameters,
@@ -35,17 +35,17 @@ def report_missed(seconds: float) -> None:
     Without that thread a process would learn it only from its requests, of which it lets one a second try:
     those that come together a while after the return would be refused but for one.
     """
-    absence.missed(seconds)
-    if absence.missing and not default_reader() and _watched.acquire(blocking=False):
+    breaker.record_timeout(seconds)
+    if breaker.is_missing and not default_reader() and _watched.acquire(blocking=False):
         threading.Thread(target=_watch_for_return, name="database-return", daemon=True).start()
 
 
 def _watch_for_return() -> None:
     try:
-        while absence.missing:
+        while breaker.is_missing:
             with suppress(psycopg.Error):
                 psycopg.connect(**libpq_parameters() | {"connect_timeout": CONNECT_SECONDS}).close()
-                absence.found()
+                breaker.record_connection()
                 return
             time.sleep(RETURN_SECONDS)
     finally:

@@ -8,8 +8,8 @@ from django.test import AsyncClient, SimpleTestCase, override_settings
 
 from chat.errors import Refused
 from chat.limits import (
-    Seats,
-    seats,
+    ConnectionLimiter,
+    connection_limiter,
 )
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
@@ -27,29 +27,29 @@ from ingestion.tests.factories import command_principal, make_user
 FULL = "1 pages and streams of this site are open in your name. Close some, and try again."
 
 
-class SeatsTests(SimpleTestCase):
+class ConnectionLimiterTests(SimpleTestCase):
     @override_settings(USER_CONNECTIONS=2)
     def test_each_person_has_so_many_and_gets_them_back(self):
-        room = Seats()
-        with room.reserve(1), room.reserve(2):
-            with room.reserve(1):
+        limiter = ConnectionLimiter()
+        with limiter.reserve(1), limiter.reserve(2):
+            with limiter.reserve(1):
                 with self.assertRaises(Refused) as refused:
-                    room.reserve(1)
-                with room.reserve(2):
+                    limiter.reserve(1)
+                with limiter.reserve(2):
                     pass
-            with room.reserve(1):
+            with limiter.reserve(1):
                 pass
         self.assertEqual((refused.exception.status, refused.exception.retry_after), (429, 30))
         self.assertIn("2 pages and streams", refused.exception.message)
 
     @override_settings(USER_CONNECTIONS=2)
     def test_threads_that_ask_at_once_get_as_many_as_there_are(self):
-        room, refused, start = Seats(), [], threading.Barrier(8)
+        limiter, refused, start = ConnectionLimiter(), [], threading.Barrier(8)
 
         def reserve(_):
             start.wait(10)
             try:
-                return room.reserve(1)
+                return limiter.reserve(1)
             except Refused:
                 refused.append(1)
                 return None
@@ -60,26 +60,26 @@ class SeatsTests(SimpleTestCase):
 
     @override_settings(USER_CONNECTIONS=1)
     def test_a_seat_that_nobody_holds_any_more_is_free(self):
-        room = Seats()
-        room.reserve(1)
-        seat = room.reserve(1)
+        limiter = ConnectionLimiter()
+        limiter.reserve(1)
+        seat = limiter.reserve(1)
         seat.release()
         seat.release()
-        with room.reserve(1), self.assertRaises(Refused):
-            room.reserve(1)
+        with limiter.reserve(1), self.assertRaises(Refused):
+            limiter.reserve(1)
 
     def test_pages_are_asked_to_leave_and_none_is_to_come(self):
-        room, left = Seats(), []
-        with room.taken(1, lambda: left.append("first")):
-            room.taken(1, lambda: left.append("second")).release()
-            room.leave()
-        self.assertEqual((left, room.left), (["first"], True))
+        limiter, left = ConnectionLimiter(), []
+        with limiter.slot(1, lambda: left.append("first")):
+            limiter.slot(1, lambda: left.append("second")).release()
+            limiter.shutdown()
+        self.assertEqual((left, limiter.closing), (["first"], True))
 
 
 @override_settings(USER_CONNECTIONS=1)
 class FullDoorTests(GoldenTestCase):
     async def test_one_more_question_is_refused_in_every_form_and_not_stored(self):
-        with seats.taken(self.user.pk):
+        with connection_limiter.slot(self.user.pk):
             for name, (path, _, body) in DOORS.items():
                 with self.subTest(name):
                     response = await self.post(path, body)

@@ -14,7 +14,7 @@ from chatsite.db import (
     threads,
 )
 from chatsite.db.availability import (
-    Absence,
+    DatabaseBreaker,
     has_no_room,
     why_absent,
 )
@@ -37,7 +37,7 @@ def failed(message, state=None, kind=OperationalError):
 
 
 class Errors(SimpleTestCase):
-    def test_what_no_statement_can_help_is_an_absence(self):
+    def test_what_no_statement_can_help_counts_as_unavailable(self):
         for state in (None, "08006", "57P01", "57P03", "53300", "53100", "55P03"):
             self.assertEqual(why_absent(failed("away\nHINT: none", state)), "away", state)
         for state in ("40001", "57014"):
@@ -61,31 +61,31 @@ RUNNING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%30) -- given
 class Knowledge(SimpleTestCase):
     def setUp(self):
         self.clock = self.enterContext(mock.patch.object(availability.time, "monotonic", return_value=100.0))
-        self.absence = Absence()
+        self.breaker = DatabaseBreaker()
 
     def test_while_the_database_is_missing_one_a_second_finds_out_whether_it_is_back(self):
-        self.assertEqual([self.absence.lets_ask() for _ in range(2)], [True, True])
-        self.absence.missed()
-        self.assertEqual([self.absence.lets_ask() for _ in range(3)], [True, False, False])
+        self.assertEqual([self.breaker.allows_probe() for _ in range(2)], [True, True])
+        self.breaker.record_timeout()
+        self.assertEqual([self.breaker.allows_probe() for _ in range(3)], [True, False, False])
         self.clock.return_value += 1.1
-        self.assertEqual([self.absence.lets_ask() for _ in range(2)], [True, False])
-        self.absence.met()
-        self.assertEqual([self.absence.lets_ask() for _ in range(2)], [True, True])
+        self.assertEqual([self.breaker.allows_probe() for _ in range(2)], [True, False])
+        self.breaker.record_success()
+        self.assertEqual([self.breaker.allows_probe() for _ in range(2)], [True, True])
 
     def test_who_waits_in_vain_while_others_are_answered_takes_it_for_busy_and_not_for_missing(self):
         for since, missing in ((0.5, False), (0.9, False), (1.1, True)):
-            self.absence.met()
+            self.breaker.record_success()
             self.clock.return_value += since
-            self.absence.missed(6)
-            self.assertEqual((self.absence.missing, self.absence.within(10)), (missing, missing))
+            self.breaker.record_timeout(6)
+            self.assertEqual((self.breaker.is_missing, self.breaker.timed_out_within(10)), (missing, missing))
 
     def test_a_full_disk_is_remembered_for_a_moment(self):
-        self.absence.failed(failed("away", "57P01"))
-        self.assertFalse(self.absence.full)
-        self.absence.failed(failed("full", "53100"))
-        self.assertTrue(self.absence.full)
+        self.breaker.record_error(failed("away", "57P01"))
+        self.assertFalse(self.breaker.is_full)
+        self.breaker.record_error(failed("full", "53100"))
+        self.assertTrue(self.breaker.is_full)
         self.clock.return_value += 2
-        self.assertFalse(self.absence.full)
+        self.assertFalse(self.breaker.is_full)
 
 
 @mock.patch.object(sessions, "RETURN_SECONDS", 0.01)
@@ -101,9 +101,9 @@ class ReturnTests(SimpleTestCase):
             back.set()
             return mock.Mock()
 
-        absence = Absence()
+        breaker = DatabaseBreaker()
         with (
-            mock.patch.object(sessions, "absence", absence),
+            mock.patch.object(sessions, "breaker", breaker),
             mock.patch.object(sessions.psycopg, "connect", connect),
             mock.patch.object(sessions, "libpq_parameters", dict),
         ):
@@ -111,7 +111,7 @@ class ReturnTests(SimpleTestCase):
             self.assertTrue(back.wait(HANG_SECONDS))
             self.assertTrue(sessions._watched.acquire(timeout=HANG_SECONDS), "it has ended")
             sessions._watched.release()
-        self.assertEqual((absence.missing, tries), (False, []))
+        self.assertEqual((breaker.is_missing, tries), (False, []))
 
 
 class LogLines(SimpleTestCase):
@@ -203,15 +203,15 @@ class Sessions(TestCase):
             session.execute(statement)
 
     def test_a_session_gives_itself_up_and_the_pool_makes_another(self):
-        known = availability.absence
+        known = availability.breaker
         begun = time.monotonic()
         try:
             with self.assertRaisesMessage(psycopg.OperationalError, "did not answer within 0.3 s"):
                 self.ask()
             self.assertLess(time.monotonic() - begun, 2)
-            self.assertFalse(known.lets_ask() and known.lets_ask())
+            self.assertFalse(known.allows_probe() and known.allows_probe())
         finally:
-            known.met()
+            known.record_success()
         with connection.pool.connection() as session:
             self.assertEqual(session.execute("SELECT 1").fetchone(), (1,))
 
@@ -225,4 +225,4 @@ class Sessions(TestCase):
                     self.assertLess(time.monotonic(), deadline)
                     time.sleep(0.1)
         finally:
-            availability.absence.met()
+            availability.breaker.record_success()

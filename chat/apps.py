@@ -5,7 +5,7 @@ from django.apps import AppConfig
 
 from chatsite.http.error_pages import register_error_body
 
-from .protocols import ChatUi, Dialect, OpenAI
+from .protocols import ChatProtocol, ChatUi, OpenAI
 
 
 class ChatConfig(AppConfig):
@@ -13,10 +13,10 @@ class ChatConfig(AppConfig):
     verbose_name = "Answers"
 
     def ready(self) -> None:
-        protocols: dict[str, Dialect] = {"/api": ChatUi(), "/chat-history": ChatUi(), "/v1": OpenAI()}
+        protocols: dict[str, ChatProtocol] = {"/api": ChatUi(), "/chat-history": ChatUi(), "/v1": OpenAI()}
         for start, protocol in protocols.items():
             register_error_body(start, _error_body(protocol))
 
 
-def _error_body(protocol: Dialect) -> Callable[[str, int], dict[str, Any]]:
+def _error_body(protocol: ChatProtocol) -> Callable[[str, int], dict[str, Any]]:
     return lambda words, status: protocol.error(words, status=status)

@@ -1,6 +1,6 @@
 """What happens in one exchange, in the words of the site.
 
-The engine yields these, the journal keeps them, and each dialect puts them into its own words: a wire
+The engine yields these, the journal keeps them, and each protocol puts them into its own words: a wire
 field's name appears in no other place. All are frozen, and all survive a trip through JSON.
 
 Order of a whole exchange: Started, Searching, ContextReady, Thinking of a model that reasons, TextDelta…,

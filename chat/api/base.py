@@ -1,4 +1,4 @@
-"""What all doors for programs have in common: who calls, what is refused, and in which words."""
+"""The base of the API views: authentication, and refusals in the form of each protocol."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -18,7 +18,7 @@ from chat.errors import (
 )
 from chat.limits import Allowance
 from chat.protocols import (
-    Dialect,
+    ChatProtocol,
     RagChat,
 )
 from chat.requests import InvalidRequest
@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_SECONDS = 10  # where nobody knows better
-COME_BACK = (
+RETRY_AFTER_SECONDS = 10  # by default
+RETRYABLE = (
     status.HTTP_429_TOO_MANY_REQUESTS,
     status.HTTP_502_BAD_GATEWAY,
     status.HTTP_503_SERVICE_UNAVAILABLE,
@@ -42,12 +42,12 @@ COME_BACK = (
 
 
 class ProtocolView(APIView):
-    """Synchronous work in a database thread, the answer on the event loop."""
+    """A view of a published protocol: parses in a database thread, answers on the event loop."""
 
     guests_welcome = True
     parser_classes = [StrictJSONParser]
-    methods: ClassVar[tuple[str, ...]] = ("POST",)  # those that are answered
-    dialect: Dialect = RagChat()  # whose form refusals have; until the body was read, the address decides
+    methods: ClassVar[tuple[str, ...]] = ("POST",)  # allowed
+    protocol: ChatProtocol = RagChat()  # the form of refusals, known by the address until the body is read
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any
@@ -57,17 +57,17 @@ class ProtocolView(APIView):
             response: HttpResponseBase = await getattr(self, request.method.lower())(request, **kwargs)
             return response
         words = f"Only {' and '.join(self.methods)} is answered here."
-        response = refused_with(self.dialect.error(words, status=405), 405)
+        response = refused_with(self.protocol.error(words, status=405), 405)
         response.headers["Allow"] = ", ".join(self.methods)
         return response
 
     async def authenticate(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
-        """What `act` gives for the authenticated request, or the refusal as a response."""
+        """Call `act` with the authenticated request; returns its result, or the refusal as a response."""
         try:
             return await in_database_soon(self._authenticated, original, act)
         except (OperationalError, InterfaceError) as error:
-            logger.warning("The database did not let a request in", exc_info=True)
-            return refused(self.dialect, no_room() if has_no_room(error) else database_away())
+            logger.warning("The database was unavailable for a request", exc_info=True)
+            return refused(self.protocol, no_room() if has_no_room(error) else database_away())
 
     def _authenticated(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
         self.headers = self.default_response_headers
@@ -76,22 +76,22 @@ class ProtocolView(APIView):
             self.initial(request)
             return act(request)
         except Refused as refusal:
-            return refused(self.dialect, refusal)
+            return refused(self.protocol, refusal)
         except InvalidRequest as error:
-            body = self.dialect.error(error.message, status=error.status, member=error.member)
+            body = self.protocol.error(error.message, status=error.status, member=error.member)
             return refused_with(body, error.status)
         except exceptions.APIException as error:
             code = error.status_code
             response = refused_with(
-                self.refusal_dialect(request).error(self._words(error), status=code), code
+                self.refusal_protocol(request).error(self._words(error), status=code), code
             )
             if code == status.HTTP_401_UNAUTHORIZED:
                 response.headers["WWW-Authenticate"] = "Bearer"
             return response
 
-    def refusal_dialect(self, request: Request) -> Dialect:
-        """Whose form a refusal has."""
-        return self.dialect
+    def refusal_protocol(self, request: Request) -> ChatProtocol:
+        """The protocol in whose form the request is refused."""
+        return self.protocol
 
     def _words(self, error: exceptions.APIException) -> str:
         if isinstance(error, exceptions.UnsupportedMediaType):
@@ -100,12 +100,12 @@ class ProtocolView(APIView):
         return str(error.detail) if isinstance(error.detail, str) else INTERNAL
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
-        # The door decides what is sent.
+        # The view decides on the media type.
         return self.renderer_classes[0](), "application/json"
 
 
 def check_accepted(request: Request, sendable: Collection[str]) -> None:
-    """Raises InvalidRequest where the caller takes none of these media types."""
+    """Raise InvalidRequest if the caller accepts none of these media types."""
     wanted = [
         kind.split(";") for kind in request.headers.get("Accept", "").lower().split(",") if kind.strip()
     ]
@@ -116,14 +116,14 @@ def check_accepted(request: Request, sendable: Collection[str]) -> None:
 
 
 def _is_refusal(parameter: str) -> bool:
-    """Whether a parameter of a media type says that it is not wanted: a quality of zero."""
+    """Whether a parameter of a media type is a quality of zero, which excludes the type."""
     name, _, value = parameter.strip().partition("=")
     return name == "q" and value.strip("0.") == ""
 
 
-def refused(dialect: Dialect, refusal: Refused) -> JsonResponse:
-    """A refusal in a dialect's form."""
-    body = dialect.error(refusal.message, refusal.code, status=refusal.status)
+def refused(protocol: ChatProtocol, refusal: Refused) -> JsonResponse:
+    """The response for a refusal, in a protocol's form."""
+    body = protocol.error(refusal.message, refusal.code, status=refusal.status)
     response = refused_with(body, refusal.status, refusal.retry_after)
     if refusal.code == "quota_exceeded":
         response.headers["RateLimit"] = f'"day";r=0;t={refusal.retry_after}'
@@ -131,7 +131,7 @@ def refused(dialect: Dialect, refusal: Refused) -> JsonResponse:
 
 
 def limit_headers(allowance: Allowance) -> dict[str, str]:
-    """What is left of the day's messages, in the fields of the IETF's draft on rate limits."""
+    """The remaining messages of the day, as fields of the IETF's draft on rate limits."""
     return {
         "RateLimit-Policy": f'"day";q={allowance.messages};w=86400',
         "RateLimit": f'"day";r={allowance.left};t={allowance.seconds}',
@@ -139,8 +139,8 @@ def limit_headers(allowance: Allowance) -> dict[str, str]:
 
 
 def refused_with(body: Any, code: int, retry_after: float | None = None) -> JsonResponse:
-    """A response that is not streamed; one that says to come back says when."""
+    """A response that is not streamed; with Retry-After if the request may be repeated."""
     response = JsonResponse(body, status=code, safe=False)
-    if code in COME_BACK or retry_after is not None:
+    if code in RETRYABLE or retry_after is not None:
         set_retry_after(response, retry_after or RETRY_AFTER_SECONDS)
     return response

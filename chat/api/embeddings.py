@@ -1,4 +1,4 @@
-"""`POST /v1/embeddings`: vectors of the model that the site searches with."""
+"""`POST /v1/embeddings`: vectors of the site's embedding model."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ from chat.limits import (
     with_one_more,
 )
 from chat.protocols import (
-    Dialect,
+    ChatProtocol,
     OpenAI,
     openai_embeddings,
 )
@@ -46,21 +46,21 @@ from .base import (
 T = TypeVar("T")
 
 SECONDS = 60.0  # for one batch, where the model is on a server
-SHORTER = {BUILT_IN_NAME: (64, 128)}  # the first numbers of these vectors are vectors by themselves
+SHORTER = {BUILT_IN_NAME: (64, 128)}  # vectors of this model can be cut to these dimensions
 MINUTE = 60.0
-QUEUE_SECONDS = 5.0  # a request may wait for those before it
+QUEUE_SECONDS = 5.0  # to wait for requests ahead
 RETRY_SECONDS = 5
 BUSY = "The site is busy with other embeddings. Try again in a few seconds."
 
-# One thread: a process works on one request at a time, also after its caller has gone.
+# One thread: a process embeds one request at a time, even if its caller disconnects.
 _thread = ThreadPoolExecutor(1, thread_name_prefix="embeddings")
 
 
 class EmbeddingsView(ProtocolView):
-    """A request counts as a message of the day, and as one of the caller's embeddings of the minute."""
+    """Each request counts towards the day's messages and the minute's embeddings."""
 
     guests_welcome = False
-    dialect: Dialect = OpenAI()
+    protocol: ChatProtocol = OpenAI()
 
     async def post(self, request: HttpRequest) -> HttpResponseBase:
         asked = await self.authenticate(request, self._asked)
@@ -71,11 +71,11 @@ class EmbeddingsView(ProtocolView):
             with slot:
                 body = await _in_turn(lambda: _body(wanted, model))
         except EmbeddingError as error:
-            return refused(self.dialect, _failure(error))
+            return refused(self.protocol, _failure(error))
         except Refused as refusal:
             with suppress(OperationalError, InterfaceError):
                 await in_database_soon(_give_back, principal)
-            return refused(self.dialect, refusal)
+            return refused(self.protocol, refusal)
         return HttpResponse(body, content_type="application/json")
 
     def _asked(self, request: Request) -> tuple[Principal, EmbeddingRequest, Embedder, ConnectionSlot]:
@@ -118,7 +118,7 @@ _asked_at: dict[int, deque[float]] = {}  # by person: when each embedding of the
 
 
 def _count(principal: Principal) -> None:
-    """Raises Refused where the caller has asked for as much as one may."""
+    """Count the request. Raises Refused if a limit is reached."""
     now = time.monotonic()
     for person in [person for person, times in _asked_at.items() if times[-1] < now - MINUTE]:
         _asked_at.pop(person, None)

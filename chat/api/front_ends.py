@@ -1,6 +1,6 @@
-"""What published front ends ask before they draw anything: how to sign in, and which features there are.
+"""Endpoints that published front ends call at the start: sign-in set-up and available features.
 
-Nothing in it is about anyone, so everyone may ask.
+They contain nothing personal, so no authentication is needed.
 """
 
 from django.conf import settings

@@ -1,4 +1,4 @@
-"""OpenAI's API below `/v1`: answers as chat completions and completions, and the model."""
+"""OpenAI's API below `/v1`: chat completions, completions and the model list."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from chat.llm import configured_model
 from chat.protocols import (
-    Dialect,
+    ChatProtocol,
     OpenAI,
     OpenAICompletions,
     model,
@@ -24,11 +24,11 @@ from chatsite.accounts.principal import Principal
 
 from .views import RunView
 
-CREATED = 1_767_225_600  # 1 January 2026; the number says nothing, but clients want one
+CREATED = 1_767_225_600  # 1 January 2026; meaningless, but clients require a number
 
 
 def check_abilities(asked: RunRequest, form: OpenAI) -> None:
-    """Raises InvalidRequest for what the site's model cannot do; `form` knows the members' names."""
+    """Raise InvalidRequest for what the site's model cannot do; `form` has the names of members."""
     if asked.images and not settings.CHAT_MODEL_READS_IMAGES:
         member = form.images_member
         words = f"“{member}” holds an image that cannot be read: this site’s model reads text only."
@@ -41,12 +41,12 @@ def check_abilities(asked: RunRequest, form: OpenAI) -> None:
 class ChatCompletionsView(RunView):
     """`POST /v1/chat/completions`."""
 
-    dialect: Dialect = OpenAI()
+    protocol: ChatProtocol = OpenAI()
     spoken: type[OpenAI] = OpenAI
 
-    def choose(self, request: Request) -> tuple[Dialect, bool]:
-        dialect = self.spoken.of(request.data)
-        return dialect, dialect.streams(request.data)
+    def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
+        protocol = self.spoken.of(request.data)
+        return protocol, protocol.streams(request.data)
 
     def read(self, principal: Principal, body: Any) -> RunRequest:
         asked = super().read(principal, body)
@@ -57,12 +57,12 @@ class ChatCompletionsView(RunView):
 class CompletionsView(ChatCompletionsView):
     """`POST /v1/completions`."""
 
-    dialect: Dialect = OpenAICompletions()
+    protocol: ChatProtocol = OpenAICompletions()
     spoken = OpenAICompletions
 
 
 class ModelsView(APIView):
-    """`GET /v1/models`: the one model that this site is."""
+    """`GET /v1/models`: the site itself, as one model."""
 
     guests_welcome = True
 

@@ -1,4 +1,4 @@
-"""`/v1/responses`: OpenAI's Responses over the site's runs. Another person's response does not exist."""
+"""`/v1/responses`: OpenAI's Responses API over the site's runs; other people's responses are not found."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -22,7 +22,7 @@ from chat.models import (
     Run,
 )
 from chat.protocols import (
-    Dialect,
+    ChatProtocol,
     Responses,
 )
 from chat.protocols.framing import (
@@ -59,7 +59,7 @@ from .views import (
     mark_run,
 )
 
-CANCEL_SECONDS = 5.0  # for which the end of a cancelled response is waited for
+CANCEL_SECONDS = 5.0  # to wait for the end of a cancelled response
 LARGEST = 2_000_000_000_000
 SHARED = (
     "This response is one of several in a conversation, which can be deleted as a whole at /chat-history."
@@ -69,38 +69,38 @@ SHARED = (
 class ResponsesView(RunView):
     """`POST /v1/responses`."""
 
-    dialect: Dialect = Responses()
+    protocol: ChatProtocol = Responses()
 
-    def choose(self, request: Request) -> tuple[Dialect, bool]:
-        dialect = Responses.of(request.data)
-        return dialect, dialect.streams(request.data)
+    def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
+        protocol = Responses.of(request.data)
+        return protocol, protocol.streams(request.data)
 
     def read(self, principal: Principal, body: Any) -> RunRequest:
-        dialect = cast(Responses, self.dialect)
-        if dialect.references:
+        protocol = cast(Responses, self.protocol)
+        if protocol.references:
             own = Message.objects.owned_by(principal).filter(role=Message.Role.ASSISTANT)
-            rows = own.filter(pk__in=dialect.references).values_list("pk", "conversation_id", "content")
+            rows = own.filter(pk__in=protocol.references).values_list("pk", "conversation_id", "content")
             gone = {
                 conversation: withheld_labels(principal, conversation)
                 for conversation in {row[1] for row in rows}
             }
-            dialect.known = {pk: without(text, gone[conversation]) for pk, conversation, text in rows}
-        asked = dialect.parse(body)
-        check_abilities(asked, dialect)
-        return _continued(principal, asked, dialect.previous) if dialect.previous else asked
+            protocol.known = {pk: without(text, gone[conversation]) for pk, conversation, text in rows}
+        asked = protocol.parse(body)
+        check_abilities(asked, protocol)
+        return _continued(principal, asked, protocol.previous) if protocol.previous else asked
 
     async def _answer(self, run: AcceptedRun, *, streamed: bool) -> HttpResponseBase:
-        if streamed or not cast(Responses, self.dialect).background:
+        if streamed or not cast(Responses, self.protocol).background:
             return await super()._answer(run, streamed=streamed)
         self._release()
-        return await _told(self.dialect, run.principal, run.run_id)
+        return await _told(self.protocol, run.principal, run.run_id)
 
 
 class ResponseView(ProtocolView):
     """`GET` and `DELETE /v1/responses/{id}`."""
 
     methods = ("GET", "DELETE")
-    dialect: Dialect = Responses()
+    protocol: ChatProtocol = Responses()
 
     async def get(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
         asked = await self.authenticate(request, self._asked)
@@ -108,7 +108,7 @@ class ResponseView(ProtocolView):
             return asked
         principal, run, after, is_gone, slot = asked
         if after is None:
-            return await _told(self.dialect, principal, run.pk)
+            return await _told(self.protocol, principal, run.pk)
         if after >= 0 and is_gone:
             return ClosingStream(_ending(principal, run, _form(run, after)), EVENT_STREAM)
         stream = run_stream(principal, run.pk, _form(run, after), slot, apart=max(0, after) // STEP + 1)
@@ -121,7 +121,7 @@ class ResponseView(ProtocolView):
         return refused_with({"id": response_id, "object": "response", "deleted": True}, 200)
 
     def _asked(self, request: Request) -> tuple[Principal, Run, int | None, bool, ConnectionSlot]:
-        """Whose response, after which event a stream is wanted if one is, and whether its events are gone."""
+        """Principal, run, event to stream from (None: no stream), whether the events are gone, and a slot."""
         principal = cast(Principal, request.auth)
         streamed = request.GET.get("stream", "false").lower()
         if streamed not in ("true", "false"):
@@ -144,9 +144,9 @@ class ResponseView(ProtocolView):
 
 
 class CancelView(ProtocolView):
-    """`POST /v1/responses/{id}/cancel`: what has arrived is kept. One that has ended stays as it is."""
+    """`POST /v1/responses/{id}/cancel`: the text so far is kept; no effect on a response that has ended."""
 
-    dialect: Dialect = Responses()
+    protocol: ChatProtocol = Responses()
 
     async def post(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
         asked = await self.authenticate(request, self._asked)
@@ -159,26 +159,26 @@ class CancelView(ProtocolView):
                 async with asyncio.timeout(CANCEL_SECONDS):
                     await runs.whole(principal, run.pk)
         except Refused as refusal:
-            return refused(self.dialect, refusal)
-        return await _told(self.dialect, principal, run.pk)
+            return refused(self.protocol, refusal)
+        return await _told(self.protocol, principal, run.pk)
 
     def _asked(self, request: Request) -> tuple[Principal, Run]:
         principal = cast(Principal, request.auth)
         return principal, _own(principal, self.kwargs["response_id"])
 
 
-async def _told(dialect: Dialect, principal: Principal, run_id: UUID) -> HttpResponseBase:
-    """The response as it is now."""
+async def _told(protocol: ChatProtocol, principal: Principal, run_id: UUID) -> HttpResponseBase:
+    """The current state of a response."""
     try:
         run, whole = await runs.progress(principal, run_id)
     except Refused as refusal:
-        return refused(dialect, refusal)
+        return refused(protocol, refusal)
     queued = run.answer.state == Message.State.QUEUED
     return mark_run(refused_with(_form(run).response(whole, queued=queued), 200), run_id)
 
 
 async def _ending(principal: Principal, run: Run, form: Responses) -> AsyncGenerator[bytes, None]:
-    """The last events of a response whose others are gone; they tell its whole text."""
+    """The last events of a response whose journal was purged; they contain the whole text."""
     _, whole = await runs.progress(principal, run.pk)
     last = run.last_event or LARGEST // STEP
     yield b"".join(map(server_sent_event, form.encoder().ending(whole, last)))
@@ -189,7 +189,7 @@ def _form(run: Run, after: int | None = None) -> Responses:
 
 
 def _own(principal: Principal, response_id: str) -> Run:
-    """The run of the caller's response. Raises Refused, also for one that was not to be stored."""
+    """The run of the caller's response. Raises Refused, also for responses that were not stored."""
     run = Run.objects.owned_by(principal).filter(pk=row_id(response_id, "resp", "response_id")).first()
     if run is None or run.options.get("echo", {}).get("store") is False:
         raise Refused("answer_not_found")
@@ -218,7 +218,7 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
 
 
 def _number(text: str) -> int:
-    """Of an event; nothing is -1, before all of them. Raises InvalidRequest."""
+    """The number of an event; -1, before all events, if empty. Raises InvalidRequest."""
     if not text:
         return -1
     if not (text.isascii() and text.isdecimal() and len(text) <= 13 and int(text) <= LARGEST):

@@ -1,4 +1,4 @@
-"""One answer by the id of its run: what of it was missed and what comes, and its end at its owner's wish."""
+"""Resumes and stops a run by its id."""
 
 from typing import cast
 from uuid import UUID
@@ -60,12 +60,12 @@ class RunEventsView(ProtocolView):
         after = max(seen, _number(request.GET.get("after", ""), "after"))
         last = runs.last_event(principal, UUID(self.kwargs["run_id"]))
         if media_type == EVENT_STREAM and last is not None and 0 < last <= seen:
-            return HttpResponse(status=204)  # by which an EventSource knows not to come back
+            return HttpResponse(status=204)  # tells an EventSource not to reconnect
         return principal, after, media_type, connection_limiter.reserve(principal.user_id)
 
 
 class StopRunView(ProtocolView):
-    """`POST /chat/runs/{id}/stop`: asked once or often, the answer ends and what has arrived is kept."""
+    """`POST /chat/runs/{id}/stop`: idempotent; the text so far is kept."""
 
     async def post(self, request: HttpRequest, run_id: str) -> HttpResponseBase:
         principal = await self.authenticate(request, lambda known: cast(Principal, known.auth))
@@ -74,12 +74,12 @@ class StopRunView(ProtocolView):
         try:
             await runs.stop(principal, UUID(run_id))
         except Refused as refusal:
-            return refused(self.dialect, refusal)
+            return refused(self.protocol, refusal)
         return HttpResponse(status=204)
 
 
 def _media_type(request: Request) -> str:
-    """Of the parameter `format`, else of `Accept`. Raises InvalidRequest."""
+    """The media type from the parameter `format`, else from `Accept`. Raises InvalidRequest."""
     name = request.GET.get("format")
     if name is None:
         check_accepted(request, SENDABLE)
@@ -90,7 +90,7 @@ def _media_type(request: Request) -> str:
 
 
 def _number(text: str, member: str) -> int:
-    """The number of an event; nothing is 0. Raises InvalidRequest."""
+    """The number of an event; 0 if empty. Raises InvalidRequest."""
     if not text:
         return 0
     if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST):

@@ -1,4 +1,4 @@
-"""Streaming responses that end what they iterate, also when the reader goes away."""
+"""Streaming responses, which close their generators when the client disconnects."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ from chat.events import (
 )
 from chat.limits import ConnectionSlot
 from chat.protocols import (
-    Dialect,
+    ChatProtocol,
     Encoder,
     NumberedEncoder,
     run_events,
@@ -49,7 +49,7 @@ class ClosingStream(StreamingHttpResponse):
         self, content: AsyncGenerator[bytes, None], media_type: str, slot: ConnectionSlot | None = None
     ) -> None:
         super().__init__(content, content_type=media_type)
-        self._content, self._seat = content, slot
+        self._content, self._slot = content, slot
         self.headers["Cache-Control"] = "no-store"
         self.headers["X-Accel-Buffering"] = "no"
 
@@ -59,12 +59,12 @@ class ClosingStream(StreamingHttpResponse):
 
     def close(self) -> None:
         super().close()
-        if self._seat:  # which a generator that never started did not release
-            self._seat.release()
+        if self._slot:  # a generator that never started has not released it
+            self._slot.release()
 
 
 class Silence:
-    """How long a stream has been silent; a proxy on its way takes a silent one for dead."""
+    """Decides when to send a keep-alive: proxies drop connections that stay silent."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
@@ -73,7 +73,7 @@ class Silence:
         self._since = time.monotonic()
 
     def too_long(self) -> bool:
-        """Whether something must be said now, which is then taken for said."""
+        """Whether a keep-alive is due, which the caller then sends."""
         if time.monotonic() - self._since < KEEP_ALIVE_SECONDS:
             return False
         self.broken()
@@ -81,40 +81,39 @@ class Silence:
 
 
 async def run_stream(
-    principal: Principal, run_id: UUID, dialect: Dialect, slot: ConnectionSlot, *, apart: int = 0
+    principal: Principal, run_id: UUID, protocol: ChatProtocol, slot: ConnectionSlot, *, apart: int = 0
 ) -> AsyncGenerator[bytes, None]:
-    """One exchange in a dialect's chunks, framed: all that are there at a time, or with the dialect's gap
-    between them.
+    """The framed chunks of a run in a protocol, as they come, or with the protocol's gap between them.
 
-    Losing the right to read, the database, or the process that tells an answer of another, ends it with an
-    error chunk. No text that is told as one reaches over the run's event with the number `apart`.
+    If access is revoked, or the database or the process becomes unavailable, the stream ends with an error
+    chunk. No merged text spans the run's event number `apart`.
     """
-    frame = FRAMINGS[dialect.stream_type]
-    told = float("-inf")
+    frame = FRAMINGS[protocol.stream_type]
+    sent_at = float("-inf")
     silence = Silence()
     with slot:
-        async with aclosing(_chunks(principal, run_id, dialect, apart)) as news:
+        async with aclosing(_chunks(principal, run_id, protocol, apart)) as news:
             async for chunks in news:
                 if chunks is None:
-                    # Only server-sent events have something to say that means nothing.
-                    if dialect.stream_type == EVENT_STREAM and silence.too_long():
+                    # Only server-sent events have comments.
+                    if protocol.stream_type == EVENT_STREAM and silence.too_long():
                         yield COMMENT
                     continue
-                if not dialect.gap:
+                if not protocol.gap:
                     yield b"".join(map(frame, chunks))
                 else:
                     for chunk in chunks:
-                        await asyncio.sleep(max(0.0, told + dialect.gap - time.monotonic()))
-                        told = time.monotonic()
+                        await asyncio.sleep(max(0.0, sent_at + protocol.gap - time.monotonic()))
+                        sent_at = time.monotonic()
                         yield frame(chunk)
                 silence.broken()
 
 
 async def _chunks(
-    principal: Principal, run_id: UUID, dialect: Dialect, apart: int
+    principal: Principal, run_id: UUID, protocol: ChatProtocol, apart: int
 ) -> AsyncGenerator[list[object] | None, None]:
-    """None stands for a second or so without news."""
-    encoder = dialect.encoder()
+    """Lists of chunks; None about every second without news."""
+    encoder = protocol.encoder()
     encode = _encoding(encoder)
     failed = Failed("failed", "internal")
     try:
@@ -145,7 +144,7 @@ def _encoding(encoder: Encoder) -> Callable[[int, Event], list[object]]:
 async def resumed_stream(
     principal: Principal, run_id: UUID, after: int, media_type: str, slot: ConnectionSlot
 ) -> AsyncGenerator[bytes, None]:
-    """The events of a run with a number above `after`, each with its number, and its end with the messages.
+    """The numbered events of a run above `after`; the end has the messages.
 
     Losing the right to read, the database, or the process that tells an answer of another, breaks it off
     without an end: it can be resumed.

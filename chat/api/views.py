@@ -1,4 +1,4 @@
-"""The chat doors of the REST API: whole answers and streams, in the dialect that the caller speaks."""
+"""The chat views of the REST API: whole answers and streams, in the protocol of the caller."""
 
 import asyncio
 from dataclasses import replace
@@ -20,9 +20,9 @@ from chat.events import Failed
 from chat.limits import ConnectionSlot, connection_limiter
 from chat.protocols import (
     AiChatProtocol,
+    ChatProtocol,
     ChatUi,
     ChatUiMinimal,
-    Dialect,
     RagChat,
     TeamChatUi,
     TeamChatUiMinimal,
@@ -49,24 +49,24 @@ from .streaming import (
 )
 
 KEY_LENGTH = 200
-# What every answer may be, beside the stream's own type; a client that streams often asks for plain JSON.
+# Accepted beside the stream's own type: clients that stream often ask for plain JSON.
 SENDABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "application/json")
 Begun = tuple[bool, AcceptedRun]  # whether a stream is wanted
 
 
 class RunView(ProtocolView):
-    """A question, and its answer."""
+    """Base of views that answer a question."""
 
-    dialect: Dialect = RagChat()
+    protocol: ChatProtocol = RagChat()
     streamed = False
     slot: ConnectionSlot | None = None
 
-    def choose(self, request: Request) -> tuple[Dialect, bool]:
-        """The dialect of this request, and whether it wants a stream. Raises InvalidRequest."""
-        return self.dialect, self.streamed
+    def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
+        """The protocol of this request, and whether it wants a stream. Raises InvalidRequest."""
+        return self.protocol, self.streamed
 
     async def post(self, request: HttpRequest, **kwargs: str) -> HttpResponseBase:
-        # What was begun is answered, also where the caller is gone before it is told so.
+        # A stored question is answered even if the caller disconnects meanwhile.
         starting = asyncio.create_task(self._started(request))
         try:
             begun = await asyncio.shield(starting)
@@ -77,7 +77,7 @@ class RunView(ProtocolView):
             return begun
         streamed, run = begun
         request_may_wait()
-        return _told(await self._answer(run, streamed=streamed), run)
+        return _with_headers(await self._answer(run, streamed=streamed), run)
 
     async def _started(self, request: HttpRequest) -> Begun | HttpResponseBase:
         begun = await self.authenticate(request, self._begin)
@@ -85,39 +85,39 @@ class RunView(ProtocolView):
             runs.start(begun[1])
         return begun
 
-    def refusal_dialect(self, request: Request) -> Dialect:
-        """The dialect of a refusal: that of the request, where its body can be read."""
+    def refusal_protocol(self, request: Request) -> ChatProtocol:
+        """The protocol of the request if its body can be read, else that of the address."""
         try:
             return self.choose(request)[0]
         except (InvalidRequest, APIException):
-            return self.dialect
+            return self.protocol
 
     async def _answer(self, run: AcceptedRun, *, streamed: bool) -> HttpResponseBase:
         slot, self.slot = self.slot, None
         assert slot
         if streamed:
-            stream = run_stream(run.principal, run.run_id, self.dialect, slot)
-            return ClosingStream(stream, self.dialect.stream_type, slot)
+            stream = run_stream(run.principal, run.run_id, self.protocol, slot)
+            return ClosingStream(stream, self.protocol.stream_type, slot)
         try:
             with slot:
                 whole = await runs.whole(run.principal, run.run_id)
         except Refused as refusal:
-            return refused(self.dialect, refusal)
-        code, body = self.dialect.whole(whole)
+            return refused(self.protocol, refusal)
+        code, body = self.protocol.whole(whole)
         failed = whole.end if isinstance(whole.end, Failed) and code >= 400 else None
         response = refused_with(body, code, failed.retry_after if failed else None)
-        # The failure of the run has a line of the log already; Django would add one for the status.
+        # The failure of the run is logged already; Django would log the status as well.
         response._has_been_logged = failed is not None  # type: ignore[attr-defined]
         return response
 
     def _begin(self, request: Request) -> Begun:
-        self.dialect, streamed = self.choose(request)
-        check_accepted(request, (*SENDABLE, self.dialect.stream_type))
+        self.protocol, streamed = self.choose(request)
+        check_accepted(request, (*SENDABLE, self.protocol.stream_type))
         return streamed, self._accept(request)
 
     def read(self, principal: Principal, body: Any) -> RunRequest:
         """The question in a body. Raises InvalidRequest."""
-        return self.dialect.parse(body)
+        return self.protocol.parse(body)
 
     def _accept(self, request: Request) -> AcceptedRun:
         principal = cast(Principal, request.auth)
@@ -149,38 +149,38 @@ class ChatView(RunView):
 
     parser_classes = [StrictJSONParser, AttachmentParser]
 
-    def choose(self, request: Request) -> tuple[Dialect, bool]:
+    def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
         version = settings.RAG_CHAT_VERSION
-        self.dialect = dialect = protocols.choose(request.headers, request.data, version)
-        streamed = isinstance(dialect, protocols.ChatCompletions) and dialect.streams(request.data)
-        return dialect, streamed
+        self.protocol = protocol = protocols.choose(request.headers, request.data, version)
+        streamed = isinstance(protocol, protocols.ChatCompletions) and protocol.streams(request.data)
+        return protocol, streamed
 
 
 class ChatStreamView(RunView):
-    """`POST /chat/stream` and `/ask/stream`: the answer as it is written."""
+    """`POST /chat/stream` and `/ask/stream`: always streamed."""
 
     parser_classes = [StrictJSONParser, AttachmentParser]
 
-    def choose(self, request: Request) -> tuple[Dialect, bool]:
+    def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
         return protocols.choose_streamed(request.headers, request.data, settings.RAG_CHAT_VERSION), True
 
 
 class RagChat2026View(RunView):
-    """`POST /2026/chat`, `/2026/ask` and their `/stream`: whatever the setting says."""
+    """`POST /2026/chat`, `/2026/ask` and their `/stream`, independent of the configured version."""
 
-    def choose(self, request: Request) -> tuple[Dialect, bool]:
+    def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
         return protocols.rag_chat(request.data, "2026"), self.kwargs.get("streamed", False)
 
 
 class ChatUiView(RunView):
     """The Chat UI's addresses: streamed where the path or `Accept` asks for it."""
 
-    dialect: Dialect = ChatUi()
+    protocol: ChatProtocol = ChatUi()
 
-    def choose(self, request: Request) -> tuple[Dialect, bool]:
+    def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
         suffix = self.kwargs.get("suffix")
         accepts = "text/event-stream" in request.headers.get("Accept", "").lower()
-        return self.dialect, suffix == "stream" or (suffix is None and accepts)
+        return self.protocol, suffix == "stream" or (suffix is None and accepts)
 
 
 class StandardChatUiView(ChatUiView):
@@ -188,33 +188,33 @@ class StandardChatUiView(ChatUiView):
 
     parser_classes = [StrictJSONParser, AttachmentParser]
 
-    def choose(self, request: Request) -> tuple[Dialect, bool]:
-        dialect, streamed = super().choose(request)
+    def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
+        protocol, streamed = super().choose(request)
         if protocols.is_ai_chat_protocol(request.headers, request.data, streamed=streamed):
-            dialect = AiChatProtocol()
-        return dialect, streamed
+            protocol = AiChatProtocol()
+        return protocol, streamed
 
 
 class MinimalChatUiView(ChatUiView):
     """`POST /api/minimal/chat`."""
 
-    dialect: Dialect = ChatUiMinimal()
+    protocol: ChatProtocol = ChatUiMinimal()
 
 
 class TeamChatUiView(ChatUiView):
     """`POST /api/multi-agent-chat`."""
 
-    dialect: Dialect = TeamChatUi()
+    protocol: ChatProtocol = TeamChatUi()
 
 
 class TeamMinimalChatUiView(ChatUiView):
     """`POST /api/minimal/multi-agent-chat`."""
 
-    dialect: Dialect = TeamChatUiMinimal()
+    protocol: ChatProtocol = TeamChatUiMinimal()
 
 
-def _told(response: HttpResponseBase, run: AcceptedRun) -> HttpResponseBase:
-    """With the id by which the answer is resumed and stopped, and what is left of the day's messages."""
+def _with_headers(response: HttpResponseBase, run: AcceptedRun) -> HttpResponseBase:
+    """Add the run's id and what is left of the day's messages to the headers."""
     mark_run(response, run.run_id)
     if run.allowance:
         for name, value in limit_headers(run.allowance).items():
@@ -223,6 +223,6 @@ def _told(response: HttpResponseBase, run: AcceptedRun) -> HttpResponseBase:
 
 
 def mark_run(response: HttpResponseBase, run_id: UUID) -> HttpResponseBase:
-    """With the id by which the answer is resumed and stopped."""
+    """Add the run's id, by which it can be resumed and stopped, to the headers."""
     response.headers["Chat-Run"] = str(run_id)
     return response

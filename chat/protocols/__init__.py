@@ -1,7 +1,7 @@
 """The published protocols: one module each, without I/O.
 
-A dialect turns a body into a RunRequest, and events into the values that its document describes. A wire
-field's name stands in its dialect's module, or in one that several documents share, and nowhere else.
+A protocol turns a body into a RunRequest, and events into the values that its document describes. A wire
+field's name stands in its protocol's module, or in one that several documents share, and nowhere else.
 """
 
 from collections.abc import Mapping
@@ -33,9 +33,26 @@ from .web_component import (
 )
 
 __all__ = [
-    "AiChatProtocol", "ChatCompletions", "ChatUi", "ChatUiMinimal", "Dialect", "Encoder", "NumberedEncoder",
-    "OpenAI", "OpenAICompletions", "RagChat", "RagChat2026", "Responses", "TeamChatUi", "TeamChatUiMinimal",
-    "WebComponent", "choose", "choose_streamed", "is_ai_chat_protocol", "model", "models",
+    "AiChatProtocol",
+    "ChatCompletions",
+    "ChatProtocol",
+    "ChatUi",
+    "ChatUiMinimal",
+    "Encoder",
+    "NumberedEncoder",
+    "OpenAI",
+    "OpenAICompletions",
+    "RagChat",
+    "RagChat2026",
+    "Responses",
+    "TeamChatUi",
+    "TeamChatUiMinimal",
+    "WebComponent",
+    "choose",
+    "choose_streamed",
+    "is_ai_chat_protocol",
+    "model",
+    "models",
     "rag_chat",
 ]  # fmt: skip
 
@@ -55,7 +72,7 @@ class NumberedEncoder(Protocol):
     def numbered(self, number: int, event: Event) -> list[Any]: ...
 
 
-class Dialect(Protocol):
+class ChatProtocol(Protocol):
     """The interface of a protocol."""
 
     stream_type: str  # media type of a stream
@@ -76,15 +93,15 @@ class Dialect(Protocol):
         ...
 
 
-def choose(headers: Mapping[str, str], body: Any, version: str = "2025") -> Dialect:
-    """The dialect of a request to /chat or /ask; `version` is that of RAG chat."""
+def choose(headers: Mapping[str, str], body: Any, version: str = "2025") -> ChatProtocol:
+    """The protocol of a request to /chat or /ask; `version` is that of RAG chat."""
     if isinstance(body, dict) and "stream" in body and not _has_attachments(headers):
         return WebComponent() if is_web_component(body) else ChatCompletions()
     return choose_streamed(headers, body, version)
 
 
-def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025") -> Dialect:
-    """The dialect of a request to /chat/stream or /ask/stream, where `stream` in the body says nothing."""
+def choose_streamed(headers: Mapping[str, str], body: Any, version: str = "2025") -> ChatProtocol:
+    """The protocol of a request to /chat/stream or /ask/stream, where `stream` in the body says nothing."""
     members = body if isinstance(body, dict) else {}
     if _has_attachments(headers):
         return AiChatProtocol()

@@ -106,8 +106,8 @@ class ChatCompletions:
 class ChatCompletionsEncoder:
     """Chunks as OpenAI's, the first with the context."""
 
-    def __init__(self, dialect: ChatCompletions) -> None:
-        self._dialect = dialect
+    def __init__(self, protocol: ChatCompletions) -> None:
+        self._protocol = protocol
         self._started: Started | None = None
         self._done: MessageDone | None = None
 
@@ -139,7 +139,7 @@ class ChatCompletionsEncoder:
                 return [self._chunk(delta(role="assistant"), context=followups(event.questions))]
             case Failed():
                 status = errors.status(event.code)
-                return [self._dialect.error(errors.words(event.code), event.code, status=status)]
+                return [self._protocol.error(errors.words(event.code), event.code, status=status)]
         return []
 
     def _chunk(self, piece: Json, *, finish_reason: str | None = None, context: Json | None = None) -> Json:
@@ -151,7 +151,7 @@ class ChatCompletionsEncoder:
             "content_filter_results": {},
         }
         if context is not None:
-            members = self._dialect.members
+            members = self._protocol.members
             choice["delta"] = piece | members(context, self._started, in_message=True)
             choice |= members(context, self._started)
         return envelope(self._started, "chat.completion.chunk") | {"choices": [choice]}

@@ -67,8 +67,8 @@ class RagChat:
 class RagChatEncoder:
     """The first chunk carries the context, the others parts of the answer."""
 
-    def __init__(self, dialect: RagChat) -> None:
-        self._dialect = dialect
+    def __init__(self, protocol: RagChat) -> None:
+        self._protocol = protocol
         self._session: Json = {}
 
     def encode(self, event: Event) -> list[Json]:
@@ -76,7 +76,7 @@ class RagChatEncoder:
             case TextDelta():
                 return [{"delta": delta(content=event.text)}]
             case Started():
-                self._session = self._dialect.session(event.conversation_id)
+                self._session = self._protocol.session(event.conversation_id)
                 return []
             case ContextReady():
                 first = {"delta": {"role": "assistant"}, "context": context(event), **self._session}
@@ -88,5 +88,5 @@ class RagChatEncoder:
                 told = followups(event.questions)
                 return [{"delta": delta(role="assistant"), "context": told, **self._session}]
             case Failed():
-                return [self._dialect.error(errors.words(event.code))]
+                return [self._protocol.error(errors.words(event.code))]
         return []

@@ -23,8 +23,8 @@ class RagChat2026(RagChat):
 class RagChat2026Encoder:
     """The first event carries the context, the others parts of the answer."""
 
-    def __init__(self, dialect: RagChat2026) -> None:
-        self._dialect = dialect
+    def __init__(self, protocol: RagChat2026) -> None:
+        self._protocol = protocol
         self._session: Json = {}
 
     def encode(self, event: Event) -> list[Json]:
@@ -32,7 +32,7 @@ class RagChat2026Encoder:
             case TextDelta():
                 return [{"type": "response.output_text.delta", "delta": event.text}]
             case Started():
-                self._session = self._dialect.session(event.conversation_id)
+                self._session = self._protocol.session(event.conversation_id)
             case ContextReady():
                 return [self._context(context(event))]
             case MessageDone() if event.verification:
@@ -40,7 +40,7 @@ class RagChat2026Encoder:
             case FollowUps():
                 return [self._context(followups(event.questions))]
             case Failed():
-                return [self._dialect.error(errors.words(event.code))]
+                return [self._protocol.error(errors.words(event.code))]
         return []
 
     def _context(self, told: Json) -> Json:

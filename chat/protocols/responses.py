@@ -135,19 +135,19 @@ class Responses(OpenAI):
         members = an_exchange(body)
         found = shared.read_members(members, KNOWN)
         _check_members(members, found)
-        dialect = cls()
-        dialect.echo = {name: found[name] for name in ECHO if name in found}
+        protocol = cls()
+        protocol.echo = {name: found[name] for name in ECHO if name in found}
         for name in ("text", "reasoning"):
             if members.get(name) is not None:
                 given = {key: value for key, value in members[name].items() if value is not None}
-                dialect.echo[name] = {**ECHO[name], **given}
+                protocol.echo[name] = {**ECHO[name], **given}
         if members.get("previous_response_id") is not None:
             member = "previous_response_id"
-            dialect.previous = row_id(members[member], "resp", member)
-            dialect.echo[member] = members[member]
-        dialect.references = _references(members.get("input"))
-        shared.storable(dialect.echo, "metadata")
-        return dialect
+            protocol.previous = row_id(members[member], "resp", member)
+            protocol.echo[member] = members[member]
+        protocol.references = _references(members.get("input"))
+        shared.storable(protocol.echo, "metadata")
+        return protocol
 
     @property
     def background(self) -> bool:

@@ -9,7 +9,7 @@ from chat.statements import Statement
 
 
 class Single:
-    """Passes events on to a dialect's encoder; what several agents say becomes one text."""
+    """Passes events on to a protocol's encoder; what several agents say becomes one text."""
 
     def __init__(self, encode: Callable[[Event], list[Any]]) -> None:
         self._encode = encode

@@ -114,8 +114,8 @@ class WebComponentStream(Single):
 class WebComponentEncoder(ChatCompletionsEncoder):
     """Encodes follow-up questions at the end of the text, before the chunk with the finish reason."""
 
-    def __init__(self, dialect: WebComponent) -> None:
-        super().__init__(dialect)
+    def __init__(self, protocol: WebComponent) -> None:
+        super().__init__(protocol)
         self.markup = Markup(streamed=True)
         self._ending: list[Event] = []  # MessageDone and Usage, which wait for the questions
 

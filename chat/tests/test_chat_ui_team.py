@@ -1,4 +1,4 @@
-"""The Chat UI's multi-agent mode, and what the other dialects make of a team."""
+"""The Chat UI's multi-agent mode, and what the other protocols make of a team."""
 
 from django.test import SimpleTestCase
 
@@ -76,7 +76,7 @@ class TeamTests(SimpleTestCase):
         self.assertTrue(TeamChatUi().parse(body).team)
         self.assertFalse(ChatUi().parse(body).team)
 
-    def test_dialects_with_one_message_tell_all_that_was_said(self):
+    def test_protocols_with_one_message_tell_all_that_was_said(self):
         self.assertEqual(RagChat().whole(whole(TEAM))[1]["message"]["content"], "Facts [a.md#x].\n\nSo.")
         chunks = [
             chunk for encoder in [RagChat().encoder()] for event in TEAM for chunk in encoder.encode(event)

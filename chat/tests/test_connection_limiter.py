@@ -55,16 +55,16 @@ class ConnectionLimiterTests(SimpleTestCase):
                 return None
 
         with ThreadPoolExecutor(8) as threads:
-            seats_of_one = list(threads.map(reserve, range(8)))
-        self.assertEqual((sum(seat is not None for seat in seats_of_one), len(refused)), (2, 6))
+            slots_of_one = list(threads.map(reserve, range(8)))
+        self.assertEqual((sum(slot is not None for slot in slots_of_one), len(refused)), (2, 6))
 
     @override_settings(USER_CONNECTIONS=1)
-    def test_a_seat_that_nobody_holds_any_more_is_free(self):
+    def test_a_slot_that_nobody_holds_any_more_is_free(self):
         limiter = ConnectionLimiter()
         limiter.reserve(1)
-        seat = limiter.reserve(1)
-        seat.release()
-        seat.release()
+        slot = limiter.reserve(1)
+        slot.release()
+        slot.release()
         with limiter.reserve(1), self.assertRaises(Refused):
             limiter.reserve(1)
 

@@ -50,12 +50,12 @@ class DoorTests(GoldenTestCase):
         await in_database(self.user.save)
         client = AsyncClient(enforce_csrf_checks=True)
         await client.alogin(username="asker", password="pass")
-        for name, (path, dialect, body) in DOORS.items():
+        for name, (path, protocol, body) in DOORS.items():
             with self.subTest(name):
                 response = await client.post(path, body, content_type="application/json")
                 # The web component reads `message` and `statusCode` of its errors.
                 members = {"error", "message", "statusCode"} if name == "chat_completions" else {"error"}
                 self.assertEqual((response.status_code, set(response.json())), (403, members))
-                if isinstance(dialect, OpenAI):
+                if isinstance(protocol, OpenAI):
                     self.assertEqual(response.json()["error"]["type"], "permission_error")
         self.assertEqual(await Message.objects.acount(), 0)

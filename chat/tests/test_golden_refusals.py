@@ -37,7 +37,7 @@ OVERRIDES = {
     "include_category": "hr",
 }
 CONTEXT = {"context": {"overrides": OVERRIDES}}
-# Path, dialect, a request in which every position is filled.
+# Path, protocol, a request in which every position is filled.
 DOORS = {
     "rag_chat": ("/chat", RagChat(), ASKED | CONTEXT | {"session_state": None}),
     "rag_chat streamed": ("/chat/stream", RagChat(), ASKED | CONTEXT | {"session_state": None}),
@@ -96,12 +96,12 @@ def spelled(path):
     return "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in path).removeprefix(".")
 
 
-def read(dialect, body):
-    if isinstance(dialect, OpenAI):
-        dialect = type(dialect).of(body)
-    if isinstance(dialect, ChatCompletions | OpenAI):
-        dialect.streams(body)
-    return dialect.parse(body)
+def read(protocol, body):
+    if isinstance(protocol, OpenAI):
+        protocol = type(protocol).of(body)
+    if isinstance(protocol, ChatCompletions | OpenAI):
+        protocol.streams(body)
+    return protocol.parse(body)
 
 
 def without_overrides(body):
@@ -117,13 +117,13 @@ def words(body):
 class EveryPositionTests(SimpleTestCase):
     def test_any_value_anywhere_is_taken_or_refused_with_its_member_named(self):
         refused = 0
-        for name, (_, dialect, body) in EVERY_POSITION.items():
+        for name, (_, protocol, body) in EVERY_POSITION.items():
             for path in positions(body):
                 for value in VALUES:
                     told = changed(body, path, value)
                     with self.subTest(name, path=path, value=str(value)[:20]):
                         try:
-                            read(dialect, told)
+                            read(protocol, told)
                         except InvalidRequest as error:
                             refused += 1
                             self.assertIn(error.status, (400, 404))
@@ -132,7 +132,9 @@ class EveryPositionTests(SimpleTestCase):
                                 start = spelled(path).split("[")[0].split(".")[0]
                                 self.assertTrue(error.member.startswith(start), error.member)
                                 self.assertIn(error.member, error.message)
-                            json.dumps(dialect.error(error.message, status=error.status, member=error.member))
+                            json.dumps(
+                                protocol.error(error.message, status=error.status, member=error.member)
+                            )
         self.assertGreater(refused, 500)
 
 
@@ -141,29 +143,29 @@ SYSTEM_IS_READ = ("openai", "chat_ui", "chat_ui_minimal")
 
 
 class RefusalTests(GoldenTestCase):
-    def check_form(self, dialect, response, status):
+    def check_form(self, protocol, response, status):
         body = response.json()
         self.assertEqual(response.status_code, status, body)
-        if isinstance(dialect, ChatCompletions) and "message" in body:
+        if isinstance(protocol, ChatCompletions) and "message" in body:
             self.assertEqual(body, {"error": mock.ANY, "message": body["error"], "statusCode": status})
         else:
             self.assertEqual(set(body), {"error"})
-        if isinstance(dialect, OpenAI):
+        if isinstance(protocol, OpenAI):
             self.assertEqual(set(body["error"]), {"message", "type", "param", "code"})
-        elif isinstance(dialect, ChatUi):
+        elif isinstance(protocol, ChatUi):
             self.assertEqual(set(body["error"]), {"message", "code"})
             self.assertIsInstance(body["error"]["code"], str)
         self.assertIsInstance(words(body), str)
 
     async def every_door(self, status, change=dict, member="", leave_out=(), **options):
-        for name, (path, dialect, body) in DOORS.items():
+        for name, (path, protocol, body) in DOORS.items():
             if name in leave_out:
                 continue
             with self.subTest(name):
                 response = await self.post(path, change(body), **options)
-                self.check_form(dialect, response, status)
+                self.check_form(protocol, response, status)
                 self.assertIn(member, words(response.json()))
-                if isinstance(dialect, OpenAI) and member:
+                if isinstance(protocol, OpenAI) and member:
                     self.assertEqual(response.json()["error"]["param"], member)
         self.assertEqual(await Message.objects.acount(), 0)
 
@@ -221,10 +223,10 @@ class RefusalTests(GoldenTestCase):
         self.assertIn("application/json", response.json()["error"])
         await self.every_door(406, Accept="application/xml")
         await self.every_door(406, Accept="application/json;q=0")
-        for name, (path, dialect, _) in DOORS.items():
+        for name, (path, protocol, _) in DOORS.items():
             with self.subTest(name):
                 response = await self.async_client.get(path)
-                self.check_form(dialect, response, 405)
+                self.check_form(protocol, response, 405)
                 self.assertEqual(response.headers["Allow"], "POST")
 
     async def test_common_accept_headers_are_taken(self):
@@ -246,21 +248,21 @@ class RefusalTests(GoldenTestCase):
             ("chat_ui", "conversationId"),
             ("chat_ui_minimal", "conversationId"),
         ):
-            path, dialect, body = DOORS[name]
+            path, protocol, body = DOORS[name]
             told = []
             for session in (str(theirs.pk), str(uuid4()), "x", ""):
                 response = await self.post(path, body | {member: session})
-                self.check_form(dialect, response, 404)
+                self.check_form(protocol, response, 404)
                 told.append(response.content)
             self.assertEqual(len(set(told)), 1, name)
         self.assertEqual(await Message.objects.acount(), 0)
 
     async def test_a_conversation_of_the_chat_ui_is_named_by_text_alone(self):
         for name in ("chat_ui", "chat_ui_minimal"):
-            path, dialect, body = DOORS[name]
+            path, protocol, body = DOORS[name]
             for value in ({}, [], 1, {"chatsite_conversation": str(uuid4())}):
                 response = await self.post(path, body | {"conversationId": value})
-                self.check_form(dialect, response, 400)
+                self.check_form(protocol, response, 400)
                 self.assertIn("conversationId", response.content.decode())
 
     async def test_overrides_out_of_range_are_refused_by_name(self):
@@ -280,27 +282,27 @@ class RefusalTests(GoldenTestCase):
 
     async def test_files_in_json_are_refused(self):
         for name in ("rag_chat", "ai_chat_protocol", "chat_completions", "chat_ui"):
-            path, dialect, body = DOORS[name]
+            path, protocol, body = DOORS[name]
             messages = [ASKED["messages"][0] | {"files": [{"contentType": "image/png", "data": {}}]}]
             response = await self.post(path, body | {"messages": messages})
-            self.check_form(dialect, response, 400)
+            self.check_form(protocol, response, 400)
             self.assertIn("messages[0].files", words(response.json()))
         messages = [ASKED["messages"][0] | {"files": []}]
         self.assertEqual((await self.post("/chat", {"messages": messages})).status_code, 200)
 
     async def test_too_many_questions_say_when_to_come_back(self):
         limited = ScriptedModel(words=[], error=ModelError("rate_limited"))
-        for name, (path, dialect, body) in DOORS.items():
+        for name, (path, protocol, body) in DOORS.items():
             if "stream" in path:
                 continue
             with self.subTest(name):
                 with self.assertLogs(level="WARNING"):
                     response = await self.post(path, without_overrides(body), model=limited)
-                self.check_form(dialect, response, 429)
+                self.check_form(protocol, response, 429)
                 self.assertGreater(int(response.headers["Retry-After"]), 0)
                 with mock.patch("chat.runs.begin", side_effect=Refused("rate_limited", retry_after=7)):
                     response = await self.post(path, body)
-                self.check_form(dialect, response, 429)
+                self.check_form(protocol, response, 429)
                 self.assertEqual(response.headers["Retry-After"], "7")
 
     async def test_every_failure_of_the_model_has_its_status_and_our_words(self):
@@ -314,11 +316,11 @@ class RefusalTests(GoldenTestCase):
             for name in ("rag_chat", "ai_chat_protocol", "chat_completions", "chat_ui", "openai"):
                 if (name, code) == ("openai", "content_filter"):
                     continue  # which is a reason to end there
-                path, dialect, body = DOORS[name]
+                path, protocol, body = DOORS[name]
                 with self.assertLogs(level="WARNING"):
                     model = ScriptedModel(words=[], error=ModelError(code))
                     response = await self.post(path, without_overrides(body), model=model)
-                self.check_form(dialect, response, status)
+                self.check_form(protocol, response, status)
 
     async def test_conflicts_are_told_in_every_form(self):
         for code, status in (("generation_in_progress", 409), ("idempotency_mismatch", 422), ("busy", 503)):
@@ -327,7 +329,7 @@ class RefusalTests(GoldenTestCase):
 
     async def test_a_fault_of_ours_is_told_in_every_form_without_details(self):
         with mock.patch("chat.runs.begin", side_effect=RuntimeError("a secret detail")):
-            for name, (path, dialect, body) in DOORS.items():
+            for name, (path, protocol, body) in DOORS.items():
                 with self.subTest(name), self.assertLogs("django"):
                     self.async_client.raise_request_exception = False
                     response = await self.async_client.post(
@@ -336,7 +338,7 @@ class RefusalTests(GoldenTestCase):
                         content_type="application/json",
                         headers={"Authorization": f"Bearer {self.secret}"},
                     )
-                    self.check_form(dialect, response, 500)
+                    self.check_form(protocol, response, 500)
                     self.assertNotIn("secret", response.text)
 
     @override_settings(MESSAGE_MAX_CHARACTERS=10)

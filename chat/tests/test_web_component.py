@@ -64,8 +64,8 @@ def body(**members):
     return asked | {"context": {"approach": "rrr"}} | members
 
 
-def chunks(events, dialect=None):
-    encoder = (dialect or WebComponent()).encoder()
+def chunks(events, protocol=None):
+    encoder = (protocol or WebComponent()).encoder()
     return [chunk for event in events for chunk in encoder.encode(event)]
 
 

@@ -332,6 +332,7 @@ LOGGING = {
         "procrastinate": {"level": "WARNING"},
         # At lower levels these tell prompts, addresses and headers.
         **{name: {"level": "WARNING"} for name in ("httpx2", "httpcore2", "openai")},
+        "aiohttp": {"level": "ERROR"},  # its warnings quote the server's cookies
         "psycopg.pool": {"level": "ERROR"},
     },
 }

@@ -136,6 +136,7 @@ class RunTests(TransactionTestCase):
 
     async def test_after_the_end_the_exchange_is_told_from_its_message(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days."]))
+        await runs.shutdown(5)  # nothing of the run is in memory any more
         await in_database(JournalEntry.objects.all().delete)
         numbered = await collect(self.principal, accepted.run_id, after=3)
         self.assertEqual(numbered[0][0], 1)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import sys
 import threading
 import time
 from contextvars import ContextVar
@@ -24,9 +25,18 @@ REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
 class RequestIdFilter(logging.Filter):
-    """Adds `request_id` to every record; outside a request it is empty."""
+    """Adds `request_id` to every record; outside a request it is empty.
+
+    Leaves out what destructors say while the interpreter takes its modules apart: this one's names are gone.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_ending = sys.is_finalizing
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if self._is_ending():
+            return False
         if not hasattr(record, "request_id"):
             record.request_id = request_id.get()
         return True

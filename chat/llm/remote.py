@@ -14,6 +14,7 @@ from django.conf import settings
 
 from chat.requests import EarlierMessage, JsonFormat
 from chatsite.http.circuit_breaker import CircuitBreaker, CircuitOpen
+from chatsite.http.model_server import pieces
 
 from . import (
     completion_stream,
@@ -154,7 +155,7 @@ class RemoteModel:
             raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
         breaker.record_success()
         try:
-            body = GatheredBody(response.aiter_raw())
+            body = GatheredBody(pieces(response))
             async with aclosing(completion_stream.parts(body, clock)) as parts:
                 async for part in parts:
                     yield part

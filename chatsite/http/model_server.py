@@ -1,7 +1,8 @@
 """Requests to OpenAI-compatible servers: chat completions, embeddings and reranking share this client."""
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -20,6 +21,7 @@ MAX_CONNECTIONS = 10_000  # the site limits its answers itself
 KEEP_ALIVE_SECONDS = 4.0  # many servers close idle connections after five
 # What reading a response may raise: the transport leaves some of aiohttp's errors as they are.
 TRANSPORT_ERRORS = (httpx2.HTTPError, aiohttp.ClientError)
+CLOSED = "connection_closed"  # our extension of a response
 
 
 class ModelServer:
@@ -82,6 +84,7 @@ class ModelServer:
         except (*TRANSPORT_ERRORS, OSError) as error:
             raise openai.APIConnectionError(request=request) from error
         response.headers.pop("content-encoding", None)
+        response.extensions[CLOSED] = _closed(response)
         if not response.is_success:
             raise await _status_error(response)
         return response
@@ -93,6 +96,41 @@ class ModelServer:
             return await _body(response, limit)
         except TRANSPORT_ERRORS as error:
             raise openai.APIConnectionError(request=response.request) from error
+
+
+async def pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """The body as it arrives. Raises one of TRANSPORT_ERRORS where it breaks off."""
+    async with aclosing(response.aiter_raw()) as received:
+        async for piece in received:
+            yield piece
+    closed: asyncio.Future[None] | None = response.extensions.get(CLOSED)
+    if closed is not None and closed.done() and not closed.cancelled() and closed.exception():
+        raise httpx2.ReadError("the connection was reset")
+
+
+def _closed(response: httpx2.Response) -> asyncio.Future[None] | None:
+    """How the connection ends, for a body that only the connection's end delimits.
+
+    To aiohttp any end of the connection, even a reset, is the good end of such a body; it finds out by itself
+    where a body with a length or in chunks is cut short. Taken before the body is read, for the response lets
+    go of its connection with the last byte.
+    """
+    if "content-length" in response.headers or "transfer-encoding" in response.headers:
+        return None
+    stream = getattr(response.stream, "_stream", response.stream)
+    connection = getattr(getattr(stream, "_aiohttp_response", None), "connection", None)
+    if connection is None or connection.protocol is None:
+        return None
+    closed: asyncio.Future[None] | None = connection.protocol.closed
+    if closed is not None:
+        closed.add_done_callback(_retrieve)
+    return closed
+
+
+def _retrieve(closed: asyncio.Future[None]) -> None:
+    """So that asyncio does not complain of an error that nobody has looked at."""
+    if not closed.cancelled():
+        closed.exception()
 
 
 async def _status_error(response: httpx2.Response) -> openai.APIStatusError:
@@ -113,8 +151,8 @@ async def _body(response: httpx2.Response, limit: int) -> bytes:
     """What the server sends, however much it is, up to `limit` bytes. Closes the response."""
     data = bytearray()
     try:
-        async with aclosing(response.aiter_raw()) as pieces:
-            async for piece in pieces:
+        async with aclosing(pieces(response)) as received:
+            async for piece in received:
                 data += piece
                 if len(data) > limit:
                     break

@@ -1,5 +1,6 @@
 """Files that are broken, locked, empty, not what they say, or made to hurt: each ends in a sentence."""
 
+import errno
 import json
 import os
 import signal
@@ -31,7 +32,7 @@ WORDS = ("", "Some words.")
 PARENT = """
 import sys
 from pathlib import Path
-from ingestion.parsing import forking, process
+from ingestion.parsing import process
 process.read(Path(sys.argv[1]), ".txt", print)
 """
 # Not `ru_maxrss`, which begins with the memory of the process that started this one.
@@ -262,12 +263,22 @@ class HostileFilesTests(SimpleTestCase):
         self.assertIn(b'"done"', told)
         self.assertLess(int(told.splitlines()[-1]), 100_000)
 
+    def opened(self, pipe, parent):
+        """The pipe to write to, once it is read. A plain `open` would wait on where the parent has failed."""
+        while parent.poll() is None:
+            try:
+                return os.fdopen(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK), "wb")
+            except OSError as error:
+                self.assertEqual(error.errno, errno.ENXIO)
+                time.sleep(0.01)
+        raise AssertionError("The process that waits for the child ended before the child read.")
+
     def test_a_child_ends_with_the_process_that_waits_for_it(self):
         with tempfile.TemporaryDirectory() as folder:
             endless = Path(folder) / "pipe"
             os.mkfifo(endless)
             parent = subprocess.Popen([sys.executable, "-c", PARENT, str(endless)], cwd=settings.BASE_DIR)
-            with endless.open("wb"):  # opened by the child too, which now waits for what never comes
+            with self.opened(endless, parent):  # by the child too, which now waits for what never comes
                 children = psutil.Process(parent.pid).children(recursive=True)
                 parent.kill()
                 parent.wait()

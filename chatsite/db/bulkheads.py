@@ -2,7 +2,8 @@
 
 Requests that wait for a lock keep their connections. Without a limit the requests of one view would take all
 of the pool, and every other page would wait too. A view that ran into a lock is refused at once, but for one
-request a second that finds out whether the lock is gone.
+request a second that finds out whether the lock is gone. Where nobody has asked for a while, nothing is
+known of the lock any more, and those that come together are let in.
 """
 
 import threading
@@ -12,6 +13,7 @@ from collections import Counter
 from django.conf import settings
 
 PROBE_SECONDS = 1.0
+KNOWN_SECONDS = 4.0  # for which a lock is remembered that nobody meets again: longer than one is waited for
 
 
 class Bulkheads:
@@ -38,7 +40,7 @@ class Bulkheads:
                     return False
             if self.refuses(view):
                 return False
-            if view in self._probed:
+            if time.monotonic() < self._probed.pop(view, float("-inf")) + KNOWN_SECONDS:
                 self._probed[view] = time.monotonic()
             self._used[view] += 1
         return True

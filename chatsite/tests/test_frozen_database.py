@@ -27,12 +27,13 @@ def frozen(site):
     """For the length of the block; also processes that the server begins meanwhile: it begins none."""
     own = getattr(site, "cluster", None)  # else the one that the site has begun
     first = psutil.Process(own._process_id()) if own else site.postgres()
-    stopped = []
-    for process in (first, *first.children(recursive=True)):
-        with suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGSTOP)
-            stopped.append(process)
+    first.send_signal(signal.SIGSTOP)  # before its children are counted, or else it may begin one meanwhile
+    stopped = [first]
     try:
+        for process in first.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGSTOP)
+                stopped.append(process)
         yield
     finally:
         for process in stopped:

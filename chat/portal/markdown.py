@@ -38,10 +38,26 @@ MARK_START, MARK_END = "\u2058", "\u2059"
 PIECE = re.compile(r'<(?:[^<>"]++|"[^"]*+")*+>|[\u2058\u2059]|[^<\u2058\u2059]++|<')
 FOOTNOTE = re.compile(r"\[\^([\w-]{1,40})\](:[ \t]*+)?")
 TASK = re.compile(r"\[([ xX])\][ \t]+")
+LINE = re.compile(r"[^\n]+")
+# What makes a line a quotation, a row, a list item, a heading, a task.
+LINE_PREFIX = re.compile(
+    r"[ \t>|]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(?:#{1,6}[ \t]++)?+(?:\[[ xX]\][ \t]++)?+"
+)
 # What turns the direction of text round could make one address look like another: it is shown as nothing.
 DIRECTIONS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\u200b")
 CLASSES = frozenset(
-    {"cite", "cite gone", "nowrap", "table", "block", "block-head", "button quiet", "host", "end", "mid"}
+    {
+        "cite",
+        "cite gone",
+        "nowrap",
+        "table",
+        "block",
+        "block-head",
+        "button quiet",
+        "host",
+        "to-end",
+        "to-middle",
+    }
     | {"task", "task done", "note-mark", "formula", "c", "f", "n", "s", "w"}
 )
 MATHML = frozenset(
@@ -162,7 +178,7 @@ def _finish(state: StateCore) -> None:
         if token.type in ("th_open", "td_open"):
             align = str(token.attrs.pop("style", "")).rpartition(":")[2]
             if align in ("right", "center"):
-                token.attrs["class"] = "end" if align == "right" else "mid"
+                token.attrs["class"] = "to-end" if align == "right" else "to-middle"
 
 
 def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
@@ -388,16 +404,22 @@ def _rendered(text: str, chips: tuple[tuple[str, str], ...], position: int, firs
 def with_marks(text: str, ranges: Sequence[tuple[int, int]]) -> str:
     """The text with marks around these ranges, which :func:`render` underlines: statements without proof.
 
-    The ranges are in order and each lies within one block, behind the mark of a list, a quotation or a row.
+    The ranges are in order. The beginning of a line may make it a list item, a heading, a quotation or a row:
+    marks stand behind that, anew in each line, or else the line would be none.
     """
     text = text.replace(MARK_START, "\ufffd").replace(MARK_END, "\ufffd")
     parts: list[str] = []
     done = 0
     for start, end in ranges:
-        task = TASK.match(text, start, end)
-        first = task.end() if task else start
-        parts += [text[done:first], MARK_START, text[first:end], MARK_END]
-        done = end
+        for line in LINE.finditer(text, start, end):
+            begins = not text[text.rfind("\n", 0, line.start()) + 1 : line.start()].strip()
+            first = (LINE_PREFIX if begins else TASK).match(text, line.start(), line.end())
+            at = first.end() if first else line.start()
+            said = text[at : line.end()].rstrip(
+                " \t|"
+            )  # what closes a row ends it only as its last character
+            parts += [text[done:at], MARK_START, said, MARK_END]
+            done = at + len(said)
     parts.append(text[done:])
     return "".join(parts)
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from django.test import SimpleTestCase
 
 from chat.portal.code_blocks import LANGUAGES, _known, code_block
-from chat.portal.markdown import BlockRenderer, Chip, Citations, render
+from chat.portal.markdown import BlockRenderer, Chip, Citations, render, with_marks
 from chat.portal.maths import mathml
 
 LABEL = "a.md#x"
@@ -115,8 +115,8 @@ class ConstructTests(SimpleTestCase):
 
     def test_columns_keep_their_alignment_without_styles(self):
         page = render(RICH, citations())
-        self.assertIn('<th scope="col" class="end">Days</th>', page)
-        self.assertIn('<td class="mid">x</td>', page)
+        self.assertIn('<th scope="col" class="to-end">Days</th>', page)
+        self.assertIn('<td class="to-middle">x</td>', page)
         self.assertNotIn("style", page)
 
     def test_tasks_have_boxes_with_names(self):
@@ -139,6 +139,20 @@ class ConstructTests(SimpleTestCase):
         ):
             self.assertIn(f'</a> <span class="host">({host})</span>', render(text, citations()), text)
         self.assertNotIn("host", render("<https://a.example/x>", citations()))
+
+    def test_marks_of_statements_without_proof_change_no_other_markup(self):
+        text = (
+            "# Head\n\n1. one\n2. **two** and on\n   - three\n\n> four\n> five\n\n- [x] six\n\n"
+            "| a | b |\n|---|--:|\n| seven | 8 |\n"
+        )
+        plain = render(text, citations())
+        lines = [match.span() for match in re.finditer(r"[^\n]+", text) if "|--" not in match[0]]
+        whole_list, whole_quotation = (lines[1][0], lines[3][1]), (lines[4][0], lines[5][1])
+        spans = [*lines, whole_list, whole_quotation]
+        for start, end in spans:
+            marked = render(with_marks(text, [(start, end)]), citations())
+            self.assertIn("missing", marked)
+            self.assertEqual(re.sub(r'<span class="missing">([^<]*)</span>', r"\1", marked), plain)
 
     def test_signs_that_turn_text_round_are_not_shown(self):
         self.assertEqual(render("a\u202eb\u2066c", citations()), "<p>a\u200bb\u200bc</p>")

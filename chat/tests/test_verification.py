@@ -90,6 +90,11 @@ class VerdictTests(SimpleTestCase):
             "Boats sail at nine o'clock daily [b.md]",
         )
 
+    def test_the_number_of_a_list_item_is_no_part_of_its_statement(self):
+        answer = "1. Staff may carry over five days [a.md#x]\n2. Boats sail at ten [b.md]\n"
+        said = [answer[each.start : each.end] for each in verify(answer, (LEAVE, BOATS))]
+        self.assertEqual(said, ["Staff may carry over five days", "Boats sail at ten"])
+
     def test_other_words_for_the_same_are_supported(self):
         self.assert_verdict(
             "supported",

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingestion.search.sentence_splitting import Span, split_sentences
 
@@ -15,6 +15,7 @@ _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]{1,400}(?<!`)\1(?!`)")
 _TABLE_RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-[-|: \t]*+$", re.MULTILINE)
 _NOT_SPACE = re.compile(r"[^\s]")
 _WORD = re.compile(r"\w")
+_NUMBER = re.compile(r"(?<![^\n>])[ \t]{0,20}\d{1,9}[.)][ \t]{1,20}")
 _SEGMENT_WORDS = (
     3  # a shorter text before a citation is no statement of its own (“According to the guide [a]”)
 )
@@ -53,7 +54,7 @@ def cut(answer: str, labels: Collection[str]) -> list[Cut]:
         if match[1] in labels
     ]
     prose = _blanked(masked, [(citation.start, citation.end) for citation in citations])
-    spans = split_sentences(prose)
+    spans = [_without_number(prose, span) for span in split_sentences(prose)]
     starts = [citation.start for citation in citations]
     found: list[Cut] = []
     inherited: tuple[Citation, ...] = ()
@@ -105,6 +106,15 @@ def _blanked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
         end = stop
     parts.append(text[end:])
     return "".join(parts)
+
+
+def _without_number(text: str, span: Span) -> Span:
+    """The sentence without the number of its list item, which is no part of what it states."""
+    line = text.rfind("\n", 0, span.start) + 1
+    number = _NUMBER.match(text, line if not text[line : span.start].strip() else span.start)
+    if not number or not span.start < number.end() < span.end:
+        return span
+    return replace(span, start=number.end(), text=span.text[number.end() - span.start :])
 
 
 def _is_item(text: str, start: int) -> bool:

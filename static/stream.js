@@ -48,8 +48,10 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     seq = 0;
     chars = 0;
   }
-  const removeSkeletons = () => {
+  // What stands for the text until it comes. What was found goes in the same frame, so nothing moves later.
+  const removePlaceholders = () => {
     for (const line of $$('.skeleton', prose)) line.remove();
+    $('.found-now', answer)?.replaceChildren();
   };
   function afterPaint() {
     if (follows) scrollToEnd();
@@ -98,12 +100,12 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
       $('.found-now', answer)?.replaceChildren(parsed(html));
     },
     block({ html }) {
-      removeSkeletons();
+      removePlaceholders();
       announceBlock([...parsed(html).children]);
       open.block(html);
     },
     open({ html }) {
-      removeSkeletons();
+      removePlaceholders();
       open.show(html);
     },
     grow({ text }) {
@@ -151,12 +153,10 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
   }
   function showEnd(end) {
     open.flush();
-    removeSkeletons();
+    removePlaceholders();
     if (end.body !== undefined) prose.replaceChildren(parsed(end.body));
-    const progress = $('.progress', answer);
-    progress.style.minBlockSize = `${progress.offsetHeight}px`; // or else the whole answer would move up
-    progress.replaceChildren(parsed(end.steps));
-    $('.end', answer).replaceChildren(parsed(end.end));
+    $('.progress', answer).replaceChildren(parsed(end.steps));
+    $(':scope > .end', answer).replaceChildren(parsed(end.end));
     answer.dataset.state = end.state;
     answer.removeAttribute('aria-busy');
     enliven(answer);

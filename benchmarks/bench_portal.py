@@ -185,7 +185,7 @@ def pictures(page, folder) -> None:  # type: ignore[no-untyped-def]
             page.locator(".prose .cite").first.click()
             page.get_by_role("tab", name="Page").click()
             page.wait_for_selector(".boxes rect")
-            page.wait_for_function("document.querySelector('.stage img').complete")
+            page.wait_for_function("() => document.querySelector('.stage img').complete")
             page.screenshot(path=folder / f"proof-{width}-{scheme}.png")
             page.keyboard.press("Escape")
             page.wait_for_selector("#source", state="hidden")

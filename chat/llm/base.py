@@ -153,20 +153,20 @@ def messages(prompt: Prompt) -> list[dict[str, Any]]:
     json = instructions("json") if prompt.generation.json else ""
     own = (answer_instructions(prompt.template), prompt.instructions, json)
     system = "\n\n".join(part for part in own if part)
-    told: list[dict[str, Any]] = [{"role": "system", "content": system}]
-    told += [{"role": turn.role, "content": turn.content} for turn in prompt.earlier]
+    earlier: list[dict[str, Any]] = [{"role": "system", "content": system}]
+    earlier += [{"role": turn.role, "content": turn.content} for turn in prompt.earlier]
     question = f"{wish_text(prompt.wish)}\n\nQuestion:\n{prompt.question}" if prompt.wish else prompt.question
     content = f"{question}\n\nSources:\n{sources_text(prompt.sources)}"
     if prompt.said:
         content += f"\n\nWhat the other agents have said:\n{said_text(prompt.said)}"
     if not (prompt.images or prompt.pages):
-        return [*told, {"role": "user", "content": content}]  # plain text, which every server reads
+        return [*earlier, {"role": "user", "content": content}]  # plain text, which every server reads
     parts: list[dict[str, Any]] = [{"type": "text", "text": content}]
     for page in prompt.pages:
         parts += [{"type": "text", "text": f"{page.label}: the page in this image"}, _image(page.url)]
     for image in prompt.images:
         parts.append(_image(f"data:{image.media_type};base64,{b64encode(image.data).decode()}"))
-    return [*told, {"role": "user", "content": parts}]
+    return [*earlier, {"role": "user", "content": parts}]
 
 
 def answer_instructions(template: str = "") -> str:
@@ -194,5 +194,5 @@ def said_text(said: Sequence[Said]) -> str:
 
 def sources_text(sources: Sequence[SourceView]) -> str:
     """One source a line, label first; without sources given as images."""
-    told = [source for source in sources if source.given != "image"]
-    return "\n".join(f"{source.label}: {' '.join(source.told.split())}" for source in told)
+    as_text = [source for source in sources if source.given != "image"]
+    return "\n".join(f"{source.label}: {' '.join(source.told.split())}" for source in as_text)

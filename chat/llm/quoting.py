@@ -54,8 +54,8 @@ class QuotingModel:
             [*leaned_on(prompt.question, prompt.earlier), context_of(prompt.question, prompt.earlier)]
         )
         count = SENTENCES * (1 + len(prompt.said))
-        told = [replace(source, content=source.told) for source in prompt.sources]
-        found = await retry_until_available(best_sentences, prompt.question, told, count, earlier)
+        passages = [replace(source, content=source.told) for source in prompt.sources]
+        found = await retry_until_available(best_sentences, prompt.question, passages, count, earlier)
         sentences = [item for item in found if not _quoted(item, prompt.said)][:SENTENCES]
         if not sentences:
             text = NOTHING_MORE if prompt.said else NOTHING_FITS

@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+from playwright.sync_api import expect
 
 from chatsite.tests.chromium import open_page, sign_in, violations
 from chatsite.tests.server import BASE
@@ -51,6 +52,7 @@ def test_a_source_stands_beside_the_answer_and_covers_neither_it_nor_send(
         for covered in (".thread", ".composer", "#send"):
             assert not overlaps(page, "#source", covered), covered
         assert page.locator(".prose").bounding_box()["width"] > 400
+        expect(page.get_by_title("Close source")).to_be_in_viewport(ratio=1)
         page.locator("#send").click(trial=True)
         page.keyboard.press("Control+k")
         page.wait_for_selector("#find:focus")
@@ -65,6 +67,7 @@ def test_on_a_phone_a_source_is_a_sheet_of_its_own(chromium, slow_site, answered
         page.wait_for_selector("#source mark")
         assert page.locator("#source").bounding_box() == {"x": 0, "y": 0, "width": 390, "height": 800}
         assert page.locator("main").evaluate("main => main.inert")
+        expect(page.get_by_title("Close source")).to_be_in_viewport(ratio=1)
         page.go_back()
         page.wait_for_selector("#source", state="hidden")
         assert not page.locator("main").evaluate("main => main.inert")

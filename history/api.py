@@ -1,15 +1,19 @@
 """`/chat-history`: a person's own conversations, as the Chat UI's protocol describes it."""
 
 from typing import Any, cast
-from urllib.parse import urlencode
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase
+from django.utils.decorators import method_decorator
 from django.utils.text import slugify
-from rest_framework import exceptions, status
+from django.views.decorators.cache import cache_control
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
+from rest_framework import exceptions, generics, serializers, status, views
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from chatsite.accounts.principal import Principal
 from chatsite.http.json_parser import StrictJSONParser
@@ -20,13 +24,22 @@ from . import (
     merging,
     recording,
     search,
-    serializers,
 )
-from .models import Conversation, ConversationQuerySet
-from .serializers import Invalid
+from .models import Conversation
+from .pagination import ConversationPagination, SearchPagination
+from .serializers import (
+    ConversationRowSerializer,
+    ExportQuerySerializer,
+    FoundConversationSerializer,
+    ModeSerializer,
+    NewConversationRowSerializer,
+    NewConversationSerializer,
+    SavedMessagesSerializer,
+    SearchQuerySerializer,
+    StoredMessageSerializer,
+    TitleSerializer,
+)
 
-PER_PAGE, MAX_PER_PAGE = 100, 200
-FOUND_PER_PAGE, MAX_FOUND_PER_PAGE = 20, 50
 NOT_FOUND = "There is no such conversation."
 # By status, the same words as at /api/….
 CODES = {
@@ -39,193 +52,246 @@ CODES = {
     429: "rate_limited",
     503: "busy",
 }
-FORMATS = ("markdown", "json")
+CONVERSATION_ID = OpenApiParameter("conversation_id", UUID, OpenApiParameter.PATH)
+LINK = OpenApiParameter(
+    "Link", str, OpenApiParameter.HEADER, response=[200], description="The address of the next page."
+)
+LOCATION = OpenApiParameter("Location", str, OpenApiParameter.HEADER, response=[201])
 
 
-class HistoryView(APIView):
-    """Base of these views: authentication, JSON whatever `Accept` says, errors in the protocol's form."""
+class JSONNegotiation(DefaultContentNegotiation):
+    """JSON whatever `Accept` says."""
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
+@method_decorator(cache_control(private=True, no_store=True), name="dispatch")
+class HistoryView(generics.GenericAPIView[Any]):
+    """Base of these views: the caller's own conversations, and errors in the protocol's form."""
 
     guests_welcome = True
     parser_classes = [StrictJSONParser]
+    content_negotiation_class = JSONNegotiation
+    serializer_class: Any = ConversationRowSerializer
+    lookup_url_kwarg = "conversation_id"
+    api_tag, api_error = "History", "ChatUiError"  # in the API's description
 
     @property
     def principal(self) -> Principal:
         return cast(Principal, self.request.auth)
 
-    def one(self, rows: ConversationQuerySet | None = None) -> Conversation:
-        """The conversation of the URL. Raises Http404 for any id that is not the caller's."""
-        try:
-            identifier = UUID(self.kwargs["conversation_id"])
-        except ValueError:
-            raise Http404 from None
-        mine = Conversation.objects.owned_by(self.principal) if rows is None else rows
-        found = mine.filter(pk=identifier).first()
-        if found is None:
-            raise Http404
-        return found
+    def get_queryset(self) -> QuerySet[Conversation]:
+        return Conversation.objects.owned_by(self.principal)
+
+    def get_exception_handler(self) -> Any:
+        return handle_exception
 
     def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # type: ignore[override]
         return Response(status=status.HTTP_204_NO_CONTENT, headers={"Allow": ", ".join(self.allowed_methods)})
 
-    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
-        return self.renderer_classes[0](), "application/json"
-
-    def handle_exception(self, exc: Exception) -> Response:
-        answer = _refusal(exc)
-        if answer is None:
-            return super().handle_exception(exc)
-        if answer.status_code == status.HTTP_401_UNAUTHORIZED:
-            answer.headers["WWW-Authenticate"] = "Bearer"
-        return answer
-
-    def finalize_response(  # type: ignore[override]
-        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
-    ) -> HttpResponseBase:
-        response.headers["Cache-Control"] = "private, no-store"
-        return super().finalize_response(request, response, *args, **kwargs)  # type: ignore[arg-type]
+    def row(self, conversation: Conversation | None = None) -> Response:
+        """A conversation, that of the URL by default, as a row of the list."""
+        return Response(self.get_serializer(listing.summaries([conversation or self.get_object()])[0]).data)
 
 
-class ConversationsView(HistoryView):
+class ConversationsView(HistoryView, generics.ListCreateAPIView[Any]):
     """Lists and creates conversations."""
 
-    def get(self, request: Request) -> Response:
-        limit, below = _paging(request, PER_PAGE, MAX_PER_PAGE)
-        rows = Conversation.objects.owned_by(self.principal)
-        mode = serializers.mode_of(request.query_params.get("mode"), "mode")
-        found, following = listing.page(rows.filter(mode=mode) if mode else rows, limit, below)
-        body = [serializers.summary(row) for row in listing.summaries(found)]
-        return _linked(request, Response(body), following)
+    pagination_class = ConversationPagination
 
-    def post(self, request: Request) -> Response:
-        mode, title = serializers.new_conversation(request.data)
-        conversation = recording.open_conversation(self.principal, mode)
-        if title:
+    def get_queryset(self) -> QuerySet[Conversation]:
+        mode = validated(ModeSerializer, self.request.query_params.dict()).get("mode")
+        return super().get_queryset().filter(mode=mode) if mode else super().get_queryset()
+
+    @extend_schema(summary="One's conversations, newest first", parameters=[ModeSerializer, LINK])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return self.list(request)
+
+    @extend_schema(
+        summary="Begin a conversation",
+        parameters=[LOCATION],
+        request=NewConversationSerializer,
+        responses={201: NewConversationRowSerializer},
+    )
+    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        new = validated(NewConversationSerializer, request.data)
+        conversation = recording.open_conversation(
+            self.principal, new.get("mode", Conversation.Mode.STANDARD)
+        )
+        if title := new.get("title"):
             recording.rename(self.principal, conversation.pk, title)
             conversation.title = title
+        body = NewConversationRowSerializer(conversation).data
         where = {"Location": f"/chat-history/{conversation.pk}"}
-        return Response(serializers.created(conversation), status=status.HTTP_201_CREATED, headers=where)
+        return Response(body, status=status.HTTP_201_CREATED, headers=where)
 
 
 class SearchView(HistoryView):
     """Searches conversations for the words of `q`."""
 
+    pagination_class = SearchPagination
+
+    @extend_schema(
+        operation_id="chat_history_search",
+        summary="One's conversations with these words",
+        parameters=[SearchQuerySerializer, LINK],
+        responses=FoundConversationSerializer(many=True),
+    )
     def get(self, request: Request) -> Response:
-        limit, below = _paging(request, FOUND_PER_PAGE, MAX_FOUND_PER_PAGE)
-        query = search.cleaned(request.query_params.get("q", ""))
-        if not query:
-            raise Invalid("“q” must have the words to look for.")
-        found, following = search.page(self.principal, query, limit, below)
-        hits = search.hits(self.principal, [row.pk for row in found], query)
-        body = [serializers.found(row, hits.get(row.conversation.pk, ())) for row in listing.summaries(found)]
-        return _linked(request, Response(body), following)
+        self.query = search.cleaned(request.query_params.get("q", ""))
+        if not self.query:
+            raise serializers.ValidationError({"q": "must have the words to look for."})
+        page: Any = self.paginate_queryset(self.get_queryset())
+        hits = search.hits(self.principal, [row.conversation.pk for row in page], self.query)
+        rows = FoundConversationSerializer(page, many=True, context={"hits": hits})
+        return self.get_paginated_response(rows.data)
 
 
 class SavingView(HistoryView):
     """Saves a conversation, at either of its URLs."""
 
+    @extend_schema(
+        summary="Save messages: those with a known id are replaced, the others are appended",
+        parameters=[CONVERSATION_ID],
+        request=SavedMessagesSerializer,
+        responses=ConversationRowSerializer,
+    )
     def put(self, request: Request, conversation_id: str) -> Response:
-        conversation = self.one()
-        merging.merge(self.principal, conversation.pk, serializers.messages(request.data))
-        return Response(_summary(self.one()))
+        conversation = self.get_object()
+        messages = validated(SavedMessagesSerializer, request.data)["messages"]
+        merging.merge(self.principal, conversation.pk, messages)
+        return self.row()
 
 
 class ConversationView(SavingView):
     """One conversation."""
 
+    @extend_schema(summary="One conversation, as in the list", parameters=[CONVERSATION_ID])
     def get(self, request: Request, conversation_id: str) -> Response:
-        return Response(_summary(self.one()))
+        return self.row()
 
+    @extend_schema(
+        summary="Rename",
+        parameters=[CONVERSATION_ID],
+        request=TitleSerializer,
+        responses=ConversationRowSerializer,
+    )
     def patch(self, request: Request, conversation_id: str) -> Response:
-        conversation = self.one()
-        recording.rename(self.principal, conversation.pk, serializers.new_title(request.data))
-        return Response(_summary(self.one()))
+        conversation = self.get_object()
+        title = validated(TitleSerializer, request.data)["title"]
+        recording.rename(self.principal, conversation.pk, title)
+        return self.row()
 
+    @extend_schema(
+        summary="Delete; it can be restored for a while",
+        parameters=[CONVERSATION_ID, ModeSerializer],
+        responses={200: inline_serializer("Deleted", {"success": serializers.BooleanField()})},
+    )
     def delete(self, request: Request, conversation_id: str) -> Response:
-        serializers.mode_of(request.query_params.get("mode"), "mode")
-        recording.delete(self.principal, self.one().pk)
+        validated(ModeSerializer, request.query_params.dict())
+        recording.delete(self.principal, self.get_object().pk)
         return Response({"success": True})
 
 
 class MessagesView(SavingView):
-    """What was said, in order."""
+    """The messages of a conversation, in order."""
 
+    @extend_schema(
+        summary="The messages, in order",
+        parameters=[CONVERSATION_ID],
+        responses=StoredMessageSerializer(many=True),
+    )
     def get(self, request: Request, conversation_id: str) -> Response:
-        messages, sources = listing.said(self.principal, self.one())
-        return Response([serializers.message(row, sources.get(row.pk, ())) for row in messages])
+        messages, sources = listing.said(self.principal, self.get_object())
+        return Response(
+            StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
+        )
 
 
 class RestoreView(HistoryView):
     """Takes a deletion back, while that is possible."""
 
+    def get_queryset(self) -> QuerySet[Conversation]:
+        return Conversation.objects.deleted_by(self.principal)
+
+    @extend_schema(summary="Take a deletion back", parameters=[CONVERSATION_ID], request=None)
     def post(self, request: Request, conversation_id: str) -> Response:
-        recording.restore(self.principal, self.one(Conversation.objects.deleted_by(self.principal)).pk)
-        return Response(_summary(self.one()))
+        conversation = self.get_object()
+        recording.restore(self.principal, conversation.pk)
+        return self.row(conversation)
 
 
 class ExportView(HistoryView):
     """One conversation as a file."""
 
+    @extend_schema(
+        summary="One conversation as a file",
+        parameters=[CONVERSATION_ID, ExportQuerySerializer],
+        responses={
+            (200, "text/markdown"): OpenApiResponse(OpenApiTypes.STR, description="The file."),
+            (200, "application/json"): OpenApiTypes.OBJECT,
+        },
+    )
     def get(self, request: Request, conversation_id: str) -> HttpResponseBase:
-        conversation = self.one()
-        kind = request.query_params.get("format", FORMATS[0])
-        if kind not in FORMATS:
-            raise Invalid("“format” must be “markdown” or “json”.")
+        conversation = self.get_object()
+        kind = validated(ExportQuerySerializer, request.query_params.dict())["format"]
         name = slugify(conversation.title)[:80] or "conversation"
         if kind == "json":
             body = exporting.as_json(self.principal, conversation)
-            return Response(body, headers=_attached(f"{name}.json"))
+            return Response(body, headers=attached(f"{name}.json"))
         text = exporting.as_markdown(self.principal, conversation)
-        return HttpResponse(
-            text, content_type="text/markdown; charset=utf-8", headers=_attached(f"{name}.md")
-        )
+        return HttpResponse(text, content_type="text/markdown; charset=utf-8", headers=attached(f"{name}.md"))
 
 
-def _summary(conversation: Conversation) -> serializers.Json:
-    return serializers.summary(listing.summaries([conversation])[0])
+def validated(serializer_class: type[serializers.Serializer[Any]], data: Any) -> Any:
+    """The validated data. Raises ValidationError."""
+    # Not is_valid(), which has words of its own for the body `null`.
+    return serializer_class().run_validation(data)
 
 
-def _paging(request: Request, usual: int, most: int) -> tuple[int, listing.Place | None]:
-    limit = request.query_params.get("limit", str(usual))
-    if not (limit.isascii() and limit.isdigit() and len(limit) < 10 and 1 <= int(limit) <= most):
-        raise Invalid(f"“limit” must be a whole number from 1 to {most}.")
-    cursor = request.query_params.get("cursor")
-    if not cursor:
-        return int(limit), None
-    try:
-        return int(limit), listing.place_of(cursor)
-    except ValueError:
-        raise Invalid("“cursor” is not one that this site gave out.") from None
-
-
-def _linked(request: Request, response: Response, following: listing.Place | None) -> Response:
-    """Add the Link header of the next page, if there is one."""
-    if following is not None:
-        values = request.query_params.dict() | {"cursor": listing.cursor(following)}
-        response.headers["Link"] = f'<{request.path}?{urlencode(values)}>; rel="next"'
-    return response
-
-
-def _attached(name: str) -> dict[str, str]:
+def attached(name: str) -> dict[str, str]:
     return {
         "Content-Disposition": f'attachment; filename="{name}"',
         "X-Content-Type-Options": "nosniff",
     }
 
 
-def _refusal(exc: Exception) -> Response | None:
-    """The response for a refusal; None for an unexpected error."""
+def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """Like DRF's handler, with the protocol's body: `{"error": {"message", "code"}}`."""
     match exc:
-        case Http404() | Conversation.DoesNotExist():
-            return Response(serializers.error(NOT_FOUND, "not_found"), status=404)
-        case Invalid():
-            return Response(serializers.error(str(exc), "invalid_request"), status=400)
         case merging.TooMany():
             words = f"A conversation keeps at most {merging.MAX_MESSAGES:,} messages."
-            return Response(serializers.error(words, "too_many_messages"), status=400)
+            return _error(400, words, "too_many_messages")
         case merging.TooLarge():
             words = f"A conversation keeps at most {merging.MAX_BYTES // 1_000_000} MB. Start another one."
-            return Response(serializers.error(words, "too_large"), status=413)
-        case exceptions.APIException():
-            code = CODES.get(exc.status_code, "invalid_request")
-            return Response(serializers.error(str(exc.detail), code), status=exc.status_code)
-    return None
+            return _error(413, words, "too_large")
+        case Conversation.DoesNotExist():
+            exc = Http404()
+    response = views.exception_handler(exc, context)
+    if response is not None:
+        code = CODES.get(response.status_code, "invalid_request")
+        if isinstance(exc, exceptions.ValidationError):
+            words = first_error(exc.detail)
+        else:
+            words = NOT_FOUND if isinstance(exc, Http404) else str(cast(Any, exc).detail)
+        response.data = {"error": {"message": words, "code": code}}
+    return response
+
+
+def _error(code: int, message: str, name: str) -> Response:
+    return Response({"error": {"message": message, "code": name}}, status=code)
+
+
+def first_error(detail: Any, path: str = "") -> str:
+    """The first sentence of a ValidationError, with the path of its member: “messages[3].role” must be …"""
+    if isinstance(detail, dict):
+        key, inner = next((key, inner) for key, inner in detail.items() if inner)
+        if key == "non_field_errors":
+            return first_error(inner, path)
+        return first_error(inner, f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}".lstrip("."))
+    if isinstance(detail, list) and not isinstance(detail[0], str):
+        number = next(number for number, inner in enumerate(detail) if inner)
+        return first_error(detail[number], f"{path}[{number}]")
+    words = detail[0] if isinstance(detail, list) else detail
+    return f"“{path}” {words}" if path else f"The body {words}"

@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any, cast
 
 from chatsite.accounts.principal import Principal
 
-from . import (
-    listing,
-    serializers,
-)
+from . import listing
 from .citation_text import (
     CITATION,
     rewrite,
@@ -16,18 +14,21 @@ from .citation_text import (
 from .failures import failure_of
 from .models import Conversation, Message, Source
 from .recording import timestamp
+from .serializers import ConversationRowSerializer, StoredMessageSerializer, readable_text
 from .tally import tally
 
 # Any scheme but http, https and mailto, in a link or a link reference.
 UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+.-]*):")
 
 
-def as_json(principal: Principal, conversation: Conversation) -> serializers.Json:
+def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
     messages, sources = listing.said(principal, conversation)
-    return serializers.summary(listing.summaries([conversation])[0]) | {
+    return ConversationRowSerializer(listing.summaries([conversation])[0]).data | {
         "mode": conversation.mode,
         "createdAt": timestamp(conversation.created_at),
-        "messages": [serializers.message(message, sources.get(message.pk, ())) for message in messages],
+        "messages": StoredMessageSerializer(
+            cast(Any, messages), many=True, context={"sources": sources}
+        ).data,
     }
 
 
@@ -53,7 +54,7 @@ def answer_as_markdown(principal: Principal, conversation: Conversation, positio
 
 
 def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
-    text = serializers.readable_text(message, readable)
+    text = readable_text(message, readable)
     titles = {source.label: source for source in reversed(readable) if source.label in message.citations}
     order = list(dict.fromkeys(match[2] for match in CITATION.finditer(text) if match[2] in titles))
     numbers = {label: number for number, label in enumerate(order, start=1)}

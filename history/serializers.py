@@ -1,25 +1,21 @@
-"""Reading what programs send to /chat-history. The names on the wire stand here and in wire.py only."""
+"""The serializers of /chat-history. The names of its members occur here only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
 
 from ingestion.search.labels import content_address
 
 from .citation_text import verified_as_sent, with_links, without, without_links
 from .failures import WORDS, failure_of
-from .listing import Summary
-from .models import (
-    Conversation,
-    Message,
-    Source,
-)
+from .models import Conversation, Message, Source
 from .recording import TITLE_LENGTH, timestamp
-from .search import Hit
 
 MAX_MESSAGES = 1_000  # in one request
 ID_LENGTH = 200
@@ -27,24 +23,27 @@ AGENT_LENGTH = 100
 TIME_LENGTH = 40
 MAX_JSON_LENGTH = 100_000  # characters of the sources or the error of one message
 MAX_DEPTH = 10
-MODES = (*Conversation.Mode.values,)
+SNIPPET = 300  # characters of a source
 # The role of the Chat UI's error messages: it sends them along, and shows none that it reads back.
 DROPPED_ROLE = "system"
 UNTITLED = "New Chat"  # what the client calls a conversation that has no title yet
-STATES = {
+CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored as they came, and sent back
+STORED_STATES = {
     "completed": Message.State.COMPLETE,
-    "processing": Message.State.STOPPED,  # what had arrived; nobody will go on with it here
+    "processing": Message.State.STOPPED,  # the part that had arrived; this site does not continue it
     "failed": Message.State.FAILED,
 }
-
-
-class Invalid(ValueError):
-    """Not well formed; the message is a sentence that names the member."""
+SENT_STATUSES = {
+    Message.State.QUEUED: "processing",
+    Message.State.STREAMING: "processing",
+    Message.State.COMPLETE: "completed",
+    Message.State.STOPPED: "completed",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """One message as a program tells it; None where it says nothing."""
+    """One message that a program saves; None for a member that it leaves out."""
 
     key: str
     role: str
@@ -54,140 +53,221 @@ class Incoming:
     agent_name: str | None = None
     content_type: str | None = None
     created_at: datetime | None = None
-    client_members: Mapping[str, Any] = field(default_factory=dict)  # only those that it says
+    client_members: Mapping[str, Any] = field(default_factory=dict)
 
 
-def new_conversation(body: Any) -> tuple[str, str]:
-    """Mode and title; the title is empty where the site is to find one. Raises Invalid."""
-    values = an_object(body, "The body")
-    title = _optional_text(values, "title", "", TITLE_LENGTH) or ""
-    title = " ".join(title.split())
-    return mode_of(values.get("mode"), "mode") or MODES[0], "" if title == UNTITLED else title
+# Fields
 
 
-def new_title(body: Any) -> str:
-    """Raises Invalid."""
-    values = an_object(body, "The body")
-    title = _optional_text(values, "title", "", TITLE_LENGTH)
-    if title is None or not title.strip():
-        raise Invalid("“title” must be text with at least one character.")
-    return title
+class TextField(serializers.CharField):
+    """Text exactly as it was sent. A number is not text."""
+
+    default_error_messages = {
+        "required": "must be text.",
+        "null": "must be text.",
+        "invalid": "must be text.",
+        "max_length": "is longer than {max_length:,} characters.",
+        "unstorable": "holds characters that are not text.",
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(trim_whitespace=False, **{"allow_blank": True} | kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        if "\x00" in data or any("\ud800" <= character <= "\udfff" for character in data):
+            self.fail("unstorable")
+        return data
 
 
-def mode_of(value: Any, member: str) -> str | None:
-    """None where nothing is said. Raises Invalid."""
-    return None if value is None else _one_of(value, member, MODES)
+class WordField(serializers.ChoiceField):
+    """One of a few words."""
+
+    def __init__(self, choices: Any, **kwargs: Any) -> None:
+        sentence = f"must be one of {', '.join(f'“{choice}”' for choice in choices)}."
+        messages: dict[str, Any] = dict.fromkeys(("required", "null", "invalid_choice"), sentence)
+        super().__init__(choices, error_messages=messages, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or data not in self.choices:
+            self.fail("invalid_choice", input=data)
+        return data
 
 
-def messages(body: Any) -> list[Incoming]:
-    """The messages to keep, without those of the role `system`, which are left out unread. Raises Invalid."""
-    items = an_object(body, "The body").get("messages")
-    if not isinstance(items, list):
-        raise Invalid("“messages” must be a list.")
-    if len(items) > MAX_MESSAGES:
-        raise Invalid(f"“messages” holds more than {MAX_MESSAGES:,} messages.")
-    read: dict[str, Incoming] = {}
-    for number, item in enumerate(items):
-        if isinstance(item, Mapping) and item.get("role") == DROPPED_ROLE:
-            continue
-        message = _message(item, f"messages[{number}]")
-        if message.key in read:
-            raise Invalid(f"“messages[{number}].messageId” names the same message as an earlier one.")
-        read[message.key] = message
-    return list(read.values())
+class TimestampField(serializers.DateTimeField):
+    """ISO 8601 in UTC with milliseconds."""
+
+    def to_representation(self, value: datetime) -> str:
+        return timestamp(value)
 
 
-def an_object(value: Any, member: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise Invalid(f"{member} must be a JSON object.")
-    return value
+class BodySerializer(serializers.Serializer[Any]):
+    """A JSON object that a program sends."""
+
+    default_error_messages = dict.fromkeys(("required", "null", "invalid"), "must be a JSON object.")
 
 
-def _message(value: Any, at: str) -> Incoming:
-    values = an_object(value, f"“{at}”")
-    role = _one_of(values.get("role"), f"{at}.role", Message.Role.values)
-    _optional_text(values, "conversationId", f"{at}.", ID_LENGTH)
-    status = values.get("status")
-    code = _error_code(values.get("error"), f"{at}.error")
-    kind = values.get("contentType")
-    return Incoming(
-        key=_key(values, at),
-        role=role,
-        content=_content(values.get("content"), f"{at}.content", role),
-        state=None if status is None else STATES[_one_of(status, f"{at}.status", STATES)],
-        error_code=code,
-        agent_name=_either(values, ("agentName", "agentIdentifier"), at, AGENT_LENGTH),
-        content_type=None if kind is None else _one_of(kind, f"{at}.contentType", ("text", "markdown")),
-        created_at=_moment(values, at),
-        client_members=_client_members(values, at),
+def optional_text(max_length: int) -> TextField:
+    return TextField(max_length=max_length, required=False, allow_null=True)
+
+
+# What programs send
+
+
+class ModeSerializer(BodySerializer):
+    """Restrict a request to conversations of one mode."""
+
+    mode = WordField(Conversation.Mode.values, required=False)
+
+
+class SearchQuerySerializer(BodySerializer):
+    q = serializers.CharField(help_text="The words to look for.")
+
+
+class ExportQuerySerializer(BodySerializer):
+    format = WordField(("markdown", "json"), default="markdown")
+
+
+class NewConversationSerializer(BodySerializer):
+    mode = WordField(Conversation.Mode.values, required=False, allow_null=True)
+    title = optional_text(TITLE_LENGTH)
+
+    def validate(self, values: dict[str, Any]) -> dict[str, str]:
+        title = " ".join((values.get("title") or "").split())
+        return {
+            "mode": values.get("mode") or Conversation.Mode.STANDARD,
+            "title": "" if title == UNTITLED else title,
+        }
+
+
+class TitleSerializer(BodySerializer):
+    title = TextField(max_length=TITLE_LENGTH)
+
+    def validate_title(self, title: str) -> str:
+        if not title.strip():
+            raise serializers.ValidationError("must be text with at least one character.")
+        return title
+
+
+class SavedErrorSerializer(BodySerializer):
+    message = optional_text(settings.MESSAGE_MAX_CHARACTERS)
+    code = optional_text(ID_LENGTH)
+
+
+class SavedSourceSerializer(BodySerializer):
+    """A source in whatever form the program has given it."""
+
+
+class SavedMessageSerializer(BodySerializer):
+    """A message to save, validated into an Incoming; None for one of the role `system`."""
+
+    messageId = optional_text(ID_LENGTH)
+    id = optional_text(ID_LENGTH)
+    conversationId = optional_text(ID_LENGTH)
+    role = WordField(Message.Role.values)
+    content = TextField(help_text="At most 32,000 characters, or 200,000 of the role `assistant`.")
+    status = WordField(STORED_STATES, required=False, allow_null=True)
+    contentType = WordField(("text", "markdown"), required=False, allow_null=True)
+    agentName = optional_text(AGENT_LENGTH)
+    agentIdentifier = optional_text(AGENT_LENGTH)
+    sources = SavedSourceSerializer(
+        many=True, required=False, allow_null=True, error_messages={"not_a_list": "must be a list."}
+    )
+    error = SavedErrorSerializer(required=False, allow_null=True)
+    createdAt = optional_text(TIME_LENGTH)
+    timestamp = optional_text(TIME_LENGTH)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if isinstance(data, Mapping) and data.get("role") == DROPPED_ROLE:
+            return None
+        return super().run_validation(data)
+
+    def to_internal_value(self, data: Any) -> Any:
+        values = super().to_internal_value(data)
+        for name in ("sources", "error"):
+            _check_json(data.get(name), name)
+        return values | {"client_members": {name: data[name] for name in CLIENT_MEMBERS if name in data}}
+
+    def validate(self, values: Any) -> Any:
+        key = values.get("messageId") or values.get("id")
+        if not key:
+            raise serializers.ValidationError({"messageId": "is missing."})
+        _check_length(values["content"], values["role"])
+        # A code that this site does not know has no words here, so it is not stored as the message's own.
+        code = (values.get("error") or {}).get("code") or ""
+        return Incoming(
+            key=key,
+            role=values["role"],
+            content=values["content"],
+            state=STORED_STATES.get(values.get("status")),
+            error_code=code if code in WORDS else "",
+            agent_name=values.get("agentName") or values.get("agentIdentifier") or None,
+            content_type=values.get("contentType"),
+            created_at=_moment(values.get("createdAt"), values.get("timestamp")),
+            client_members=values["client_members"],
+        )
+
+
+class SavedMessagesSerializer(BodySerializer):
+    messages = SavedMessageSerializer(  # type: ignore[call-arg]
+        many=True,
+        max_length=MAX_MESSAGES,
+        error_messages={
+            "required": "must be a list.",
+            "null": "must be a list.",
+            "not_a_list": "must be a list.",
+            "max_length": f"holds more than {MAX_MESSAGES:,} messages.",
+        },
     )
 
-
-def _key(values: Mapping[str, Any], at: str) -> str:
-    key = _either(values, ("messageId", "id"), at, ID_LENGTH)
-    if not key:
-        raise Invalid(f"“{at}.messageId” is missing.")
-    return key
-
-
-def _content(value: Any, member: str, role: str) -> str:
-    most = settings.MESSAGE_MAX_CHARACTERS if role == Message.Role.USER else settings.ANSWER_MAX_CHARACTERS
-    if isinstance(value, str) and len(value) > most >= len(without_links(value)):
-        return _text(value, member, len(value))  # the links that the site put in count for nothing
-    return _text(value, member, most)
-
-
-def _client_members(values: Mapping[str, Any], at: str) -> dict[str, Any]:
-    """What the program keeps here and gets back as it came; the site itself makes nothing of it."""
-    said = {name: values[name] for name in ("sources", "error", "timestamp") if name in values}
-    sources = said.get("sources")
-    if sources is not None and not isinstance(sources, list):
-        raise Invalid(f"“{at}.sources” must be a list.")
-    for number, source in enumerate(sources or ()):
-        an_object(source, f"“{at}.sources[{number}]”")
-    for name, value in said.items():
-        _check_json(value, f"{at}.{name}")
-    return said
+    def validate_messages(self, messages: list[Incoming | None]) -> list[Incoming]:
+        keys = set()
+        for number, message in enumerate(messages):
+            if message is None:
+                continue
+            if message.key in keys:
+                repeated = {"messageId": ["names the same message as an earlier one."]}
+                raise serializers.ValidationError([*[{}] * number, repeated])
+            keys.add(message.key)
+        return [message for message in messages if message is not None]
 
 
 def _check_json(value: Any, member: str) -> None:
-    """Texts that can be stored, and no deeper or longer than a list of sources is. Raises Invalid."""
+    """Check that a value can be stored, and is no deeper or longer than a list of sources."""
     waiting, length = [(value, 0)], 0
     while waiting:
         item, depth = waiting.pop()
         if depth > MAX_DEPTH:
-            raise Invalid(f"“{member}” is nested too deeply.")
+            raise serializers.ValidationError({member: "is nested too deeply."})
         if isinstance(item, str):
-            length += len(_text(item, member, MAX_JSON_LENGTH))
+            if "\x00" in item:
+                raise serializers.ValidationError({member: "holds characters that are not text."})
+            length += len(item)
         elif isinstance(item, Mapping):
             waiting += [(part, depth + 1) for pair in item.items() for part in pair]
         elif isinstance(item, list):
             waiting += [(part, depth + 1) for part in item]
         length += 2
         if length > MAX_JSON_LENGTH:
-            raise Invalid(f"“{member}” is longer than {MAX_JSON_LENGTH:,} characters.")
+            raise serializers.ValidationError({member: f"is longer than {MAX_JSON_LENGTH:,} characters."})
 
 
-def _error_code(value: Any, member: str) -> str:
-    """The code, where this site has words for it; a program's own words are not shown as the site's."""
-    if value is None:
-        return ""
-    values = an_object(value, f"“{member}”")
-    _optional_text(values, "message", f"{member}.", settings.MESSAGE_MAX_CHARACTERS)
-    code = _optional_text(values, "code", f"{member}.", ID_LENGTH)
-    return code if code in WORDS else ""
+def _check_length(content: str, role: str) -> None:
+    most = settings.MESSAGE_MAX_CHARACTERS if role == Message.Role.USER else settings.ANSWER_MAX_CHARACTERS
+    # The links that this site put into the text do not count.
+    if len(content) > most and len(without_links(content)) > most:
+        raise serializers.ValidationError({"content": f"is longer than {most:,} characters."})
 
 
-def _moment(values: Mapping[str, Any], at: str) -> datetime | None:
-    """`createdAt`; or `timestamp`, where it is more than a clock time such as “10:15 AM”."""
-    created = _optional_text(values, "createdAt", f"{at}.", TIME_LENGTH)
-    clock = _optional_text(values, "timestamp", f"{at}.", TIME_LENGTH)
-    if created is not None:
-        moment = _parsed(created)
-        if moment is None:
-            raise Invalid(f"“{at}.createdAt” must be a time such as “2023-04-07T11:30:00.000Z”.")
-        return moment
-    return _parsed(clock) if clock else None
+def _moment(created: str | None, clock: str | None) -> datetime | None:
+    """`createdAt`, or `timestamp` if that has a date, unlike “10:15 AM”."""
+    if created is None:
+        return _parsed(clock) if clock else None
+    moment = _parsed(created)
+    if moment is None:
+        raise serializers.ValidationError({"createdAt": "must be a time such as “2023-04-07T11:30:00.000Z”."})
+    return moment
 
 
 def _parsed(text: str) -> datetime | None:
@@ -200,118 +280,185 @@ def _parsed(text: str) -> datetime | None:
     return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
 
 
-def _either(values: Mapping[str, Any], names: tuple[str, ...], at: str, most: int) -> str | None:
-    """The first that is given; all of them are checked."""
-    found = [_optional_text(values, name, f"{at}.", most) for name in names]
-    return next((value for value in found if value), None)
+# What the site sends
 
 
-def _optional_text(values: Mapping[str, Any], name: str, prefix: str, most: int) -> str | None:
-    value = values.get(name)
-    return None if value is None else _text(value, f"{prefix}{name}", most)
+class NewConversationRowSerializer(serializers.Serializer[Conversation]):
+    """A conversation without messages."""
+
+    id = serializers.UUIDField()
+    title = serializers.SerializerMethodField()
+    lastUpdated = TimestampField(source="updated_at")
+    messageCount = serializers.SerializerMethodField()
+
+    def get_title(self, row: Conversation) -> str:
+        return row.title or UNTITLED
+
+    def get_messageCount(self, row: Conversation) -> int:
+        return 0
 
 
-def _text(value: Any, member: str, most: int) -> str:
-    if not isinstance(value, str):
-        raise Invalid(f"“{member}” must be text.")
-    if len(value) > most:
-        raise Invalid(f"“{member}” is longer than {most:,} characters.")
-    if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
-        raise Invalid(f"“{member}” holds characters that are not text.")
-    return value
+class ConversationRowSerializer(serializers.Serializer[Any]):
+    """A row of the list, from a :class:`history.listing.Summary`."""
+
+    id = serializers.UUIDField(source="conversation.pk")
+    title = serializers.SerializerMethodField()
+    lastMessage = serializers.CharField(source="last_message")
+    lastUpdated = TimestampField(source="conversation.updated_at")
+    messageCount = serializers.IntegerField(source="message_count")
+
+    def get_title(self, row: Any) -> str:
+        return row.conversation.title or UNTITLED
 
 
-def _one_of(value: Any, member: str, choices: Any) -> str:
-    if not isinstance(value, str) or value not in choices:
-        names = ", ".join(f"“{choice}”" for choice in choices)
-        raise Invalid(f"“{member}” must be one of {names}.")
-    return value
+class MatchSerializer(serializers.Serializer[Any]):
+    """A message with the words that were looked for, from a :class:`history.search.Hit`."""
+
+    messageId = serializers.SerializerMethodField()
+    role = serializers.ChoiceField(Message.Role.values, source="message.role")
+    snippet = serializers.CharField(source="excerpt.text")
+    highlights = serializers.ListField(
+        child=serializers.ListField(child=serializers.IntegerField()),
+        source="excerpt.marks",
+        help_text="Start and end of each word in `snippet`, in Unicode characters.",
+    )
+    createdAt = TimestampField(source="message.created_at")
+
+    def get_messageId(self, hit: Any) -> str:
+        return identifier(hit.message)
 
 
-Json = dict[str, Any]
-SNIPPET = 300  # characters of a source
-STATUSES = {
-    Message.State.QUEUED: "processing",
-    Message.State.STREAMING: "processing",
-    Message.State.COMPLETE: "completed",
-    Message.State.STOPPED: "completed",
-}
+class FoundConversationSerializer(ConversationRowSerializer):
+    """A row of a search. The context has the `hits` of each conversation by its id."""
+
+    matches = serializers.SerializerMethodField()
+
+    def get_matches(self, row: Any) -> list[dict[str, Any]]:
+        return MatchSerializer(self.context["hits"].get(row.conversation.pk, ()), many=True).data  # type: ignore[return-value]
 
 
-def error(message: str, code: str) -> Json:
-    return {"error": {"message": message, "code": code}}
+class SourceSerializer(serializers.Serializer[Source]):
+    id = serializers.SerializerMethodField()
+    title = serializers.CharField()
+    url = serializers.SerializerMethodField()
+    snippet = serializers.SerializerMethodField()
+
+    def get_id(self, row: Source) -> str:
+        return f"{row.document.public_id}-{row.passage_id}"
+
+    def get_url(self, row: Source) -> str:
+        return address_of(row)
+
+    def get_snippet(self, row: Source) -> str:
+        return " ".join(row.content.split())[:SNIPPET]
 
 
-def created(conversation: Conversation) -> Json:
-    """A new conversation: nothing was said in it yet."""
-    return {
-        "id": str(conversation.pk),
-        "title": conversation.title or UNTITLED,
-        "lastUpdated": timestamp(conversation.updated_at),
-        "messageCount": 0,
-    }
+class ErrorSerializer(serializers.Serializer[Any]):
+    """Why an answer failed. What a program has saved comes back as it was."""
+
+    message = serializers.CharField(allow_null=True)
+    code = serializers.CharField(allow_null=True)
 
 
-def summary(row: Summary) -> Json:
-    return {
-        "id": str(row.conversation.pk),
-        "title": row.conversation.title or UNTITLED,
-        "lastMessage": row.last_message,
-        "lastUpdated": timestamp(row.conversation.updated_at),
-        "messageCount": row.message_count,
-    }
+class StatementSerializer(serializers.Serializer[Any]):
+    """A statement of an answer, compared with the sources that it cites."""
+
+    start = serializers.IntegerField()
+    end = serializers.IntegerField()
+    citations = serializers.ListField(child=serializers.CharField())
+    verdict = serializers.CharField()
 
 
-def found(row: Summary, hits: Sequence[Hit]) -> Json:
-    """A row of a search: with the messages that have the words, and where these stand in each snippet."""
-    matches = [
-        {
-            "messageId": identifier(hit.message),
-            "role": hit.message.role,
-            "snippet": hit.excerpt.text,
-            "highlights": [list(mark) for mark in hit.excerpt.marks],
-            "createdAt": timestamp(hit.message.created_at),
-        }
-        for hit in hits
-    ]
-    return summary(row) | {"matches": matches}
+class StoredMessageSerializer(serializers.Serializer[Message]):
+    """A stored message.
+
+    The context has the `sources` of each message, by its id, that the reader may open now. No other source
+    is named, neither in the list nor in the text.
+    """
+
+    messageId = serializers.SerializerMethodField()
+    id = serializers.SerializerMethodField(help_text="The same; the client saves a message under this name.")
+    conversationId = serializers.UUIDField(source="conversation_id")
+    status = serializers.SerializerMethodField()
+    role = serializers.ChoiceField(Message.Role.values)
+    content = serializers.SerializerMethodField()
+    contentType = serializers.SerializerMethodField()
+    sources = serializers.SerializerMethodField()
+    error = serializers.SerializerMethodField()
+    createdAt = TimestampField(source="created_at")
+    verification = serializers.SerializerMethodField(required=False)
+    timestamp = serializers.SerializerMethodField(
+        help_text="As the program wrote it, otherwise the time of day: “10:15 AM”."
+    )
+    agentName = serializers.CharField(source="agent_name", required=False)
+    agentIdentifier = serializers.CharField(
+        source="agent_name", required=False, help_text="The same as `agentName`."
+    )
+    fromClient = serializers.SerializerMethodField(
+        required=False, help_text="The members that a program has saved and that come back as they were."
+    )
+
+    def to_representation(self, row: Message) -> dict[str, Any]:
+        sent = super().to_representation(row)
+        optional = {"verification": row.verification is not None, "fromClient": bool(sent["fromClient"])}
+        optional |= dict.fromkeys(("agentName", "agentIdentifier"), bool(row.agent_name))
+        return {name: value for name, value in sent.items() if optional.get(name, True)}
+
+    def get_messageId(self, row: Message) -> str:
+        return identifier(row)
+
+    def get_id(self, row: Message) -> str:
+        return identifier(row)
+
+    def get_status(self, row: Message) -> str:
+        return SENT_STATUSES.get(Message.State(row.state), "failed")
+
+    def get_content(self, row: Message) -> str:
+        """The text that the reader may see as Markdown, in which citations are links."""
+        return with_links(readable_text(row, self._readable(row)), self._addresses(row))
+
+    def get_contentType(self, row: Message) -> str:
+        return row.content_type or ("text" if row.role == Message.Role.USER else "markdown")
+
+    @extend_schema_field(SourceSerializer(many=True))
+    def get_sources(self, row: Message) -> Any:
+        if "sources" in _given_back(row):
+            return _given_back(row)["sources"]
+        cited = [source for source in self._readable(row) if source.label in row.citations]
+        return SourceSerializer(cast(Any, cited), many=True).data if cited else []
+
+    @extend_schema_field(ErrorSerializer(allow_null=True))
+    def get_error(self, row: Message) -> Any:
+        if "error" in _given_back(row):
+            return _given_back(row)["error"]
+        failure = failure_of(row)
+        return {"message": failure[1], "code": failure[0]} if failure else None
+
+    @extend_schema_field(StatementSerializer(many=True))
+    def get_verification(self, row: Message) -> Any:
+        if row.verification is None:
+            return None
+        gone = set(row.citations) - {source.label for source in self._readable(row)}
+        return verified_as_sent(row.verification, row.content, gone, self._addresses(row))
+
+    def get_timestamp(self, row: Message) -> str:
+        return (row.client_members or {}).get("timestamp") or clock_time(row.created_at)
+
+    def get_fromClient(self, row: Message) -> list[str]:
+        return list(_given_back(row))
+
+    def _readable(self, row: Message) -> Sequence[Source]:
+        return cast(Sequence[Source], self.context["sources"].get(row.pk, ()))
+
+    def _addresses(self, row: Message) -> dict[str, str]:
+        """The address of each cited source by its label."""
+        readable = self._readable(row)
+        return {source.label: address_of(source) for source in readable if source.label in row.citations}
 
 
 def identifier(message: Message) -> str:
-    """What the program calls it that wrote it, else our own."""
+    """The name that the program gave to its message, otherwise the site's own."""
     return message.client_id or str(message.pk)
-
-
-def message(row: Message, readable: Sequence[Source]) -> Json:
-    """`readable` are the sources of the answer that the reader may open now: no other is named."""
-    failure = failure_of(row)
-    sent: Json = {
-        "messageId": identifier(row),
-        "id": identifier(row),  # what the client calls it when it saves
-        "conversationId": str(row.conversation_id),
-        "status": STATUSES.get(Message.State(row.state), "failed"),
-        "role": row.role,
-        "content": text_with_links(row, readable),
-        "contentType": row.content_type or ("text" if row.role == Message.Role.USER else "markdown"),
-        "sources": [source(item) for item in readable if item.label in row.citations],
-        "error": {"message": failure[1], "code": failure[0]} if failure else None,
-        "createdAt": timestamp(row.created_at),
-    }
-    if row.verification is not None:
-        gone = set(row.citations) - {item.label for item in readable}
-        addresses = {item.label: address_of(item) for item in readable if item.label in row.citations}
-        sent["verification"] = verified_as_sent(row.verification, row.content, gone, addresses)
-    # The two members by which the Chat UI shows a stored message.
-    clients = row.client_members or {}
-    sent["timestamp"] = clients.get("timestamp") or clock_time(row.created_at)
-    if row.agent_name:
-        sent["agentName"] = sent["agentIdentifier"] = row.agent_name
-    if row.imported:
-        given_back = {name: clients[name] for name in ("sources", "error") if clients.get(name)}
-        sent |= given_back
-        if given_back:
-            sent["fromClient"] = list(given_back)
-    return sent
 
 
 def clock_time(moment: datetime) -> str:
@@ -320,15 +467,9 @@ def clock_time(moment: datetime) -> str:
 
 
 def readable_text(row: Message, readable: Sequence[Source]) -> str:
-    """The text without citations of what the reader may not open (any more)."""
-    open_labels = {item.label for item in readable}
+    """The text without citations of sources that the reader may not open (any more)."""
+    open_labels = {source.label for source in readable}
     return without(row.content, [label for label in row.citations if label not in open_labels])
-
-
-def text_with_links(row: Message, readable: Sequence[Source]) -> str:
-    """The readable text as its client shows it, as Markdown: citations of the site are links."""
-    addresses = {item.label: address_of(item) for item in readable if item.label in row.citations}
-    return with_links(readable_text(row, readable), addresses)
 
 
 def address_of(row: Source) -> str:
@@ -336,10 +477,7 @@ def address_of(row: Source) -> str:
     return address + (f"#page={row.page}" if row.page else "")
 
 
-def source(row: Source) -> Json:
-    return {
-        "id": f"{row.document.public_id}-{row.passage_id}",
-        "title": row.title,
-        "url": address_of(row),
-        "snippet": " ".join(row.content.split())[:SNIPPET],
-    }
+def _given_back(row: Message) -> dict[str, Any]:
+    """The sources and the error that a program saved with its own message."""
+    members = (row.client_members or {}) if row.imported else {}
+    return {name: members[name] for name in ("sources", "error") if members.get(name)}

@@ -45,6 +45,7 @@ class ProtocolView(APIView):
     """A view of a published protocol: parses in a database thread, answers on the event loop."""
 
     guests_welcome = True
+    schema = None  # described in chatsite/openapi
     parser_classes = [StrictJSONParser]
     methods: ClassVar[tuple[str, ...]] = ("POST",)  # allowed
     protocol: ChatProtocol = RagChat()  # the form of refusals, known by the address until the body is read

@@ -1,12 +1,13 @@
 """The description of the API (OpenAPI 3.1) at /api/schema/, and pages to browse it at /api/docs/.
 
-It is written by hand, in chatsite/openapi: the protocols are those of published documents, and no serializer
-here knows them. Tests hold it to the URLs and to what the site answers.
+The published protocols have no serializers: their part is written by hand, in chatsite/openapi. That of the
+resources (/chat-history) is generated from their serializers. Tests compare both with the URLs and with the
+responses of the site.
 """
 
 import functools
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from django.conf import settings
@@ -15,6 +16,9 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+from rest_framework.permissions import SAFE_METHODS
 
 FOLDER = Path(__file__).resolve().parent.parent / "openapi"
 VERSION = "1.0.0"
@@ -39,18 +43,51 @@ TAGS = {
 }
 
 
+class ResourceSchema(AutoSchema):
+    """Describes a view with serializers: its tag, and the form of its errors, are attributes of the view."""
+
+    def get_tags(self) -> list[str]:
+        return [cast(Any, self.view).api_tag]
+
+    def get_auth(self) -> list[dict[str, Any]]:
+        return []  # as in the whole description
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
+        operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
+        if operation is None:
+            return None
+        codes = ["400", "401", "405"]
+        codes += ["403"] if self.method not in SAFE_METHODS else []
+        codes += ["413", "415"] if "requestBody" in operation else []
+        codes += ["404"] if "{" in self.path else []
+        schema = {"$ref": f"#/components/schemas/{cast(Any, self.view).api_error}"}
+        content = {"application/json": {"schema": schema}}
+        refusals = {code: {"description": "Refused.", "content": content} for code in sorted(codes)}
+        retry = {"Retry-After": {"schema": {"type": "integer"}}}
+        refusals["503"] = {
+            "description": "Try again after Retry-After.",
+            "headers": retry,
+            "content": content,
+        }
+        operation["responses"] |= refusals
+        return operation
+
+
 @functools.cache
 def document() -> dict[str, Any]:
     """The whole description."""
-    parts = {name: _part(name) for name in ("chat", "openai", "runs", "history", "components")}
+    parts = {name: _part(name) for name in ("chat", "openai", "runs", "components")}
+    generated = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    resources = {path.removesuffix("/"): item for path, item in generated["paths"].items()}
+    schemas = parts["components"]["schemas"] | generated["components"]["schemas"]
     return {
         "openapi": "3.1.0",
         "info": {"title": settings.SITE_NAME, "version": VERSION, "description": DESCRIPTION},
         "servers": [{"url": "/"}],
         "tags": [{"name": name, "description": words} for name, words in TAGS.items()],
         "security": [{"key": []}, {"keyHeader": []}, {"token": []}, {"session": []}],
-        "paths": parts["chat"] | parts["openai"] | parts["runs"] | parts["history"],
-        "components": parts["components"],
+        "paths": parts["chat"] | parts["openai"] | parts["runs"] | resources,
+        "components": parts["components"] | {"schemas": schemas},
     }
 
 

@@ -99,6 +99,7 @@ class Content(APIView):
     """Base of what is served here, to sessions and API keys; a browser without either is led to sign-in."""
 
     guests_welcome = True
+    schema = None  # described in chatsite/openapi
     content_negotiation_class = AnyAccept
     http_method_names = ["get", "head", "options"]
 

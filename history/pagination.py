@@ -1,0 +1,83 @@
+"""Pages of conversations: a bare array, and the address of the next page in the `Link` header."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from rest_framework.exceptions import ValidationError
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from . import listing, search
+from .models import Conversation
+
+
+class ConversationPagination(BasePagination):
+    """Newest first; a signed cursor names the last row, so that pages stay stable while rows arrive."""
+
+    page_size = 100
+    max_page_size = 200
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        self.request, self.view = request, view
+        limit, below = self.limit(), self.below()
+        found, self.following = self.page(queryset, limit, below)
+        return list(listing.summaries(found))
+
+    def page(
+        self, queryset: Any, limit: int, below: listing.Place | None
+    ) -> tuple[Sequence[Conversation], listing.Place | None]:
+        """Up to `limit` rows, and where the next page begins, if there is one."""
+        return listing.page(queryset, limit, below)
+
+    def limit(self) -> int:
+        limit = self.request.query_params.get("limit", str(self.page_size))
+        # Python reads other scripts' digits too, and refuses very many digits with an error of its own.
+        whole = limit.isascii() and limit.isdigit() and len(limit) < 10
+        if not (whole and 1 <= int(limit) <= self.max_page_size):
+            raise ValidationError({"limit": f"must be a whole number from 1 to {self.max_page_size}."})
+        return int(limit)
+
+    def below(self) -> listing.Place | None:
+        """The place that the cursor names; None for the first page."""
+        cursor = self.request.query_params.get("cursor")
+        try:
+            return listing.place_of(cursor) if cursor else None
+        except ValueError:
+            raise ValidationError({"cursor": "is not one that this site gave out."}) from None
+
+    def get_paginated_response(self, data: Any) -> Response:
+        response = Response(data)
+        if self.following is not None:
+            values = self.request.query_params.dict() | {"cursor": listing.cursor(self.following)}
+            response.headers["Link"] = f'<{self.request.path}?{urlencode(values)}>; rel="next"'
+        return response
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return schema
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        bounds = {"type": "integer", "minimum": 1, "maximum": self.max_page_size, "default": self.page_size}
+        return [
+            {"name": "limit", "in": "query", "required": False, "schema": bounds},
+            {
+                "name": "cursor",
+                "in": "query",
+                "required": False,
+                "description": "From the `Link` header of the previous page; empty for the first page.",
+                "schema": {"type": "string"},
+            },
+        ]
+
+
+class SearchPagination(ConversationPagination):
+    """Pages of the conversations that match the view's query."""
+
+    page_size = 20
+    max_page_size = 50
+
+    def page(
+        self, queryset: Any, limit: int, below: listing.Place | None
+    ) -> tuple[Sequence[Conversation], listing.Place | None]:
+        return search.page(self.view.principal, self.view.query, limit, below)

@@ -18,7 +18,7 @@ UPDATES = """
     FROM CAST('chat_lease'::regclass AS oid) AS table_id
 """
 WRITTEN = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
-NEWEST = "0008_journal_key"  # other tests need the database as the models are
+NEWEST = "0009_message_limit"  # other tests need the database as the models are
 RUNS, ROUNDS = 8, 3
 MOST_BYTES = 100  # of write-ahead log for one renewal
 

@@ -267,25 +267,17 @@ def _said(messages: Any) -> Said:
         if not isinstance(item, dict):
             raise InvalidRequest(f"“{member}” must be an object.", member)
         role = validators.one_of(item.get("role"), f"{member}.role", ROLES)
-        said.add(role, _text(said, role, item.get("content"), f"{member}.content"), member)
+        said.add(role, said.text(role, item.get("content"), f"{member}.content", _part), member)
     return said
 
 
-def _text(said: Said, role: str, content: Any, member: str) -> str:
-    """The text of a message; its images go to `said`."""
-    if content is None and role != "user":
-        return ""
-    if not isinstance(content, list):
-        return validators.a_text(content, member)
-    texts = []
-    for place, part in enumerate(content):
-        where = f"{member}[{place}]"
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind == "text" or (kind == "refusal" and role == "assistant"):
-            texts.append(validators.a_text(part.get(kind), f"{where}.{kind}"))
-        elif kind == "image_url" and role == "user":
-            given = validators.an_object(part.get("image_url"), f"{where}.image_url")
-            said.add_image(given.get("url"), f"{where}.image_url.url")
-        else:
-            raise InvalidRequest(f"“{where}” must be a text part, or of the user an image_url part.", where)
-    return "\n".join(texts)
+def _part(said: Said, role: str, part: Any, member: str) -> str | None:
+    """The text of one part of a message, or None for an image, which goes to `said`."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind == "text" or (kind == "refusal" and role == "assistant"):
+        return validators.a_text(part.get(kind), f"{member}.{kind}")
+    if kind == "image_url" and role == "user":
+        given = validators.an_object(part.get("image_url"), f"{member}.image_url")
+        said.add_image(given.get("url"), f"{member}.image_url.url")
+        return None
+    raise InvalidRequest(f"“{member}” must be a text part, or of the user an image_url part.", member)

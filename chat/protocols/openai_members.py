@@ -223,6 +223,17 @@ class Said:
             told = f"Result of a tool:\n{text}" if role in ("tool", "function") else text
             self.turns.append(EarlierMessage("assistant", told))
 
+    def text(
+        self, role: str, content: Any, member: str, read: Callable[["Said", str, Any, str], str | None]
+    ) -> str:
+        """The text of a message, a text itself or a list of parts, of which `read` reads one."""
+        if content is None and role != "user":
+            return ""
+        if not isinstance(content, list):
+            return validators.a_text(content, member)
+        parts = [read(self, role, part, f"{member}[{place}]") for place, part in enumerate(content)]
+        return "\n".join(text for text in parts if text is not None)
+
     def add_image(self, url: Any, member: str) -> None:
         """An image in a data URL; the site fetches no other URL."""
         text = validators.a_text(url, member)

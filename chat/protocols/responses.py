@@ -260,12 +260,12 @@ class Responses(OpenAI):
                 raise InvalidRequest(errors.words("answer_not_found"), f"{member}.id", status=404)
             said.add("assistant", text, member)
         elif kind in _TOOL_OUTPUTS:
-            said.add("tool", _text(said, "tool", item.get("output"), f"{member}.output"), member)
+            said.add("tool", said.text("tool", item.get("output"), f"{member}.output", _part), member)
         elif kind in (None, "message"):
             role = validators.one_of(
                 item.get("role"), f"{member}.role", ("user", "assistant", "system", "developer")
             )
-            said.add(role, _text(said, role, item.get("content"), f"{member}.content"), member)
+            said.add(role, said.text(role, item.get("content"), f"{member}.content", _part), member)
         elif kind not in _PASSED_OVER:
             raise InvalidRequest(f"“{member}” is of a type that is not read here.", member)
 
@@ -459,22 +459,14 @@ def _references(given: Any) -> tuple[UUID, ...]:
     )
 
 
-def _text(said: Said, role: str, content: Any, member: str) -> str:
-    """The text of an item; its images go to `said`."""
-    if content is None and role != "user":
-        return ""
-    if not isinstance(content, list):
-        return validators.a_text(content, member)
-    texts = []
-    for place, part in enumerate(content):
-        where = f"{member}[{place}]"
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind in ("input_text", "output_text", "text"):
-            texts.append(validators.a_text(part.get("text"), f"{where}.text"))
-        elif kind == "refusal" and role == "assistant":
-            texts.append(validators.a_text(part.get("refusal"), f"{where}.refusal"))
-        elif kind == "input_image" and role == "user":
-            said.add_image(part.get("image_url"), f"{where}.image_url")
-        else:
-            raise InvalidRequest(f"“{where}” must be a text, or of the user an input_image.", where)
-    return "\n".join(texts)
+def _part(said: Said, role: str, part: Any, member: str) -> str | None:
+    """The text of one part of an item, or None for an image, which goes to `said`."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind in ("input_text", "output_text", "text"):
+        return validators.a_text(part.get("text"), f"{member}.text")
+    if kind == "refusal" and role == "assistant":
+        return validators.a_text(part.get("refusal"), f"{member}.refusal")
+    if kind == "input_image" and role == "user":
+        said.add_image(part.get("image_url"), f"{member}.image_url")
+        return None
+    raise InvalidRequest(f"“{member}” must be a text, or of the user an input_image.", member)

@@ -12,10 +12,12 @@ from django.views.decorators.http import require_safe
 
 from chatsite.db.migration_state import unapplied_migrations
 from chatsite.db.threads import in_database_soon
+from chatsite.http.retry_after import set_retry_after
 
 logger = logging.getLogger(__name__)
 
 DATABASE_SECONDS = 0.8  # an answer within a second, whatever it is
+RETRY_AFTER_SECONDS = 2
 
 _looks: WeakKeyDictionary[asyncio.AbstractEventLoop, "asyncio.Task[bool]"] = WeakKeyDictionary()
 
@@ -64,4 +66,6 @@ def _migrated() -> bool:
 
 
 def _unavailable(reason: str) -> JsonResponse:
-    return JsonResponse({"status": "unavailable", "error": reason}, status=503, headers={"Retry-After": "2"})
+    response = JsonResponse({"status": "unavailable", "error": reason}, status=503)
+    set_retry_after(response, RETRY_AFTER_SECONDS)
+    return response

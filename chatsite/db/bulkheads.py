@@ -1,9 +1,10 @@
 """A share of the connections for each view, so that a blocked table stops only the pages that need it.
 
 Requests that wait for a lock keep their connections. Without a limit the requests of one view would take all
-of the pool, and every other page would wait too. A view that ran into a lock is refused at once, but for one
-request a second that finds out whether the lock is gone. Where nobody has asked for a while, nothing is
-known of the lock any more, and those that come together are let in.
+of the pool, and every other page would wait too. A view that ran into a lock is refused at once for a second;
+then one request finds out whether the lock is gone, and those that come meanwhile wait for what it finds.
+Where nobody has asked for a while, nothing is known of the lock any more, and those that come together are
+let in.
 """
 
 import threading
@@ -13,6 +14,7 @@ from collections import Counter
 from django.conf import settings
 
 PROBE_SECONDS = 1.0
+POLL_SECONDS = 0.1  # while a probe is waited for, which another one follows after PROBE_SECONDS
 KNOWN_SECONDS = 4.0  # for which a lock is remembered that nobody meets again: longer than one is waited for
 
 
@@ -22,11 +24,12 @@ class Bulkheads:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._used: Counter[str] = Counter()
-        self._probed: dict[str, float] = {}  # when, of views that ran into a lock
+        self._stuck: dict[str, float] = {}  # when a view ran into a lock last
+        self._probed: dict[str, float] = {}  # when the request began that finds out whether it is gone
 
     def refuses(self, view: str) -> bool:
-        """Whether the view ran into a lock, and somebody is finding out just now whether it is gone."""
-        return time.monotonic() < self._probed.get(view, float("-inf")) + PROBE_SECONDS
+        """Whether the view ran into a lock a moment ago."""
+        return _is_recent(self._stuck, view, PROBE_SECONDS)
 
     def enter(self, view: str, seconds: float) -> bool:
         """Take a place, waiting so long for one; whether there was any."""
@@ -35,29 +38,38 @@ class Bulkheads:
         deadline = time.monotonic() + seconds
         most = max(1, settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"] // 2)
         with self._changed:
-            while self._used[view] >= most and not self.refuses(view):
-                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
+            while not self.refuses(view) and (
+                self._used[view] >= most or _is_recent(self._probed, view, PROBE_SECONDS)
+            ):
+                left = deadline - time.monotonic()
+                if left <= 0:
                     return False
+                self._changed.wait(min(left, POLL_SECONDS))
             if self.refuses(view):
                 return False
-            if time.monotonic() < self._probed.pop(view, float("-inf")) + KNOWN_SECONDS:
+            if _is_recent(self._stuck, view, KNOWN_SECONDS):
                 self._probed[view] = time.monotonic()
             self._used[view] += 1
         return True
 
-    def leave(self, view: str, *, stuck: bool) -> None:
-        """Give a place back; `stuck` where its statements ran into a lock."""
+    def leave(self, view: str, *, stuck: bool | None) -> None:
+        """Give a place back; `stuck` where its statements ran into a lock, None where they did not end."""
         if not view:
             return
         with self._changed:
             self._used[view] -= 1
             if not self._used[view]:
                 del self._used[view]
+            self._probed.pop(view, None)
             if stuck:
-                self._probed[view] = time.monotonic()
-            else:
-                self._probed.pop(view, None)
+                self._stuck[view] = time.monotonic()
+            elif stuck is False:
+                self._stuck.pop(view, None)
             self._changed.notify_all()
+
+
+def _is_recent(moments: dict[str, float], view: str, seconds: float) -> bool:
+    return time.monotonic() < moments.get(view, float("-inf")) + seconds
 
 
 bulkheads = Bulkheads()

@@ -1,10 +1,12 @@
 """Who is let in to the connections after a lock."""
 
+from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 from django.test import SimpleTestCase
 
 from chatsite.db import bulkheads
+from chatsite.tests.limits import HANG_SECONDS
 
 
 class AfterALockTests(SimpleTestCase):
@@ -27,3 +29,26 @@ class AfterALockTests(SimpleTestCase):
 
     def test_a_lock_of_long_ago_refuses_nobody(self):
         self.assertEqual(self.enter_twice(bulkheads.KNOWN_SECONDS + 1), [True, True])
+
+    def test_those_that_come_while_one_finds_out_are_let_in_when_it_finds_no_lock(self):
+        self.now += bulkheads.PROBE_SECONDS + 0.1
+        self.assertTrue(self.places.enter("page", 0))
+        with ThreadPoolExecutor(3) as threads:
+            waiting = [threads.submit(self.places.enter, "page", 1) for _ in range(3)]
+            self.assertEqual([each.done() for each in waiting], [False] * 3)
+            self.places.leave("page", stuck=False)
+            self.assertEqual([each.result(HANG_SECONDS) for each in waiting], [True] * 3)
+
+    def test_those_that_come_while_one_finds_out_are_refused_when_the_lock_is_still_there(self):
+        self.now += bulkheads.PROBE_SECONDS + 0.1
+        self.assertTrue(self.places.enter("page", 0))
+        with ThreadPoolExecutor(3) as threads:
+            waiting = [threads.submit(self.places.enter, "page", 1) for _ in range(3)]
+            self.places.leave("page", stuck=True)
+            self.assertEqual([each.result(HANG_SECONDS) for each in waiting], [False] * 3)
+
+    def test_one_that_gave_up_has_found_nothing_out(self):
+        self.now += bulkheads.PROBE_SECONDS + 0.1
+        self.assertTrue(self.places.enter("page", 0))
+        self.places.leave("page", stuck=None)
+        self.assertEqual(self.enter_twice(0), [True, False])

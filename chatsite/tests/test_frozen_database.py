@@ -122,7 +122,6 @@ def test_no_request_waits_longer_than_three_seconds_for_a_blocked_table(faulty, 
         assert time.monotonic() < deadline
 
 
-@pytest.mark.xfail(strict=False, reason="Known fault: beside other work, a few other pages are refused too.")
 def test_a_table_that_one_page_needs_does_not_stop_the_others(faulty):
     name = fresh("u")
     caller, session = faulty.caller(name), faulty.sign_in(name, PASSWORD)

@@ -145,9 +145,6 @@ def test_answers_that_are_being_written_while_the_disk_is_full_end_whole_when_th
     assert 0 < faulty.lines("No space left") <= 2 * LINES
 
 
-@pytest.mark.xfail(
-    strict=False, reason="Known fault: some are refused as busy (503) instead of as full (507)."
-)
 def test_a_question_without_room_is_refused_as_that_in_time_and_can_be_sent_again(faulty, small):
     caller, name = faulty.caller(), fresh("u")
     faulty.caller(name)

@@ -129,7 +129,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.execute_wrappers.append(self._for_reader)
-        self._view, self._stuck = "", False  # that has this connection; whether it ran into a lock
+        # The view that has this connection; whether it ran into a lock, None while that is not known.
+        self._view = ""
+        self._stuck: bool | None = False
         pooled = self.settings_dict["OPTIONS"].get("transaction_pooling", False)
         self.is_pooled = (
             bool(pooled) and self.alias != NO_DB_ALIAS
@@ -179,7 +181,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             try:
                 session = super().get_new_connection(conn_params)
             except BaseException as error:
-                bulkheads.leave(view, stuck=False)
+                bulkheads.leave(view, stuck=None)
                 if isinstance(error, PoolTimeout):
                     report_missed(max(seconds, MOMENT))
                 raise
@@ -232,9 +234,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         try:
             return execute(statement, parameters, many, context)
         except DjangoOperationalError as error:
-            if sqlstate(error) == LOCK_NOT_AVAILABLE:
+            state = sqlstate(error)
+            if state == LOCK_NOT_AVAILABLE:
                 self._stuck = True
                 breaker.record_success()
+            elif not state and not self._stuck:
+                self._stuck = None  # given up, perhaps before the lock was
             raise
 
     def _tell(self) -> None:

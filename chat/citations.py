@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable
 
-HELD_AT_MOST = 400  # characters; a longer bracket is no citation
+MAX_CITATION_LENGTH = 400  # characters; a longer bracket is no citation
 # A run of spaces is tried once, from its start: a model that writes nothing else must not stop the site.
 _BRACKET = re.compile(r"(?<![ \t])(?P<space>[ \t]*)\[(?P<inner>[^\[\]\n]{1,400})\](?!\()")
 _FILE_ENDING = re.compile(r"[A-Za-z0-9]{1,8}")
@@ -71,11 +71,11 @@ class CitationFilter:
 
     def _end(self, text: str) -> int:
         """Where the white space begins that a citation may follow."""
-        return max(len(text.rstrip(" \t")), len(text) - HELD_AT_MOST)
+        return max(len(text.rstrip(" \t")), len(text) - MAX_CITATION_LENGTH)
 
     def _undecided(self, text: str) -> int:
         """Where the part begins that the next characters may still turn into a citation."""
-        first = max(0, len(text) - HELD_AT_MOST)
+        first = max(0, len(text) - MAX_CITATION_LENGTH)
         start = text.rfind("[", first)
         inside = text[start + 1 :]
         # Open still, or closed by the last character: then “(” could follow and make it a link.

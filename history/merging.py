@@ -28,11 +28,9 @@ from .serializers import Incoming
 MAX_MESSAGES = 5_000  # messages of one conversation
 MAX_BYTES = 10_000_000  # of all texts of one conversation, and of what programs keep beside them
 TEXTS = ("content", "client_members")
-NEWEST = (
-    20  # questions and answers of the site that a program may not have named yet, of a large conversation
-)
+MAX_UNNAMED = 20  # newest messages of the site, of a large conversation, that a program may still name
 TITLE = 60  # characters, where the first question is the title
-SAID = (
+SAVED_FIELDS = (
     "role",
     "content",
     "state",
@@ -42,13 +40,13 @@ SAID = (
     "created_at",
     "client_members",
 )
-TAKEN = (
+COPIED_FIELDS = (
     "content", "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "labels",
     "verification",
     "followups",
     "thoughts", "usage", "searched_count", "created_at", "finished_at",
 )  # fmt: skip
-KEPT = ("id", "conversation_id", "position", "client_id", "imported", "finished_at", *SAID)
+LOADED_FIELDS = ("id", "conversation_id", "position", "client_id", "imported", "finished_at", *SAVED_FIELDS)
 
 
 class TooMany(Exception):
@@ -87,7 +85,7 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
         raise TooLarge
     for row in changed:
         row.search = search_vector(conversation.owner_id, row.content)
-    Message.objects.bulk_update(changed, [*SAID, "search"])
+    Message.objects.bulk_update(changed, [*SAVED_FIELDS, "search"])
     answers = _answers(principal, added)
     for row in added:
         row.search = search_vector(conversation.owner_id, without(row.content, row.citations))
@@ -102,17 +100,17 @@ def _stored(conversation: Conversation, incoming: Sequence[Incoming], *, sparing
 
     Raises TooLarge if those are too much.
     """
-    rows = conversation.messages.order_by("position").only(*KEPT)
+    rows = conversation.messages.order_by("position").only(*LOADED_FIELDS)
     if not sparing:
         return list(rows)
     stored = list(rows.defer(*TEXTS))
     keys = {item.key for item in incoming}
     named = [row.pk for row in stored if row.imported and keys & {row.client_id, str(row.pk)}]
     unnamed = [row.pk for row in stored if not row.imported and row.client_id is None]
-    texts = Message.objects.filter(pk__in=[*named, *unnamed[-NEWEST:]])
+    texts = Message.objects.filter(pk__in=[*named, *unnamed[-MAX_UNNAMED:]])
     if _bytes_of(texts) > MAX_BYTES:
         raise TooLarge
-    by_id = {row.pk: row for row in texts.only(*KEPT)}
+    by_id = {row.pk: row for row in texts.only(*LOADED_FIELDS)}
     return [by_id.get(row.pk, row) for row in stored]
 
 
@@ -228,7 +226,7 @@ def _answers(principal: Principal, new: Sequence[Message]) -> dict[UUID, Message
     for original in originals:
         row = named[original.pk]
         if row.role == original.role and without_links(row.content) == without_links(original.content):
-            for name in TAKEN:
+            for name in COPIED_FIELDS:
                 setattr(row, name, getattr(original, name))
             row.imported, row.content_type = False, ""
             taken[original.pk] = row

@@ -10,7 +10,7 @@ from .world import World
 
 AT_ONCE = 40
 DIFFERENT = 400  # questions: the vectors of words never met before are kept, up to 40 MB of them
-LEAST_ROUNDS = 4
+MIN_ROUNDS = 4
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'chatsite'"
 
 
@@ -35,7 +35,7 @@ def soaked(world: World, minutes: float) -> Iterator[str]:
     """A line for each round, and how it went on in the second half: the first warms up."""
     begun = time.monotonic()
     looks: list[Look] = []
-    while time.monotonic() < begun + minutes * 60 or len(looks) < LEAST_ROUNDS:
+    while time.monotonic() < begun + minutes * 60 or len(looks) < MIN_ROUNDS:
         outcomes = load(**world.questions(AT_ONCE, DIFFERENT), spread=2.0, abort=10)
         failed = sum(bool(outcome.error) for outcome in outcomes)
         aborted = sum(outcome.aborted for outcome in outcomes)

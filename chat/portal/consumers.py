@@ -65,8 +65,8 @@ CLOSED_BINARY = 1003
 CLOSED_TOO_LARGE = 1009
 CLOSED_ERROR = 1011
 CLOSED_RESTART = 1012  # this process ends: another is to be asked
-MOST_CHARACTERS = 250_000  # of a message: the longest question, each character escaped
-MOST_MESSAGES = 30  # in
+MAX_CHARACTERS = 250_000  # of a message: the longest question, each character escaped
+MAX_MESSAGES = 30  # in PERIOD
 PERIOD = 10.0  # seconds
 SILENT_LOOKS = 3  # of a second or so each, after which the page is told that there is no news
 
@@ -87,7 +87,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await super().__call__(scope, receive, send)
 
     async def connect(self) -> None:
-        self.received: deque[float] = deque(maxlen=MOST_MESSAGES)
+        self.received: deque[float] = deque(maxlen=MAX_MESSAGES)
         self.conversation_id = self.scope["url_route"]["kwargs"]["conversation_id"]
         user, session = self.scope.get("user"), self.scope.get("session")
         if user is None or not user.is_authenticated or session is None:
@@ -181,14 +181,14 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _read(self, text: str | None) -> Json | None:
         """The message, or None after closing on what no page of ours sends."""
         now = time.monotonic()
-        if len(self.received) == MOST_MESSAGES and now - self.received[0] < PERIOD:
+        if len(self.received) == MAX_MESSAGES and now - self.received[0] < PERIOD:
             await self.close(CLOSED_FLOOD)
             return None
         self.received.append(now)
         if text is None:
             await self.close(CLOSED_BINARY)
             return None
-        if len(text) > MOST_CHARACTERS:
+        if len(text) > MAX_CHARACTERS:
             await self.close(CLOSED_TOO_LARGE)
             return None
         try:

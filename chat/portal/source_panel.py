@@ -56,7 +56,7 @@ def marked(content: str, quotes: Sequence[Sequence[int]]) -> list[Piece]:
 
 
 PAIR = re.compile(r"([^:;\n]{1,100}): ")
-LEAST_PAIRS = 2  # of a line that is the row of a table
+MIN_PAIRS = 2  # of a line that is the row of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _row_of(line: str, position: int) -> dict[str, tuple[int, int]]:
         place += len(piece) + 2
     if name:
         row[name] = (position + start, position + place - 2)
-    return row if len(row) >= LEAST_PAIRS else {}
+    return row if len(row) >= MIN_PAIRS else {}
 
 
 def _marked_within(content: str, quotes: Sequence[Sequence[int]], start: int, end: int) -> list[Piece]:
@@ -133,7 +133,7 @@ VIEWS: dict[str, str] = {
 }
 PLACE = re.compile(r"(\d{1,9})\.(r?)(\d{1,9})\Z", re.ASCII)
 ZOOMS = (("out", "Smaller", "zoom-out"), ("in", "Larger", "zoom-in"), ("fit", "Fit the width", "fit"))
-MOST_PASSAGES = 40  # of a page shown as text
+MAX_PASSAGES = 40  # of a page shown as text
 AROUND = 400  # characters of the neighbouring passages
 FOUND_BY = {"words": "its words", "meaning": "its meaning", "both": "its words and its meaning"}
 
@@ -332,7 +332,7 @@ class Panel:
         else:
             here = Passage.objects.filter(pk=source.passage_id, document=source.document_id)
             rows = rows.filter(anchor__in=here.values("anchor"))
-        return list(rows.order_by("position").values_list("content", flat=True)[:MOST_PASSAGES])
+        return list(rows.order_by("position").values_list("content", flat=True)[:MAX_PASSAGES])
 
     @property
     def thoughts(self) -> list[Step]:

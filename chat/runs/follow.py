@@ -8,7 +8,7 @@ from contextlib import aclosing, nullcontext
 from itertools import islice
 from uuid import UUID
 
-from chat.citations import HELD_AT_MOST
+from chat.citations import MAX_CITATION_LENGTH
 from chat.engine.page_images import of_sources
 from chat.errors import Refused
 from chat.events import (
@@ -95,7 +95,7 @@ def _pieces(text: str) -> Iterator[str]:
     start = 0
     while start < len(text):
         end = start + MAX_TEXT
-        opened = text.rfind("[", max(start + 1, end - HELD_AT_MOST), end) if end < len(text) else -1
+        opened = text.rfind("[", max(start + 1, end - MAX_CITATION_LENGTH), end) if end < len(text) else -1
         if opened >= 0 and "]" not in text[opened:end]:
             end = opened
         yield text[start:end]

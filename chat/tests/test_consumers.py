@@ -16,7 +16,7 @@ from chat import runs
 from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, Run
-from chat.portal.consumers import MOST_MESSAGES
+from chat.portal.consumers import MAX_MESSAGES
 from chat.portal.conversation import exchanges_of
 from chat.requests import RunRequest
 from chat.routing import websocket_urlpatterns
@@ -304,9 +304,9 @@ class ConsumerTests(ConsumerCase):
 
     async def test_a_flood_closes_the_socket(self):
         socket = await self.opened()
-        for _ in range(MOST_MESSAGES + 1):
+        for _ in range(MAX_MESSAGES + 1):
             await socket.send_text(json.dumps({"type": "follow", "run": None}))
-        codes = [(await socket.receive_output(timeout=5)).get("code") for _ in range(MOST_MESSAGES + 1)]
+        codes = [(await socket.receive_output(timeout=5)).get("code") for _ in range(MAX_MESSAGES + 1)]
         self.assertEqual(codes[-1], 4429)
         await socket.disconnect()
 

@@ -13,9 +13,9 @@ from chatsite.accounts.models import ApiKey
 from chatsite.db import threads
 from ingestion.tests.factories import make_document, make_user
 
-MOST_PIECES = 8  # of work, each with a thread, a session and a transaction of its own
-MOST_STATEMENTS = 21
-MOST_ROUND_TRIPS = 42  # to PostgreSQL and back, of which three each begin the session of a piece
+MAX_PIECES = 8  # of work, each with a thread, a session and a transaction of its own
+MAX_STATEMENTS = 21
+MAX_ROUND_TRIPS = 42  # to PostgreSQL and back, of which three each begin the session of a piece
 
 WRITTEN_TABLES = [
     "chat_journalentry",
@@ -101,9 +101,9 @@ class CostTests(TransactionTestCase):
             counted = Counted()
             with patch.object(threads, "_call", counted), counted.waiting():
                 await self.ask()
-        self.assertLessEqual(len(counted.pieces), MOST_PIECES, counted.pieces)
-        self.assertLessEqual(len(counted.statements), MOST_STATEMENTS, "\n\n".join(counted.statements))
-        self.assertLessEqual(counted.round_trips, MOST_ROUND_TRIPS)
+        self.assertLessEqual(len(counted.pieces), MAX_PIECES, counted.pieces)
+        self.assertLessEqual(len(counted.statements), MAX_STATEMENTS, "\n\n".join(counted.statements))
+        self.assertLessEqual(counted.round_trips, MAX_ROUND_TRIPS)
         self.assertIn("_candidates", counted.pieces)
 
     def test_no_table_of_an_answer_has_an_index_that_another_one_replaces(self):

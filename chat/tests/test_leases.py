@@ -20,7 +20,7 @@ UPDATES = """
 WRITTEN = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
 NEWEST = "0009_message_limit"  # other tests need the database as the models are
 RUNS, ROUNDS = 8, 3
-MOST_BYTES = 100  # of write-ahead log for one renewal
+MAX_BYTES = 100  # of write-ahead log for one renewal
 
 
 def value(statement):
@@ -50,7 +50,7 @@ class LeaseTests(TransactionTestCase):
             (before,) = value(WRITTEN)
             journal.flush(run_ids, [])
             written.append(value(WRITTEN)[0] - before)
-        self.assertLess(min(written), RUNS * MOST_BYTES)
+        self.assertLess(min(written), RUNS * MAX_BYTES)
 
     def test_the_end_of_a_run_takes_its_lease_away(self):
         self.begun()

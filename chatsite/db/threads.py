@@ -42,7 +42,7 @@ LOCKED = "The database is kept waiting by a lock."
 BUSY = "All database threads are at work."
 ALL = "*"  # no view's name
 MIN_BUDGET_SECONDS = 0.5  # for a request that waited long for others of its address: the database may be well
-LEAST_SECONDS = 0.2  # for a statement of somebody whose waiting is used up: most take less
+MIN_SECONDS = 0.2  # for a statement of somebody whose waiting is used up: most take less
 UNDONE = frozenset({"40001", "40P01"})  # SQLSTATE of a serialization failure, of a deadlock
 MARGIN_SECONDS = 2.0  # in which the server's own end of a long statement arrives
 
@@ -101,14 +101,14 @@ def statement_seconds() -> float | None:
         return None
     budget = _budget()
     if budget is not None:
-        return max(LEAST_SECONDS, budget.left)
+        return max(MIN_SECONDS, budget.left)
     return settings.STATEMENT_SECONDS + MARGIN_SECONDS
 
 
 def connection_seconds() -> float:
     """How long to wait for a connection now."""
     budget = _budget()
-    return WAIT_SECONDS if budget is None else max(LEAST_SECONDS, min(WAIT_SECONDS, budget.left))
+    return WAIT_SECONDS if budget is None else max(MIN_SECONDS, min(WAIT_SECONDS, budget.left))
 
 
 @contextmanager
@@ -307,7 +307,7 @@ async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.
         raise OperationalError("The database does not answer at the moment.")
     reader, asked, view = _in_a_hurry(), time.monotonic(), current_view()
     assert reader.budget is not None
-    seconds = max(LEAST_SECONDS, min(WAIT_SECONDS, reader.budget.left))
+    seconds = max(MIN_SECONDS, min(WAIT_SECONDS, reader.budget.left))
     if bulkheads.refuses(view):
         raise OperationalError(LOCKED)
     with ExitStack() as places:

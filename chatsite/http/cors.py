@@ -21,7 +21,7 @@ Headers = list[tuple[bytes, bytes]]
 
 METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE"
 EXPOSED = b"Chat-Run, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID"
-KEPT_SECONDS = b"600"
+MAX_AGE = b"600"
 NAMES = re.compile(rb"[A-Za-z0-9_-]+( *, *[A-Za-z0-9_-]+)*")
 
 
@@ -62,7 +62,7 @@ class Cors:
 
 def _preflight(scope: Scope) -> Headers:
     """Any header may be sent: which are understood is for the API to say, and none of them is a secret."""
-    headers = [(b"access-control-allow-methods", METHODS), (b"access-control-max-age", KEPT_SECONDS)]
+    headers = [(b"access-control-allow-methods", METHODS), (b"access-control-max-age", MAX_AGE)]
     wanted = _header(scope, b"access-control-request-headers").strip()
     if NAMES.fullmatch(wanted):
         headers.append((b"access-control-allow-headers", wanted))

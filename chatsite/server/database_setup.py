@@ -18,8 +18,8 @@ from .pooler import check_sessions
 from .refusal import StartRefused
 
 LOCK = 7_236_114_901  # any number, the same in every version
-LEAST_POSTGRESQL = 16
-LEAST_PGVECTOR = (0, 8)
+MIN_POSTGRESQL = 16
+MIN_PGVECTOR = (0, 8)
 CONNECT_SECONDS = 5
 
 
@@ -68,11 +68,11 @@ def migrate() -> None:
 def complaint(server_version: int, vector_version: str | None) -> str | None:
     """What is wrong with a server, or None. `server_version` as libpq has it: 180001 is 18.1."""
     major = server_version // 10_000
-    if major < LEAST_POSTGRESQL:
-        return f"PostgreSQL {LEAST_POSTGRESQL} or newer is needed; the database runs {major}."
+    if major < MIN_POSTGRESQL:
+        return f"PostgreSQL {MIN_POSTGRESQL} or newer is needed; the database runs {major}."
     if vector_version is None:
         return "The extension pgvector is missing: install it on the database server."
-    if tuple(int(part) for part in vector_version.split(".")[:2]) < LEAST_PGVECTOR:
+    if tuple(int(part) for part in vector_version.split(".")[:2]) < MIN_PGVECTOR:
         return f"pgvector 0.8 or newer is needed; the database has {vector_version}."
     return None
 

@@ -183,7 +183,7 @@ class Bounds(SimpleTestCase):
                     time.sleep(0.1)
             self.assertAlmostEqual(statement_seconds(), 2.8, delta=0.09)
             threads._budget().left = -1
-            self.assertEqual(statement_seconds(), threads.LEAST_SECONDS)
+            self.assertEqual(statement_seconds(), threads.MIN_SECONDS)
             threads.request_may_wait()
             self.assertEqual(statement_seconds(), 22)
 

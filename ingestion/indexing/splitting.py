@@ -10,10 +10,10 @@ from .passages import NewPassage
 
 # Passages of about 500 characters were found better than longer ones (see docs/decisions/); a passage
 # that has reached the lower number ends where a paragraph or row does.
-LEAST, MOST = 300, 500
+MIN_LENGTH, MAX_LENGTH = 300, 500
 SCRAP = 120  # a shorter piece joins its neighbour, where the two stay below WITH_SCRAP
 WITH_SCRAP = 600
-SPLITTER = TextSplitter((LEAST, MOST))
+SPLITTER = TextSplitter((MIN_LENGTH, MAX_LENGTH))
 # The splitter's time grows with the square of a text without paragraphs (a megabyte took 40 s): it gets less.
 BLOCK = 4_000
 BOUNDARIES = ("\n\n", "\n", ". ", " ")

@@ -16,7 +16,7 @@ from ingestion.access.lists import Audience
 from ingestion.models import Document
 
 SEPARATORS = re.compile(r"[,;\s]+")
-PEOPLE_AT_MOST = 200
+MAX_PEOPLE = 200
 ONLY_ME, SOME, EVERYONE, GUESTS = "me", "some", "everyone", "guests"
 
 
@@ -81,8 +81,8 @@ class AudienceForm(forms.Form):
         names = {name for name in SEPARATORS.split(self.cleaned_data["people"]) if name}
         if self.data.get("who") != SOME or not names:
             return frozenset()
-        if len(names) > PEOPLE_AT_MOST:
-            raise forms.ValidationError(f"Name at most {PEOPLE_AT_MOST} people, or choose a group.")
+        if len(names) > MAX_PEOPLE:
+            raise forms.ValidationError(f"Name at most {MAX_PEOPLE} people, or choose a group.")
         # Whoever may read it already may stay, also while their account is disabled.
         active = User.objects.filter(Q(is_active=True) | Q(pk__in=self._current.user_ids), guest_until=None)
         found = dict(active.filter(username__in=names).values_list("username", "pk"))

@@ -43,7 +43,7 @@ from .descriptions import (
 from .forms import UploadForm
 
 RECENT = timedelta(hours=1)
-RECENT_AT_MOST = 50
+MAX_RECENT = 50
 
 
 @login_required
@@ -151,7 +151,7 @@ def _recent(principal: Principal) -> list[Row]:
     mine = Document.objects.owned_by(principal).filter(
         Q(status__in=Document.UNFINISHED) | Q(created_at__gt=timezone.now() - RECENT)
     )
-    return rows(list(listing.with_readers(mine)[:RECENT_AT_MOST]), principal)
+    return rows(list(listing.with_readers(mine)[:MAX_RECENT]), principal)
 
 
 def _known(principal: Principal, field: str) -> list[str]:

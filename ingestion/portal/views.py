@@ -36,7 +36,7 @@ from .descriptions import (
 )
 
 PASSAGES_SHOWN = 20
-STATUS_AT_MOST = 100
+MAX_STATUSES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def _passages(found: Document, start: str) -> dict[str, Any]:
 @require_safe
 def status(request: HttpRequest) -> JsonResponse:
     """What became of the documents named by `id`, of those the caller may read; the others are left out."""
-    wanted = _identifiers(request.GET.getlist("id")[:STATUS_AT_MOST])
+    wanted = _identifiers(request.GET.getlist("id")[:MAX_STATUSES])
     readable = list(Document.objects.visible_to(session_principal(request)).filter(public_id__in=wanted))
     before = places(readable)
     return JsonResponse(

@@ -5,7 +5,7 @@ import time
 from django.test import SimpleTestCase
 
 from ingestion.indexing.splitting import (
-    MOST,
+    MAX_LENGTH,
     WITH_SCRAP,
     passages_of,
 )
@@ -28,7 +28,7 @@ class SplittingTests(SimpleTestCase):
     def test_passages_end_where_sentences_end(self):
         for passage in contents(SENTENCE * 50):
             self.assertTrue(passage.content.endswith("permitting."), passage.content[-30:])
-            self.assertLessEqual(len(passage.content), MOST)
+            self.assertLessEqual(len(passage.content), MAX_LENGTH)
 
     def test_a_scrap_joins_its_neighbour(self):
         passages = contents(f"{(SENTENCE * 6).strip()}\n\nA scrap.\n\n{(SENTENCE * 6).strip()}")

@@ -15,12 +15,12 @@ from django.conf import settings
 
 from chatsite.http.loopback import is_loopback
 
-KEPT_SECONDS = 3_600.0
-LEAST_SECONDS = 30.0  # between two looks at the provider, whatever tokens come
+CACHE_TTL = 3_600.0
+MIN_INTERVAL = 30.0  # between two looks at the provider, whatever tokens come
 RETRY_SECONDS = 5.0  # the same while nothing at all is known of it
 WAITING_SECONDS = 6.0  # for another thread that is looking
 TIMEOUT = httpx2.Timeout(5.0)
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -57,7 +57,7 @@ def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
             body = b""
             for piece in response.iter_bytes():
                 body += piece
-                if len(body) > MOST_BYTES:
+                if len(body) > MAX_BYTES:
                     raise ProviderUnavailable("The provider sends more than is read.")
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         raise ProviderUnavailable("The provider cannot be reached.") from error
@@ -100,7 +100,7 @@ class Cached(Generic[T]):
         Who can go on with an old value waits for nobody. Raises ProviderUnavailable.
         """
         value = self._value
-        if value is not None and not again and time.monotonic() - self._read_at < KEPT_SECONDS:
+        if value is not None and not again and time.monotonic() - self._read_at < CACHE_TTL:
             return value
         if not self._reading.acquire(timeout=0 if value is not None else WAITING_SECONDS):
             return self._or_unavailable()
@@ -110,7 +110,7 @@ class Cached(Generic[T]):
             self._reading.release()
 
     def _refreshed(self) -> T:
-        pause = RETRY_SECONDS if self._value is None else LEAST_SECONDS
+        pause = RETRY_SECONDS if self._value is None else MIN_INTERVAL
         if time.monotonic() - self._tried_at < pause:
             return self._or_unavailable()
         self._tried_at = time.monotonic()

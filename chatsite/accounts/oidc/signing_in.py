@@ -19,7 +19,7 @@ from .provider import Provider, ProviderUnavailable, json_of, request
 from .tokens import Claims, InvalidToken, verify
 
 IN_SESSION = "oidc_attempts"
-MOST_ATTEMPTS = 5  # at once in one session: open tabs
+MAX_ATTEMPTS = 5  # at once in one session: open tabs
 ATTEMPT_SECONDS = 600
 
 
@@ -42,7 +42,7 @@ def begin(source: Provider, session: SessionBase, callback: str, destination: st
     parts = urlsplit(source.endpoint("authorization_endpoint"))
     state = secrets.token_urlsafe(32)
     attempt = Attempt(secrets.token_urlsafe(32), secrets.token_urlsafe(48), destination, int(time.time()))
-    kept = list(_attempts(session).items())[1 - MOST_ATTEMPTS :]
+    kept = list(_attempts(session).items())[1 - MAX_ATTEMPTS :]
     session[IN_SESSION] = {**dict(kept), state: asdict(attempt)}
     challenge = hashlib.sha256(attempt.verifier.encode()).digest()
     parameters = {

@@ -13,7 +13,7 @@ from .provider import Key, Provider, ProviderUnavailable, public_key
 
 __all__ = ["Claims", "InvalidToken", "ProviderUnavailable", "looks_like_token", "verify"]
 
-MOST_CHARACTERS = 16_384
+MAX_CHARACTERS = 16_384
 LEEWAY = 30  # seconds by which clocks may differ
 RSA_BITS = 2_048
 # By kind of key. Only asymmetric ones: with HS256 everyone who knows the public key could sign.
@@ -72,7 +72,7 @@ def verify(token: str, provider: Provider, nonce: str | None = None) -> Claims:
 
 
 def _header(token: str) -> dict[str, Any]:
-    if len(token) > MOST_CHARACTERS:
+    if len(token) > MAX_CHARACTERS:
         raise InvalidToken("It is too long.")
     try:
         header = jwt.get_unverified_header(token)

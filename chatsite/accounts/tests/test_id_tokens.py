@@ -406,7 +406,7 @@ class Fetching(WithProvider):
         with mock.patch.object(provider_module.time, "monotonic", return_value=1_000.0) as now:
             self.ask(self.provider.token())
             self.provider.status = 500
-            now.return_value += 2 * provider_module.KEPT_SECONDS
+            now.return_value += 2 * provider_module.CACHE_TTL
             self.assertEqual(self.ask(self.provider.token()).status_code, 200)
 
     def test_redirects_are_not_followed_and_strange_answers_are_no_keys(self):

@@ -142,7 +142,7 @@ class SigningIn(TestCase):
     def test_many_attempts_do_not_fill_the_session(self):
         for _ in range(12):
             self.begin()
-        self.assertEqual(len(self.client.session[signing_in.IN_SESSION]), signing_in.MOST_ATTEMPTS)
+        self.assertEqual(len(self.client.session[signing_in.IN_SESSION]), signing_in.MAX_ATTEMPTS)
 
     def test_nothing_of_it_is_there_without_a_provider(self):
         with override_settings(OIDC_ISSUER=""):

@@ -24,7 +24,7 @@ from . import paths
 
 SUPERUSER = "postgres"
 START_SECONDS = 60
-LEAST_BUFFERS = 256_000_000  # bytes, where an eighth of the memory allows; what is not used is not taken
+MIN_BUFFERS = 256_000_000  # bytes, where an eighth of the memory allows; what is not used is not taken
 
 CONFIGURATION = """
 listen_addresses = ''
@@ -317,7 +317,7 @@ def _buffers(directory: Path) -> int:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with contextlib.suppress(OSError, ValueError):
         memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return max(min(max(2 * data, LEAST_BUFFERS), memory // 8) // 1_000_000, 64)
+    return max(min(max(2 * data, MIN_BUFFERS), memory // 8) // 1_000_000, 64)
 
 
 def _binaries() -> Path:

@@ -1,9 +1,9 @@
-"""What happens in one exchange, in the words of the site.
+"""The events of one run.
 
 The engine yields these, the journal keeps them, and each protocol puts them into its own words: a wire
 field's name appears in no other place. All are frozen, and all survive a trip through JSON.
 
-Order of a whole exchange: Started, Searching, ContextReady, Thinking of a model that reasons, TextDelta…,
+Order of a whole run: Started, Searching, ContextReady, Thinking of a model that reasons, TextDelta…,
 MessageDone, then Usage, FollowUps and TitleChanged where there are any, and one of Finished or Failed at the
 end. Of a team, each message begins with MessageStarted before its ContextReady.
 """
@@ -29,7 +29,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The exchange is stored and somebody works on it."""
+    """The run is stored and has been started."""
 
     run_id: str
     conversation_id: str
@@ -221,7 +221,7 @@ def thought_from_json(members: Mapping[str, Any]) -> Thought:
 
 @dataclass(slots=True)
 class Spoken:
-    """One message of an exchange."""
+    """One message of a run."""
 
     message_id: str
     agent: str = ""
@@ -233,7 +233,7 @@ class Spoken:
 
 @dataclass(slots=True)
 class Whole:
-    """An exchange folded into one value: what a caller who does not stream is told."""
+    """A run folded into one value, for callers that do not stream."""
 
     started: Started | None = None
     spoken: list[Spoken] = field(default_factory=list)
@@ -270,7 +270,7 @@ class Whole:
         return tuple(found)
 
     def retold(self) -> "list[Event]":
-        """The exchange as a short stream that says the same."""
+        """The run as a short stream with the same content."""
         told: list[Event] = [self.started] if self.started else []
         for message in self.spoken:
             if message.agent:

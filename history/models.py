@@ -101,8 +101,11 @@ class Message(models.Model):
     error_code = models.CharField(max_length=30, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     agent_name = models.CharField(max_length=100, blank=True)
-    exchange = models.UUIDField(
-        null=True, db_index=True, help_text="Of the site's own answers: which generation wrote it."
+    run_id = models.UUIDField(
+        db_column="exchange",
+        null=True,
+        db_index=True,
+        help_text="The run that wrote it, of the site's own answers.",
     )
     imported = models.BooleanField(
         default=False, help_text="Written by a program through /chat-history, which may replace it."

@@ -100,18 +100,18 @@ def append(conversation: Conversation, role: str, content: str = "", **values: A
     return message
 
 
-def append_answer(conversation_id: UUID, exchange: UUID, agent_name: str, *, request_id: str = "") -> Message:
+def append_answer(conversation_id: UUID, run_id: UUID, agent_name: str, *, request_id: str = "") -> Message:
     """Append the next message of a team's run, or return it if it was appended already."""
     with transaction.atomic():
         conversation = Conversation.objects.select_for_update().get(pk=conversation_id)
-        queued = conversation.messages.filter(exchange=exchange, state=Message.State.QUEUED)
+        queued = conversation.messages.filter(run_id=run_id, state=Message.State.QUEUED)
         if there := queued.filter(agent_name=agent_name).last():
             return there
         return append(
             conversation,
             Message.Role.ASSISTANT,
             state=Message.State.QUEUED,
-            exchange=exchange,
+            run_id=run_id,
             agent_name=agent_name,
             request_id=request_id,
         )
@@ -151,7 +151,7 @@ def begin_turn(
         "text": question,
         "words": lexemes(owner_id, question),
         "answer": turn.answer_id,
-        "exchange": turn.run_id,
+        "run_id": turn.run_id,
         "agent_name": agent_name,
         "request_id": turn.request_id,
     }

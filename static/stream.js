@@ -125,7 +125,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
       const node = $('.answer', fresh);
       if (document.getElementById(node.id)) return;
       $('#latest')?.removeAttribute('id');
-      $$('.exchange', thread).at(-1).append(fresh);
+      $$('.turn', thread).at(-1).append(fresh);
       followAnswer(node);
     },
     part(end) {
@@ -271,10 +271,10 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     state.left(left);
     for (const old of $$('.next', thread)) old.remove();
     $('#latest')?.removeAttribute('id');
-    const exchange = parsed(html);
-    const article = $('article', exchange);
+    const turn = parsed(html);
+    const article = $('article', turn);
     $(`#${article.id}`)?.remove();
-    thread.append(exchange);
+    thread.append(turn);
     run = id;
     ending = null;
     followAnswer($('.answer', article));

@@ -211,7 +211,7 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
     newest = messages.filter(role=Message.Role.USER).latest("position")
     if run.question_id == newest.pk and run.conversation.listed:
         return replace(asked, conversation_id=run.conversation_id, listed=True)
-    last = messages.filter(exchange=run.pk).latest("position")
+    last = messages.filter(run_id=run.pk).latest("position")
     said = messages.filter(position__lte=last.position).exclude(state__in=Message.UNFINISHED)
     turns = stored_messages(principal, run.conversation_id, said)
     return replace(asked, earlier=turns, listed=asked.listed and run.conversation.listed)

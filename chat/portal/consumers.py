@@ -49,7 +49,7 @@ from history.models import Conversation
 from .frames import (
     Teller,
     asked_after,
-    new_exchange,
+    new_turn,
     place_of_run,
 )
 from .starters import key_of
@@ -213,7 +213,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._tell({"type": "refused", "key": key, **told})
             return
         runs.start(accepted)
-        html = await in_database(new_exchange, self.principal, accepted.run_id)
+        html = await in_database(new_turn, self.principal, accepted.run_id)
         left = accepted.allowance.words if accepted.allowance else ""
         self.scope["session"] = await in_database(kept_alive, self.scope["session"])
         run = str(accepted.run_id)

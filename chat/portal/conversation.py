@@ -122,7 +122,7 @@ class Answer:
     @property
     def repeatable(self) -> bool:
         """Whether it can be answered again: not what was, nor what a program has brought along."""
-        brought = self.message.client_id is not None and self.message.exchange is None
+        brought = self.message.client_id is not None and self.message.run_id is None
         return not self.superseded and not brought
 
     @property
@@ -250,7 +250,7 @@ class Answer:
 
 
 @dataclass
-class Exchange:
+class Turn:
     """A question and what was answered to it: once, or again."""
 
     question: Message
@@ -284,36 +284,36 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
     runs: dict[Any, Run] = {}
     told = may_see_thoughts(principal)
     if any(message.state in Message.UNFINISHED for message in messages):
-        exchanges = {message.exchange for message in messages}
+        run_ids = {message.run_id for message in messages}
         # Also one that has ended since the messages were read: who follows it is told the end.
-        runs = Run.objects.owned_by(principal).in_bulk(exchanges)
+        runs = Run.objects.owned_by(principal).in_bulk(run_ids)
     return [
         Answer(
             message,
             readable.get(message.pk, ()),
             message.labels,
-            runs.get(message.exchange),
+            runs.get(message.run_id),
             told_thoughts=told,
         )
         for message in messages
     ]
 
 
-def exchanges_of(principal: Principal, conversation: Conversation) -> list[Exchange]:
+def turns_of(principal: Principal, conversation: Conversation) -> list[Turn]:
     """The whole conversation, in order."""
     messages = list(conversation.messages.order_by("position"))
     answers = answers_of(principal, [row for row in messages if row.role == Message.Role.ASSISTANT])
     if answers:
         answers[-1].newest = True
     by_id = {answer.message.pk: answer for answer in answers}
-    exchanges: list[Exchange] = []
+    turns: list[Turn] = []
     for message in messages:
         if message.role == Message.Role.USER:
-            exchanges.append(Exchange(message))
-        elif exchanges:
-            for earlier in exchanges[-1].answers:
+            turns.append(Turn(message))
+        elif turns:
+            for earlier in turns[-1].answers:
                 # What other agents of the same team say stands beside it, and replaces nothing.
-                if earlier.message.exchange != message.exchange:
+                if earlier.message.run_id != message.run_id:
                     earlier.superseded = True
-            exchanges[-1].answers.append(by_id[message.pk])
-    return exchanges
+            turns[-1].answers.append(by_id[message.pk])
+    return turns

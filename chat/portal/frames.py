@@ -41,9 +41,9 @@ from history.models import Conversation, Message
 
 from .conversation import (
     Answer,
-    Exchange,
+    Turn,
     answers_of,
-    exchanges_of,
+    turns_of,
 )
 from .labels import (
     found_html,
@@ -218,13 +218,13 @@ def next_answer(principal: Principal, conversation_id: UUID, message_id: UUID) -
     return message.position, render_to_string("chat/answer.html", context)
 
 
-def new_exchange(principal: Principal, run_id: UUID) -> str:
+def new_turn(principal: Principal, run_id: UUID) -> str:
     """The question that was just accepted, with its empty answer."""
     run = Run.objects.owned_by(principal).select_related("conversation", "question", "answer").get(pk=run_id)
     answer = answers_of(principal, [run.answer])[0]
     answer.newest = True
-    exchange = Exchange(run.question, [answer])
-    return render_to_string("chat/exchange.html", {"exchange": exchange, "conversation": run.conversation})
+    turn = Turn(run.question, [answer])
+    return render_to_string("chat/turn.html", {"turn": turn, "conversation": run.conversation})
 
 
 def asked_after(principal: Principal, conversation_id: UUID, first: int) -> tuple[UUID | None, str] | None:
@@ -232,9 +232,9 @@ def asked_after(principal: Principal, conversation_id: UUID, first: int) -> tupl
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
     if conversation is None or not conversation.messages.filter(position__gte=first).exists():
         return None
-    newer = [each for each in exchanges_of(principal, conversation) if each.last >= first]
+    newer = [each for each in turns_of(principal, conversation) if each.last >= first]
     context = {"conversation": conversation}
-    html = "\n".join(render_to_string("chat/exchange.html", context | {"exchange": each}) for each in newer)
+    html = "\n".join(render_to_string("chat/turn.html", context | {"turn": each}) for each in newer)
     running = [answer.run for each in newer for answer in each.answers if answer.running and answer.run]
     return running[-1].pk if running else None, html
 
@@ -276,7 +276,7 @@ def ended(
 
 
 class Teller:
-    """`place` is the position of the exchange's first answer; `after` the last event that the page has."""
+    """`place` is the position of the turn's first answer; `after` the last event that the page has."""
 
     def __init__(self, principal: Principal, conversation_id: UUID, place: int, after: int) -> None:
         self._principal = principal

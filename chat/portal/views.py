@@ -24,8 +24,8 @@ from history.models import Conversation
 from . import search as searching
 from .conversation import (
     Answer,
-    Exchange,
-    exchanges_of,
+    Turn,
+    turns_of,
 )
 from .source_panel import (
     Panel,
@@ -73,11 +73,11 @@ def conversation_page(
     request: HttpRequest, principal: Principal, conversation: Conversation, **kept: Any
 ) -> HttpResponse:
     """A conversation; `kept` has the text of a refused question and the words that say why."""
-    exchanges = exchanges_of(principal, conversation)
+    turns = turns_of(principal, conversation)
     context = {
         "conversation": conversation,
-        "exchanges": exchanges,
-        "running": _running(exchanges),
+        "turns": turns,
+        "running": _running(turns),
         "panel": _panel(request, principal, conversation),
     }
     return render(
@@ -154,9 +154,9 @@ def _composer(principal: Principal) -> dict[str, Any]:
     }
 
 
-def _running(exchanges: list[Exchange]) -> Answer | None:
+def _running(turns: list[Turn]) -> Answer | None:
     """The answer that is being written, if any."""
-    answers = [answer for exchange in exchanges for answer in exchange.answers if answer.running]
+    answers = [answer for turn in turns for answer in turn.answers if answer.running]
     return answers[-1] if answers else None
 
 

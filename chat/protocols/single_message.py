@@ -1,4 +1,4 @@
-"""A team's exchange as one message, for the protocols that know no more."""
+"""A team's run as one message, for protocols that know only one."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -68,7 +68,7 @@ def finish_run(run_id: UUID, rest: Batch, every: Sequence[Event]) -> Finished | 
 
 
 def stored_outcome(run_id: UUID) -> Finished | Failed:
-    last = Message.objects.filter(exchange=run_id).order_by("position").last()
+    last = Message.objects.filter(run_id=run_id).order_by("position").last()
     if last is None:  # its conversation was deleted
         return Failed(Message.State.INTERRUPTED, "interrupted")
     if last.error_code:

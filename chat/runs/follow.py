@@ -65,7 +65,7 @@ from .revalidation import access_revalidator
 
 def replay(run: Run) -> list[Event]:
     """The events of an ended run, made from its messages, without sources."""
-    messages = list(Message.objects.filter(exchange=run.pk).order_by("position"))
+    messages = list(Message.objects.filter(run_id=run.pk).order_by("position"))
     first, last = messages[0], messages[-1]
     told: list[Event] = [
         Started(

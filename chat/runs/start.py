@@ -157,7 +157,7 @@ def _answer_again(
         conversation,
         Message.Role.ASSISTANT,
         state=Message.State.QUEUED,
-        exchange=run_id,
+        run_id=run_id,
         agent_name=_first_speaker() if by_team else "",
         request_id=request_id,
     )
@@ -287,7 +287,7 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
         exchanges = (
             Message.objects.owned_by(principal)
             .filter(pk=answer_id, role=Message.Role.ASSISTANT)
-            .values("exchange")
+            .values("run_id")
         )
         earlier = Run.objects.filter(pk__in=exchanges).select_related("question").first()
         if earlier is None:

@@ -17,7 +17,7 @@ from chat.llm import use_model
 from chat.llm.scripted import ScriptedModel
 from chat.models import Agent, Run
 from chat.portal.consumers import MAX_MESSAGES
-from chat.portal.conversation import exchanges_of
+from chat.portal.conversation import turns_of
 from chat.requests import RunRequest
 from chat.routing import websocket_urlpatterns
 from chat.runs.manager import run_manager
@@ -336,7 +336,7 @@ class ConsumerTests(ConsumerCase):
         )
         self.assertIn("Bob", following["html"])
         page = await in_database(
-            exchanges_of,
+            turns_of,
             self.principal,
             await in_database(Conversation.objects.get, pk=accepted.conversation_id),
         )

@@ -67,5 +67,5 @@ class LateTests(TestCase):
             for name in ("Scout", "Scout")
         ]
         self.assertEqual(opened[0], opened[1])
-        self.assertEqual(Message.objects.filter(exchange=self.run.run_id).count(), 2)
+        self.assertEqual(Message.objects.filter(run_id=self.run.run_id).count(), 2)
         self.assertTrue(Run.objects.unfinished().filter(pk=self.run.run_id).exists())

@@ -95,7 +95,7 @@ def test_a_connection_reset_before_the_first_byte_costs_nothing_either(slow_site
     answer = ask(session, QUESTION, **{"Idempotency-Key": key})
     assert "31 March" in answer["message"]["content"]
     page = page_when(session, answer["session_state"], "complete")
-    assert page.count('class="exchange"') == 1
+    assert page.count('class="turn"') == 1
 
 
 def test_two_readers_see_the_same_text(slow_site):

@@ -96,7 +96,7 @@ class World:
             found_by="words",
         )
         # Being answered, so that no row of the matrix starts a real answer.
-        Message.objects.filter(pk=answer.pk).update(exchange=RUN)
+        Message.objects.filter(pk=answer.pk).update(run_id=RUN)
         Run.objects.create(
             id=RUN,
             owner=owner,

@@ -25,13 +25,13 @@ INSERT INTO history_message (
     finish_reason, error_code, imported, content_type, citations, followups, thoughts, usage
 )
 SELECT
-    added.id, :'conversation', place.position + added.step, added.role, added.content, added.state, added.exchange,
+    added.id, :'conversation', place.position + added.step, added.role, added.content, added.state, added.run_id,
     added.agent_name, array_to_tsvector(added.words), :'request_id', :'now',
     '', '', false, '', '[]', '[]', '[]', '{}'
 FROM place
 CROSS JOIN (
     VALUES
     (0, :'question'::uuid, 'user', :'text', 'complete', NULL::uuid, '', :'words'::text[]),
-    (1, :'answer'::uuid, 'assistant', '', 'queued', :'exchange'::uuid, :'agent_name', NULL)
-) AS added (step, id, role, content, state, exchange, agent_name, words)
+    (1, :'answer'::uuid, 'assistant', '', 'queued', :'run_id'::uuid, :'agent_name', NULL)
+) AS added (step, id, role, content, state, run_id, agent_name, words)
 RETURNING position

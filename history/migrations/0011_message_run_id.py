@@ -1,0 +1,24 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    """The field is called as it is everywhere else; the column keeps its name for the version before."""
+
+    dependencies = [("history", "0010_message_verification")]
+    operations = [
+        migrations.SeparateDatabaseAndState(
+            state_operations=[
+                migrations.RenameField("message", "exchange", "run_id"),
+                migrations.AlterField(
+                    "message",
+                    "run_id",
+                    models.UUIDField(
+                        db_column="exchange",
+                        db_index=True,
+                        help_text="The run that wrote it, of the site's own answers.",
+                        null=True,
+                    ),
+                ),
+            ]
+        )
+    ]

@@ -126,12 +126,12 @@ class JsonCitationFilter:
         self.cited: list[str] = []
 
     def feed(self, text: str) -> str:
-        told: list[str] = []
+        pieces: list[str] = []
         place = 0
         while place < len(text):
             if not self._string:
                 start = text.find('"', place)
-                told.append(text[place : start if start >= 0 else len(text)])
+                pieces.append(text[place : start if start >= 0 else len(text)])
                 if start < 0:
                     break
                 self._string.append('"')
@@ -146,11 +146,11 @@ class JsonCitationFilter:
                 self._string.append(text[place:end])
                 place = end
                 if found and found[0] == '"':
-                    told.append(self._verified("".join(self._string)))
+                    pieces.append(self._verified("".join(self._string)))
                     self._string.clear()
                 elif found:
                     self._escaped = True
-        return "".join(told)
+        return "".join(pieces)
 
     def flush(self) -> str:
         """The beginning of a string that the end of the text has cut."""

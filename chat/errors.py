@@ -53,11 +53,11 @@ ERRORS: dict[str, ErrorText] = {
 
 
 DATABASE_SECONDS = 2  # Retry-After while the database is unavailable
-NO_ROOM = (
+DISK_FULL = (
     "There is no room for the question on the server, and nothing of it is kept. "
     "Tell whoever runs the site, and ask again later."
 )
-ROOM_SECONDS = 10  # Retry-After while the disk is full
+DISK_FULL_SECONDS = 10  # Retry-After while the disk is full
 
 
 MAX_RETRY_AFTER = 300  # seconds, however long the model's server asks for
@@ -87,9 +87,9 @@ class Refused(Exception):
         self.retry_after = retry_after
 
 
-def no_room() -> Refused:
+def storage_full() -> Refused:
     """The refusal while PostgreSQL's disk is full."""
-    return Refused("storage_full", ROOM_SECONDS, NO_ROOM)
+    return Refused("storage_full", DISK_FULL_SECONDS, DISK_FULL)
 
 
 def database_away() -> Refused:

@@ -271,17 +271,17 @@ class Whole:
 
     def retold(self) -> "list[Event]":
         """The run as a short stream with the same content."""
-        told: list[Event] = [self.started] if self.started else []
+        events: list[Event] = [self.started] if self.started else []
         for message in self.spoken:
             if message.agent:
-                told.append(MessageStarted(message.message_id, message.agent, message.created_at))
-            told += [event for event in (message.context, TextDelta(message.text), message.done) if event]
+                events.append(MessageStarted(message.message_id, message.agent, message.created_at))
+            events += [event for event in (message.context, TextDelta(message.text), message.done) if event]
         if self.end:
-            told.append(self.end)
-        return told
+            events.append(self.end)
+        return events
 
     def text_of(self, message_id: str) -> str:
-        """Of one message, also while it is being told."""
+        """Of one message, also while it is being written."""
         if self.spoken and self.spoken[-1].message_id == message_id and self._parts:
             return "".join(self._parts)
         return next((message.text for message in self.spoken if message.message_id == message_id), "")
@@ -313,7 +313,7 @@ class Whole:
                 pass
 
     def _current(self) -> Spoken:
-        """The message that is being told; one alone has no MessageStarted."""
+        """The message that is being written; a single one has no MessageStarted."""
         if not self.spoken:
             started = self.started
             self.spoken.append(

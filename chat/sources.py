@@ -36,7 +36,7 @@ class SourceView:
     given: Given = "text"  # what the model gets: the text, the image of the page, or both
 
     @property
-    def told(self) -> str:
+    def model_text(self) -> str:
         """The text given to the model: the captions if there are any, else the content."""
         return " ".join(caption.text for caption in self.captions) or self.content
 

@@ -43,18 +43,20 @@ class RequestIdFilter(logging.Filter):
 
 
 class CutFilter(logging.Filter):
-    """Leaves out what the end of the process, or of a connection, cuts off: uvicorn and Django say each as a
-    failure, with a traceback that tells nothing. How much the end of a process cuts off, uvicorn says."""
+    """Drop the records of requests that the end of the process or connection cut off.
+
+    uvicorn and Django log each with a traceback that explains nothing; uvicorn also logs their number.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], CUT))
 
 
-class AbsenceFilter(logging.Filter):
-    """Says that the database is away or full once, then every ten seconds, each time with how often since.
+class OutageFilter(logging.Filter):
+    """Logs a database outage or a full disk once, then every ten seconds with the number of records left out.
 
-    While it is, every request, answer and reader would say so, each with a traceback that tells nothing more.
-    For each reason (PostgreSQL's code, or none) there is a line of its own, and one for refused requests.
+    Otherwise every request and every run would log the same traceback. Each reason (an SQLSTATE, or none) has
+    a line of its own, and so have refused requests.
     """
 
     def __init__(self) -> None:

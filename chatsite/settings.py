@@ -320,14 +320,14 @@ LOGGING = {
     "disable_existing_loggers": False,
     "filters": {
         "request_id": {"()": "chatsite.logs.RequestIdFilter"},
-        "absence": {"()": "chatsite.logs.AbsenceFilter"},
+        "outage": {"()": "chatsite.logs.OutageFilter"},
         "cut": {"()": "chatsite.logs.CutFilter"},
     },
     "formatters": {"json": {"()": "chatsite.logs.JsonFormatter"}},
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "filters": ["request_id", "absence", "cut"],
+            "filters": ["request_id", "outage", "cut"],
             "formatter": "json",
         },
     },

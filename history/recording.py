@@ -192,7 +192,7 @@ def close_answer(owner_id: int, answer_id: UUID, closing: Closing) -> bool:
 
 def close_answers(owner_id: int, closings: Mapping[UUID, Closing]) -> set[UUID]:
     """End answers of one person; returns those that ended now. A terminal state never changes."""
-    told = [
+    values = [
         {
             "id": str(answer_id),
             "state": closing.state,
@@ -209,7 +209,7 @@ def close_answers(owner_id: int, closings: Mapping[UUID, Closing]) -> set[UUID]:
         }
         for answer_id, closing in closings.items()
     ]
-    parameters = {"closings": json.dumps(told), "now": timezone.now()}
+    parameters = {"closings": json.dumps(values), "now": timezone.now()}
     return {row["id"] for row in rows("close_answers", parameters, SQL)}
 
 

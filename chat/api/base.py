@@ -14,7 +14,7 @@ from chat.errors import (
     INTERNAL,
     Refused,
     database_away,
-    no_room,
+    storage_full,
 )
 from chat.limits import Allowance
 from chat.protocols import (
@@ -22,7 +22,7 @@ from chat.protocols import (
     RagChat,
 )
 from chat.requests import InvalidRequest
-from chatsite.db.availability import has_no_room
+from chatsite.db.availability import is_disk_full
 from chatsite.db.threads import in_database_soon
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.retry_after import set_retry_after
@@ -68,7 +68,7 @@ class ProtocolView(APIView):
             return await in_database_soon(self._authenticated, original, act)
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database was unavailable for a request", exc_info=True)
-            return refused(self.protocol, no_room() if has_no_room(error) else database_away())
+            return refused(self.protocol, storage_full() if is_disk_full(error) else database_away())
 
     def _authenticated(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
         self.headers = self.default_response_headers
@@ -112,8 +112,8 @@ def check_accepted(request: Request, sendable: Collection[str]) -> None:
     ]
     kinds = {kind.strip() for kind, *rest in wanted if not any(_is_refusal(item) for item in rest)}
     if wanted and not kinds & set(sendable):
-        told = " or ".join(list(sendable)[-2:])
-        raise InvalidRequest(f"This site answers with {told}.", status=406)
+        sendable_kinds = " or ".join(list(sendable)[-2:])
+        raise InvalidRequest(f"This site answers with {sendable_kinds}.", status=406)
 
 
 def _is_refusal(parameter: str) -> bool:

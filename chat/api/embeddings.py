@@ -85,9 +85,9 @@ class EmbeddingsView(ProtocolView):
         model = embedder_of(active_space())
         sizes = (*SHORTER.get(model.name, ()), model.dimensions)
         if wanted.dimensions and wanted.dimensions not in sizes:
-            told = " or ".join(map(str, sizes))
+            allowed = " or ".join(map(str, sizes))
             raise InvalidRequest(
-                f"“dimensions” must be {told}: the model of this site has these.", "dimensions"
+                f"“dimensions” must be {allowed}: the model of this site has these.", "dimensions"
             )
         _count(principal)
         return principal, wanted, model, slot

@@ -93,7 +93,7 @@ class ResponsesView(RunView):
         if streamed or not cast(Responses, self.protocol).background:
             return await super()._answer(run, streamed=streamed)
         self._release()
-        return await _told(self.protocol, run.principal, run.run_id)
+        return await _stored_response(self.protocol, run.principal, run.run_id)
 
 
 class ResponseView(ProtocolView):
@@ -108,7 +108,7 @@ class ResponseView(ProtocolView):
             return asked
         principal, run, after, is_gone, slot = asked
         if after is None:
-            return await _told(self.protocol, principal, run.pk)
+            return await _stored_response(self.protocol, principal, run.pk)
         if after >= 0 and is_gone:
             return ClosingStream(_ending(principal, run, _form(run, after)), EVENT_STREAM)
         stream = run_stream(principal, run.pk, _form(run, after), slot, apart=max(0, after) // STEP + 1)
@@ -160,14 +160,14 @@ class CancelView(ProtocolView):
                     await runs.whole(principal, run.pk)
         except Refused as refusal:
             return refused(self.protocol, refusal)
-        return await _told(self.protocol, principal, run.pk)
+        return await _stored_response(self.protocol, principal, run.pk)
 
     def _asked(self, request: Request) -> tuple[Principal, Run]:
         principal = cast(Principal, request.auth)
         return principal, _own(principal, self.kwargs["response_id"])
 
 
-async def _told(protocol: ChatProtocol, principal: Principal, run_id: UUID) -> HttpResponseBase:
+async def _stored_response(protocol: ChatProtocol, principal: Principal, run_id: UUID) -> HttpResponseBase:
     """The current state of a response."""
     try:
         run, whole = await runs.progress(principal, run_id)

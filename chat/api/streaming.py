@@ -154,7 +154,7 @@ async def resumed_stream(
     number = after
     with slot:
         try:
-            async with aclosing(runs.watch(principal, run_id, after, retell=False)) as news:
+            async with aclosing(runs.watch(principal, run_id, after, replay_purged=False)) as news:
                 async for part in news:
                     if part:
                         number = part[-1][0]
@@ -172,5 +172,5 @@ async def _resumed(principal: Principal, run_id: UUID, item: tuple[int, Event]) 
     number, event = item
     chunk = run_events.chunk(number, event)
     if isinstance(event, TERMINAL):
-        chunk |= run_events.outcome(event, await runs.told(principal, run_id))
+        chunk |= run_events.outcome(event, await runs.run_so_far(principal, run_id))
     return chunk

@@ -58,8 +58,8 @@ async def ranked(model: ChatModel, query: str, passages: Sequence[FoundPassage],
 def _unranked(
     passages: Sequence[FoundPassage], why: str, props: Mapping[str, str], options: Options
 ) -> Ranking:
-    told = f"{why} {NO_MINIMUM}" if options.minimum_ranker_score else why
-    return Ranking(tuple(passages), {}, Thought("Semantic ranker", told, props or None))
+    description = f"{why} {NO_MINIMUM}" if options.minimum_ranker_score else why
+    return Ranking(tuple(passages), {}, Thought("Semantic ranker", description, props or None))
 
 
 def _text(passage: FoundPassage) -> str:

@@ -69,7 +69,7 @@ async def search(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Sear
         ranking = await ranked(model, query, passages, options)
         passages, scores = ranking.passages[: options.top], ranking.scores
         thoughts.append(ranking.thought)
-    told = (
+    shown_captions = (
         await retry_until_available(captions, query, passages) if options.captions else [()] * len(passages)
     )
     pages: tuple[PageImage, ...] = ()
@@ -83,7 +83,7 @@ async def search(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Sear
         _view(
             rank,
             passage,
-            captions=told[rank - 1],
+            captions=shown_captions[rank - 1],
             given=given if passage.label in drawn else "text",
             ranker_score=scores.get(passage.passage_id),
         )

@@ -34,8 +34,8 @@ def query(options: Options, text: str, found: SearchResult) -> Thought:
         "retrieval_mode": options.retrieval_mode,
         "top": options.top,
     }
-    if told := filters(options):
-        props["filter"] = told
+    if described := filters(options):
+        props["filter"] = described
     if options.minimum_score:
         props["minimum_search_score"] = options.minimum_score
     return Thought("Generated search query", text, props)
@@ -43,19 +43,19 @@ def query(options: Options, text: str, found: SearchResult) -> Thought:
 
 def filters(options: Options) -> str:
     """The filters of the request in words; empty without filters."""
-    told = []
+    parts = []
     if options.include_category:
-        told.append(f"category is “{options.include_category}”")
+        parts.append(f"category is “{options.include_category}”")
     if options.exclude_category:
-        told.append(f"category is not “{options.exclude_category}”")
+        parts.append(f"category is not “{options.exclude_category}”")
     grants = []
     if options.to_person:
         grants.append("the caller")
     if options.to_groups:
         grants.append("a group of the caller")
     if grants:
-        told.append(f"given to {' or '.join(grants)}")
-    return ", ".join(told)
+        parts.append(f"given to {' or '.join(grants)}")
+    return ", ".join(parts)
 
 
 def vector_fields(options: Options) -> list[Thought]:
@@ -68,12 +68,12 @@ def vector_fields(options: Options) -> list[Thought]:
 def page_images(options: Options, count: int) -> Thought:
     """The step about pages given to the model as images."""
     if not count:
-        told = "No passage found is from a page of a PDF that could be drawn, so their text is given."
+        text = "No passage found is from a page of a PDF that could be drawn, so their text is given."
     elif options.pages == "images":
-        told = f"Images of pages given to the model in place of their text: {count}."
+        text = f"Images of pages given to the model in place of their text: {count}."
     else:
-        told = f"Images of pages given to the model beside their text: {count}."
-    return Thought("Page images", told, {"gpt4v_input": options.pages})
+        text = f"Images of pages given to the model beside their text: {count}."
+    return Thought("Page images", text, {"gpt4v_input": options.pages})
 
 
 def of_message(run: AcceptedRun, model: ChatModel, of_search: Sequence[Thought]) -> tuple[Thought, ...]:

@@ -195,4 +195,4 @@ def said_text(said: Sequence[Said]) -> str:
 def sources_text(sources: Sequence[SourceView]) -> str:
     """One source a line, label first; without sources given as images."""
     as_text = [source for source in sources if source.given != "image"]
-    return "\n".join(f"{source.label}: {' '.join(source.told.split())}" for source in as_text)
+    return "\n".join(f"{source.label}: {' '.join(source.model_text.split())}" for source in as_text)

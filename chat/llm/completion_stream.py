@@ -131,8 +131,8 @@ class Progress:
         if self.begun or self.ended:
             return []
         self._clock.reasoning_came()
-        told, self.thinking = self.thinking, True
-        return [] if told else [part]
+        known, self.thinking = self.thinking, True
+        return [] if known else [part]
 
 
 async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
@@ -186,7 +186,7 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
             # Half of a surrogate pair, split over two events: only the standard library accepts it.
             event = json.loads(data)
         if kind == b"error" or event.get("error"):
-            raise _told_error(event)
+            raise _error_in_stream(event)
         found: list[Part] = []
         for choice in event.get("choices") or []:
             index = choice.get("index")
@@ -203,13 +203,13 @@ def _parts_of(kind: bytes, data: bytes) -> list[Part]:
         raise ModelError("upstream_protocol", detail=detail) from None
 
 
-def _told_error(event: Any) -> ModelError:
+def _error_in_stream(event: Any) -> ModelError:
     """The error that a server sent inside its stream, after the status line."""
-    told = event.get("error") or event if isinstance(event, dict) else event
-    code = told.get("code") if isinstance(told, dict) else None
+    error = event.get("error") or event if isinstance(event, dict) else event
+    code = error.get("code") if isinstance(error, dict) else None
     if code in (429, "429"):
         return ModelError("rate_limited", detail="an error in the stream, 429")
-    return ModelError(code_of(str(told)) or "upstream_unavailable", detail="an error in the stream")
+    return ModelError(code_of(str(error)) or "upstream_unavailable", detail="an error in the stream")
 
 
 def _of_choice(choice: dict[str, Any]) -> list[Part]:

@@ -76,7 +76,7 @@ def connection() -> Connection:
 
 def translated(error: openai.APIError) -> ModelError:
     """The site's error for an error of the server or of the network."""
-    detail = told(error)
+    detail = describe_error(error)
     if isinstance(error, openai.APITimeoutError):
         connecting = isinstance(error.__cause__, httpx2.ConnectTimeout)
         return ModelError("upstream_unavailable" if connecting else "upstream_timeout", detail=detail)
@@ -106,7 +106,7 @@ def code_of(said: str) -> str:
     return "content_filter" if _FILTERED.search(said) else ""
 
 
-def told(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """The error for the log: never the server's own message, which may contain the key or the prompt."""
     causes = [error, error.__cause__] if error.__cause__ else [error]
     found = ", ".join(type(cause).__name__ for cause in causes)

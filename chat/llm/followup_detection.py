@@ -1,6 +1,6 @@
-"""Whether a question leans on what was asked before, told by its words.
+"""Whether a question refers to earlier ones, judged by its words.
 
-English, German, French, Spanish and Chinese are known; in other languages it is told by how short it is.
+English, German, French, Spanish and Chinese are known; in other languages its length decides.
 """
 
 import re

@@ -54,7 +54,7 @@ class QuotingModel:
             [*leaned_on(prompt.question, prompt.earlier), context_of(prompt.question, prompt.earlier)]
         )
         count = SENTENCES * (1 + len(prompt.said))
-        passages = [replace(source, content=source.told) for source in prompt.sources]
+        passages = [replace(source, content=source.model_text) for source in prompt.sources]
         found = await retry_until_available(best_sentences, prompt.question, passages, count, earlier)
         sentences = [item for item in found if not _quoted(item, prompt.said)][:SENTENCES]
         if not sentences:

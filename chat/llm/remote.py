@@ -40,7 +40,7 @@ from .completion_stream import (
     GatheredBody,
     content_parts,
 )
-from .connections import COMPLETIONS, HINTS, OWN, MemberRefused, connection, told, translated
+from .connections import COMPLETIONS, HINTS, OWN, MemberRefused, connection, describe_error, translated
 
 logger = logging.getLogger(__name__)
 
@@ -227,9 +227,9 @@ class RemoteModel:
             if isinstance(refused, MemberRefused) and refused.name not in connection().refused:
                 connection().refused.add(refused.name)
                 return await self._side(name, said, tokens)
-            logger.warning("The model gave no %s: %s", name, told(error))
+            logger.warning("The model gave no %s: %s", name, describe_error(error))
         except (TimeoutError, ModelError, openai.OpenAIError) as error:
-            logger.warning("The model gave no %s: %s", name, told(error))
+            logger.warning("The model gave no %s: %s", name, describe_error(error))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             logger.warning("The model's %s cannot be read: %s", name, type(error).__name__)
         return ""

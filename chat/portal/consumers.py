@@ -2,7 +2,7 @@
 
 Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which
 asks for what is asked on other devices from that position of the conversation on. Messages to the page:
-`accepted`, `refused`, `asked` (elsewhere; its answer follows) and the frames of chat.portal.frames, of
+`accepted`, `refused`, `asked` (elsewhere; its answer follows) and the frames.encode chat.portal.frames, of
 which the last has `done`. An empty frame every few seconds shows the page that the socket is alive. Closing
 the socket does not stop the answer; the next socket follows it from where the page is.
 """
@@ -25,7 +25,7 @@ from chat.engine import AcceptedRun
 from chat.errors import (
     Refused,
     database_away,
-    no_room,
+    storage_full,
 )
 from chat.limits import connection_limiter
 from chat.requests import RunRequest
@@ -35,7 +35,7 @@ from chatsite.accounts.principal import (
     still_valid,
 )
 from chatsite.accounts.sessions import kept_alive
-from chatsite.db.availability import has_no_room
+from chatsite.db.availability import is_disk_full
 from chatsite.db.retry import retry_until_available
 from chatsite.db.threads import (
     Budget,
@@ -47,7 +47,7 @@ from chatsite.db.threads import (
 from history.models import Conversation
 
 from .frames import (
-    Teller,
+    SocketFrames,
     asked_after,
     new_turn,
     place_of_run,
@@ -58,17 +58,17 @@ logger = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-CLOSED_UNKNOWN = 4404  # not signed in, no such conversation, another person's: nothing tells them apart
+CLOSED_UNKNOWN = 4404  # not signed in, no such conversation, or another person's: all look the same
 CLOSED_FLOOD = 4429  # too many messages, or too many pages of one person
 CLOSED_INVALID = 4400
 CLOSED_BINARY = 1003
 CLOSED_TOO_LARGE = 1009
 CLOSED_ERROR = 1011
-CLOSED_RESTART = 1012  # this process ends: another is to be asked
+CLOSED_RESTART = 1012  # this process is shutting down: reconnect
 MAX_CHARACTERS = 250_000  # of a message: the longest question, each character escaped
 MAX_MESSAGES = 30  # in PERIOD
 PERIOD = 10.0  # seconds
-SILENT_LOOKS = 3  # of a second or so each, after which the page is told that there is no news
+SILENT_LOOKS = 3  # each of about a second, after which an empty frame is sent
 
 
 class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -94,23 +94,23 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(CLOSED_UNKNOWN)
             return
         self.principal = principal_of(user, session.session_key)
-        if not await self._let_in():
+        if not await self._reserve_slot():
             return
         with hurried(self.scope.get("budget") or Budget()):
-            may_enter = await in_database_soon(_may_enter, self.principal, self.conversation_id)
-        if not may_enter:
+            may_open = await in_database_soon(_may_open, self.principal, self.conversation_id)
+        if not may_open:
             await self.close(CLOSED_UNKNOWN)
             return
         self.held.enter_context(runs.access_revalidator().watch(self.principal, self._signed_out))
         await self.accept()
 
-    async def _let_in(self) -> bool:
-        """Whether one more page of that person may be open, in this process, now."""
+    async def _reserve_slot(self) -> bool:
+        """Reserve a connection for this page; close it and return False if there is none."""
         if connection_limiter.closing:
             await self.close(CLOSED_RESTART)
             return False
         try:
-            slot = connection_limiter.reserve(self.principal.user_id, self._leave)
+            slot = connection_limiter.reserve(self.principal.user_id, self._ask_to_reconnect)
         except Refused:
             await self.accept()  # or else the page would not learn the reason
             await self.close(CLOSED_FLOOD)
@@ -118,24 +118,27 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.held.enter_context(slot)
         return True
 
-    def _leave(self) -> None:
-        """The page comes back and reaches another process; an answer of this one is told to its end first."""
+    def _ask_to_reconnect(self) -> None:
+        """Ask the page to reconnect to another process, after an answer that is written in this one."""
         if self.following is None or not runs.is_written_here(self.following):
             self.ending = asyncio.create_task(self.close(CLOSED_RESTART))
 
     def _signed_out(self, end: Exception) -> None:
-        """Noticed also where nothing is asked. Where only the database is away, nothing is told either."""
+        """Close the socket when the session or account is revoked, even while idle.
+
+        A database outage alone does not close it.
+        """
         if isinstance(end, Refused):
             self.ending = asyncio.create_task(self.close(CLOSED_UNKNOWN))
 
     async def close(self, code: int | None = None, reason: str | None = None) -> None:
-        """Once; what the page still sends is not read."""
+        """Close once; whatever the page still sends is ignored."""
         if not self.closed:
             self.closed = True
             await super().close(code, reason)
 
     async def disconnect(self, code: int) -> None:
-        await self._leave_run()
+        await self._stop_following()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         message = None if self.closed else await self._read(text_data)
@@ -147,20 +150,20 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         try:
             await self._act(message)
         except (OperationalError, InterfaceError) as error:
-            logger.warning("The database was away while a page asked for something", exc_info=True)
+            logger.warning("The database was unavailable for a message of a page", exc_info=True)
             # A question stays on the page; for anything else the page comes back and asks again.
             if message.get("type") != "ask":
                 await self.close(CLOSED_ERROR)
                 return
-            refusal = no_room() if has_no_room(error) else database_away()
-            told = {"code": refusal.code, "message": refusal.message}
-            await self._tell({"type": "refused", "key": message.get("key"), **told})
+            refusal = storage_full() if is_disk_full(error) else database_away()
+            words = {"code": refusal.code, "message": refusal.message}
+            await self._send_message({"type": "refused", "key": message.get("key"), **words})
 
     async def _act(self, message: Json) -> None:
         budget = Budget()
         with hurried(budget):
-            may_enter = await in_database_soon(_may_enter, self.principal, self.conversation_id)
-        if not may_enter:
+            may_open = await in_database_soon(_may_open, self.principal, self.conversation_id)
+        if not may_open:
             await self.close(CLOSED_UNKNOWN)
             return
         match message.get("type"):
@@ -169,12 +172,12 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             case "follow":
                 await self._follow(_uuid(message.get("run")), _whole(message.get("after")))
             case "wait":
-                await self._leave_run()
-                self._read_on(self._wait(_whole(message.get("first"))))
+                await self._stop_following()
+                self._start_reader(self._wait(_whole(message.get("first"))))
             case "stop":
                 await self._stop(_uuid(message.get("run")))
             case str():
-                pass  # of a page of another version: while machines change theirs, both are there
+                pass  # from a page of another version, during a rolling upgrade
             case _:
                 await self.close(CLOSED_INVALID)
 
@@ -209,19 +212,19 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         try:
             accepted = await self._begin(asked, key, budget)
         except Refused as refused:
-            told = {"code": refused.code, "message": refused.message}
-            await self._tell({"type": "refused", "key": key, **told})
+            words = {"code": refused.code, "message": refused.message}
+            await self._send_message({"type": "refused", "key": key, **words})
             return
         runs.start(accepted)
         html = await in_database(new_turn, self.principal, accepted.run_id)
         left = accepted.allowance.words if accepted.allowance else ""
         self.scope["session"] = await in_database(kept_alive, self.scope["session"])
         run = str(accepted.run_id)
-        await self._tell({"type": "accepted", "key": key, "run": run, "html": html, "left": left})
+        await self._send_message({"type": "accepted", "key": key, "run": run, "html": html, "left": left})
         await self._follow(accepted.run_id, 0)
 
     async def _begin(self, asked: RunRequest, key: str, budget: Budget) -> AcceptedRun:
-        """Once more where only the follow-up questions of the answer before are still awaited."""
+        """Start a run; retry if only the follow-up questions of the previous answer are pending."""
         try:
             with hurried(budget):
                 return await in_database_soon(
@@ -242,42 +245,42 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         try:
             await runs.stop(self.principal, run_id)
         except Refused as refused:
-            await self._tell({"type": "refused", "code": refused.code, "message": refused.message})
+            await self._send_message({"type": "refused", "code": refused.code, "message": refused.message})
 
     async def _follow(self, run_id: UUID | None, after: int) -> None:
-        await self._leave_run()
+        await self._stop_following()
         place = None
         if run_id is not None:
             place = await in_database(place_of_run, self.principal, self.conversation_id, run_id)
         if run_id is None or place is None:
             unknown = Refused("answer_not_found")
-            await self._tell({"type": "refused", "code": unknown.code, "message": unknown.message})
+            await self._send_message({"type": "refused", "code": unknown.code, "message": unknown.message})
             return
-        self._read_on(self._read_run(run_id, place, after))
+        self._start_reader(self._read_run(run_id, place, after))
 
-    def _read_on(self, reading: Coroutine[Any, Any, None]) -> None:
-        self.reader = asyncio.create_task(self._or_close(reading))
+    def _start_reader(self, reading: Coroutine[Any, Any, None]) -> None:
+        self.reader = asyncio.create_task(self._read_or_close(reading))
 
-    async def _or_close(self, reading: Coroutine[Any, Any, None]) -> None:
-        """A page whose reader fails comes back and asks again; one whose right has ended does not."""
+    async def _read_or_close(self, reading: Coroutine[Any, Any, None]) -> None:
+        """Close the socket if reading fails; the page reconnects unless access was revoked."""
         try:
             await reading
         except Refused:
             await self.close(CLOSED_UNKNOWN)
         except Exception:
-            logger.exception("What a page follows could not be read")
+            logger.exception("The run that a page follows could not be read")
             await self.close(CLOSED_ERROR)
         self.following = None
         if connection_limiter.closing:
             await self.close(CLOSED_RESTART)
 
     async def _wait(self, first: int) -> None:
-        """Until another page has asked something: tell what stands from that position on, and follow it."""
+        """Wait until another page has asked something; send what it asked and follow the answer."""
         with runs.hub().waiting(self.conversation_id) as news:
             while (found := await retry_until_available(self._asked_after, first)) is None:
                 await news.comes()
         run_id, html = found
-        await self._tell({"type": "asked", "run": str(run_id or "") or None, "html": html})
+        await self._send_message({"type": "asked", "run": str(run_id or "") or None, "html": html})
         place = (
             await retry_until_available(place_of_run, self.principal, self.conversation_id, run_id)
             if run_id
@@ -291,37 +294,37 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return None
         return asked_after(self.principal, self.conversation_id, first)
 
-    async def _leave_run(self) -> None:
+    async def _stop_following(self) -> None:
         reader, self.reader, self.following = self.reader, None, None
         if reader is not None:
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
 
     async def _read_run(self, run_id: UUID, place: int, after: int) -> None:
-        """Tell the page about a run: what it does not have yet in one frame, then what comes.
+        """Send a run to the page: what it does not have yet in one frame, then what comes.
 
-        A page that reads slowly keeps this waiting, and the answer not. Raises Refused.
+        A page that reads slowly delays only itself, not the answer. Raises Refused.
         """
-        teller = Teller(self.principal, self.conversation_id, place, after)
+        frames = SocketFrames(self.principal, self.conversation_id, place, after)
         self.following, silent = run_id, 0
         async with aclosing(runs.watch(self.principal, run_id, apart=after, names_gone=True)) as news:
             async for part in news:
                 silent = 0 if part else silent + 1
                 if part:
-                    for told in await teller.frames(part):
-                        await self._tell(told)
+                    for frame in await frames.encode(part):
+                        await self._send_message(frame)
                 elif silent % SILENT_LOOKS == 0:
-                    await self._tell({"messages": []})
-        for told in await teller.end():
-            await self._tell(told)
+                    await self._send_message({"messages": []})
+        for frame in await frames.end():
+            await self._send_message(frame)
 
-    async def _tell(self, message: Json) -> None:
-        # Of a server whose page has gone, or was closed for reading nothing: its `disconnect` comes next.
+    async def _send_message(self, message: Json) -> None:
+        # The server raises these if the page has gone; `disconnect` is called next.
         with suppress(OSError, RuntimeError):
             await self.send(text_data=json.dumps(message, ensure_ascii=False, separators=(",", ":")))
 
 
-def _may_enter(principal: Principal, conversation_id: UUID) -> bool:
+def _may_open(principal: Principal, conversation_id: UUID) -> bool:
     mine = Conversation.objects.owned_by(principal).filter(pk=conversation_id)
     return still_valid(principal) and mine.exists()
 

@@ -112,7 +112,7 @@ class Answer:
     labels: Sequence[str] = ()  # of all its sources, also of those
     run: Run | None = None
     newest: bool = False  # of the conversation
-    told_thoughts: bool = True  # whether the reader may see the steps behind it
+    shows_thoughts: bool = True  # whether the reader may see the steps behind it
     superseded: bool = False  # the same question was answered again
 
     @property
@@ -130,7 +130,7 @@ class Answer:
         return self.message.state in Message.UNFINISHED
 
     @cached_property
-    def _told(self) -> Whole | None:
+    def _live(self) -> Whole | None:
         """What the journal has of a running answer; None of one that is stored."""
         if not self.running or self.run is None:
             return None
@@ -142,7 +142,7 @@ class Answer:
     @cached_property
     def text(self) -> str:
         """Stored when the answer ends; until then its events have it."""
-        return self._told.text_of(str(self.message.pk)) if self._told else self.message.content
+        return self._live.text_of(str(self.message.pk)) if self._live else self.message.content
 
     @cached_property
     def citations(self) -> Citations:
@@ -172,7 +172,7 @@ class Answer:
     @property
     def found(self) -> str:
         """What a running answer is written from."""
-        thoughts = map(thought_from_json, self.message.thoughts if self.told_thoughts else ())
+        thoughts = map(thought_from_json, self.message.thoughts if self.shows_thoughts else ())
         return found_html(self.place, searched_for(thoughts), self.sources)
 
     @cached_property
@@ -201,8 +201,8 @@ class Answer:
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
         """What was found of each statement; none where the answer was not compared with its sources."""
-        if self._told and self._told.done:  # whole, while follow-up questions are awaited
-            return self._told.done.verification
+        if self._live and self._live.done:  # whole, while follow-up questions are awaited
+            return self._live.done.verification
         return from_rows(self.message.verification or ())
 
     @cached_property
@@ -232,8 +232,8 @@ class Answer:
 
     @property
     def worked(self) -> bool:
-        """Whether a search was made that can be told about."""
-        return bool(self.message.thoughts) and self.told_thoughts and not self.running
+        """Whether a search was made that can be shown."""
+        return bool(self.message.thoughts) and self.shows_thoughts and not self.running
 
     @property
     def steps(self) -> list[str]:
@@ -282,10 +282,10 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
     for source in visible.order_by("message_id", "rank"):
         readable.setdefault(source.message_id, []).append(source)
     runs: dict[Any, Run] = {}
-    told = may_see_thoughts(principal)
+    shows_thoughts = may_see_thoughts(principal)
     if any(message.state in Message.UNFINISHED for message in messages):
         run_ids = {message.run_id for message in messages}
-        # Also one that has ended since the messages were read: who follows it is told the end.
+        # Include a run that has ended since the messages were read: its followers receive the end.
         runs = Run.objects.owned_by(principal).in_bulk(run_ids)
     return [
         Answer(
@@ -293,7 +293,7 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
             readable.get(message.pk, ()),
             message.labels,
             runs.get(message.run_id),
-            told_thoughts=told,
+            shows_thoughts=shows_thoughts,
         )
         for message in messages
     ]

@@ -6,7 +6,7 @@ loses the connection has either all of an event or nothing of it. Messages are
 - `{"type": "status", "state", "text"}`: what is being done;
 - `{"type": "found", "html"}`: what was searched for, and the documents that were found;
 - `{"type": "block", "html"}`: a finished block, in place of the open one;
-- `{"type": "open", "html"}`: the block that is being written, in place of what was told of it before;
+- `{"type": "open", "html"}`: the block that is being written, replacing what was sent of it before;
 - `{"type": "grow", "text"}`: text behind the last text of the open block;
 - `{"type": "whole", …}`: the end of the text, with what stands below it; follow-up questions may still come;
 - `{"type": "title", "title"}`: of the conversation.
@@ -70,7 +70,7 @@ PAUSE = 10  # times as long, until it is rendered again
 MAX_CHARACTERS_AT_ONCE = 1_000  # that are rendered on the event loop: a hostile block of them takes some ms
 
 
-class Transcript:
+class AnswerRenderer:
     """One answer as it is being followed; `place` is its position in the conversation."""
 
     def __init__(self, place: int) -> None:
@@ -81,8 +81,8 @@ class Transcript:
         self.ended: MessageDone | None = None
         self.labels: Sequence[str] = ()  # of all the answer's sources, also of those that are gone
         self._renderer = BlockRenderer(Citations(place))
-        self._open = ""  # of the open block the HTML as it was told last
-        self._told = ""  # and the Markdown that the reader has; empty where none can be added to it
+        self._open = ""  # HTML of the open block as it was last sent
+        self._sent = ""  # Markdown of it that the page has; empty if nothing can be appended
         self._pause_until = 0.0
         self._found = ""
         self._status: Json | None = None
@@ -95,22 +95,22 @@ class Transcript:
         return added + self._renderer.unfinished > MAX_CHARACTERS_AT_ONCE
 
     def add(self, seq: int, event: Event) -> list[Json]:
-        """The messages that tell a reader who knows everything before about this event."""
+        """The messages for this event, for a page that has all events before it."""
         self.seq = seq
         match event:
             case Started():
-                return self._tell("queued", "Starting")
+                return self._set_status("queued", "Starting")
             case Searching(readable):
-                return self._tell("queued", searching(readable))
+                return self._set_status("queued", searching(readable))
             case ContextReady(sources):
                 self._name(sources)
                 self._found = found_html(self.place, searched_for(event.thoughts), sources)
                 found = [{"type": "found", "html": self._found}] if self._found else []
                 documents = {source.document_id for source in sources}
-                return [*found, *self._tell("streaming", reading(len(sources), len(documents)))]
+                return [*found, *self._set_status("streaming", reading(len(sources), len(documents)))]
             case Thinking():
                 self._before_thinking = self._status
-                return self._tell("streaming", "Thinking")
+                return self._set_status("streaming", "Thinking")
             case TextDelta(text):
                 self.texts.append(text)
                 written = self._written(self._renderer.feed(text))
@@ -134,7 +134,7 @@ class Transcript:
     def reset(self) -> Json:
         """All so far, in one frame, for a reader who comes new."""
         messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "open": self._renderer.open}]
-        self._told = ""  # how far the reader is in it is not known
+        self._sent = ""  # how far the reader is in it is not known
         if self._found:
             messages.append({"type": "found", "html": self._found})
         if self._status:
@@ -150,24 +150,24 @@ class Transcript:
         chips = dict.fromkeys(self.labels, Chip()) | named
         self._renderer = BlockRenderer(Citations(self.place, chips))
 
-    def _tell(self, state: str, text: str) -> list[Json]:
+    def _set_status(self, state: str, text: str) -> list[Json]:
         self._status = {"type": "status", "state": state, "text": text}
         return [self._status]
 
     def _written(self, blocks: list[str]) -> list[Json]:
         if blocks:
             self.blocks += blocks
-            self._open = self._told = ""
+            self._open = self._sent = ""
             self._pause_until = 0.0
         return [*({"type": "block", "html": html} for html in blocks), *self._opened()]
 
     def _opened(self) -> list[Json]:
         """What is new in the open block. It is rendered again only where its Markdown may have changed."""
         text, in_fence = self._renderer.text, self._renderer.in_fence
-        if self._told:
-            more = text[len(self._told) :]
+        if self._sent:
+            more = text[len(self._sent) :]
             if (CODE if in_fence else PLAIN).fullmatch(more):
-                self._told = text
+                self._sent = text
                 return [{"type": "grow", "text": more}] if more else []
         begun = time.monotonic()
         if begun < self._pause_until:
@@ -175,7 +175,7 @@ class Transcript:
         html = self._renderer.open
         if (spent := time.monotonic() - begun) > SLOW_SECONDS:
             self._pause_until = begun + PAUSE * spent
-        self._told = self._shown_as_written(text, in_fence=in_fence)
+        self._sent = self._shown_as_written(text, in_fence=in_fence)
         if html == self._open:
             return []
         self._open = html
@@ -240,28 +240,28 @@ def asked_after(principal: Principal, conversation_id: UUID, first: int) -> tupl
 
 
 def ended(
-    principal: Principal, conversation_id: UUID, transcript: Transcript, shown: str | None
+    principal: Principal, conversation_id: UUID, rendered: AnswerRenderer, shown: str | None
 ) -> Json | None:
     """The message about the end of an answer, from its row and under the rights of this moment.
 
     A row that is not closed yet is taken as it will be. The message has the text only where that is not what
     the reader has been shown (None: not known).
     """
-    place = transcript.place
+    place = rendered.place
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
     message = Message.objects.owned_by(principal).filter(conversation=conversation_id, position=place).first()
     if conversation is None or message is None:
         return None
-    if transcript.ended and message.state in Message.UNFINISHED:
+    if rendered.ended and message.state in Message.UNFINISHED:
         message.state = Message.State.COMPLETE
-        message.content = "".join(transcript.texts)
-        message.finish_reason = transcript.ended.finish_reason
-        message.citations = list(transcript.ended.citations)
-        message.verification = to_rows(transcript.ended.verification)
+        message.content = "".join(rendered.texts)
+        message.finish_reason = rendered.ended.finish_reason
+        message.citations = list(rendered.ended.citations)
+        message.verification = to_rows(rendered.ended.verification)
     answer: Answer = answers_of(principal, [message])[0]
     answer.newest = not conversation.messages.filter(position__gt=place).exists()
     context = {"answer": answer, "conversation": conversation}
-    told: Json = {
+    message_frame: Json = {
         "type": "done",
         "state": message.state,
         "sources": len(answer.cited),
@@ -271,25 +271,28 @@ def ended(
         "end": render_to_string("chat/end.html", context),
     }
     if shown != answer.html:
-        told["body"] = answer.html
-    return told
+        message_frame["body"] = answer.html
+    return message_frame
 
 
-class Teller:
-    """`place` is the position of the turn's first answer; `after` the last event that the page has."""
+class SocketFrames:
+    """Turn the events of a run into the frames of one socket.
+
+    `place` is the position of the turn's first answer; `after` the last event that the page has.
+    """
 
     def __init__(self, principal: Principal, conversation_id: UUID, place: int, after: int) -> None:
         self._principal = principal
         self._conversation_id = conversation_id
         self._after = after
         self._fresh = after == 0  # the page has no frame yet, only what it was rendered with
-        self._told = not self._fresh
+        self._in_sync = not self._fresh
         self._begun = False  # a team's first message is the one that the page was opened with
-        self._whole = False  # the page has been told of the end of the text
-        self._transcript = Transcript(place)
+        self._whole = False  # the page has the end of the text
+        self._answer = AnswerRenderer(place)
 
-    async def frames(self, batch: Sequence[tuple[int, Event]]) -> list[Json]:
-        """What the page does not have yet in one frame, then what came."""
+    async def encode(self, batch: Sequence[tuple[int, Event]]) -> list[Json]:
+        """The frames for a batch; the first holds everything that the page does not have yet."""
         frames: list[Json] = []
         messages: list[Json] = []
         for seq, event in _joined(batch, self._after):
@@ -299,18 +302,18 @@ class Teller:
                     messages = []
                 self._begun = True
             if isinstance(event, ContextReady) and event.message_id:
-                self._transcript.labels = await in_database(
+                self._answer.labels = await in_database(
                     labels_of_message, self._principal, UUID(event.message_id)
                 )
             added = await self._added(seq, event)
             messages += added if seq > self._after else []
-        if not self._told:
-            frames.append(self._transcript.reset())
+        if not self._in_sync:
+            frames.append(self._answer.reset())
         elif messages:
             frames.append(self._frame(messages))
-        self._told = True
-        # Of a team the next agent may follow, or the end of the run: both tell of this end.
-        if self._transcript.ended and not self._begun and not self._whole:
+        self._in_sync = True
+        # In a team, the next agent's start or the end of the run announces this end.
+        if self._answer.ended and not self._begun and not self._whole:
             self._whole = True
             frames += await self._ended("whole", [])
         return frames
@@ -320,40 +323,40 @@ class Teller:
         return await self._ended("done", [])
 
     async def _turn(self, seq: int, event: MessageStarted, messages: list[Json]) -> list[Json]:
-        """One agent has ended, the next begins below."""
+        """End one agent's message and start the next below it."""
         frames = await self._ended("part", messages) if seq > self._after else []
         place, html = await in_database(
             next_answer, self._principal, self._conversation_id, UUID(event.message_id)
         )
-        self._transcript = Transcript(place)
-        self._transcript.seq = seq
+        self._answer = AnswerRenderer(place)
+        self._answer.seq = seq
         if seq > self._after:
             frames.append(self._frame([{"type": "next", "html": html}]))
-            # The page may have some of it already, rendered: what has come is told as a whole.
-            self._fresh, self._told = True, False
+            # The page may have part of it, rendered on the server: send all of it again.
+            self._fresh, self._in_sync = True, False
         return frames
 
     async def _added(self, seq: int, event: Event) -> list[Json]:
-        """Text of some length is rendered in a thread: a hostile one takes half a second."""
-        if self._transcript.takes_long(event):
-            return await asyncio.to_thread(self._transcript.add, seq, event)
-        return self._transcript.add(seq, event)
+        """Render long text in a thread: a hostile one takes half a second."""
+        if self._answer.takes_long(event):
+            return await asyncio.to_thread(self._answer.add, seq, event)
+        return self._answer.add(seq, event)
 
     async def _ended(self, kind: str, messages: list[Json]) -> list[Json]:
-        long = self._transcript.takes_long()
-        rest = await asyncio.to_thread(self._transcript.finish) if long else self._transcript.finish()
-        shown = "\n".join(self._transcript.blocks) if self._fresh and self._told else None
-        end = await in_database(ended, self._principal, self._conversation_id, self._transcript, shown)
+        long = self._answer.takes_long()
+        rest = await asyncio.to_thread(self._answer.finish) if long else self._answer.finish()
+        shown = "\n".join(self._answer.blocks) if self._fresh and self._in_sync else None
+        end = await in_database(ended, self._principal, self._conversation_id, self._answer, shown)
         return [self._frame([*messages, *rest, end | {"type": kind}])] if end else []
 
     def _frame(self, messages: list[Json]) -> Json:
-        return frame(self._transcript.seq, messages, self._transcript.place)
+        return frame(self._answer.seq, messages, self._answer.place)
 
 
 def _joined(batch: Sequence[tuple[int, Event]], after: int) -> list[tuple[int, Event]]:
-    """With texts that follow each other as one: with each, what is unfinished is drawn anew, however long.
+    """Merge consecutive texts: each one renders the unfinished block again.
 
-    What the page has (up to `after`) and what it does not have stay apart.
+    Texts that the page has (up to `after`) are not merged with those that it does not have.
     """
     joined: list[tuple[int, Event]] = []
     for seq, event in batch:

@@ -163,7 +163,7 @@ def _finish(state: StateCore) -> None:
     """Core rule: what is changed when all tokens are known."""
     cites = (child for token in state.tokens for child in token.children or () if child.type == "cite")
     for number, cite in enumerate(cites, start=state.env["first"]):
-        # A chip belongs to its statement: it is told apart from others that lead to the same source.
+        # A chip belongs to its statement: it differs from others that lead to the same source.
         cite.meta["html"] = cite.meta["html"].replace('" data-source', f'&amp;s={number}" data-source', 1)
     for place, token in enumerate(state.tokens):
         if token.children:

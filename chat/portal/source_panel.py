@@ -185,7 +185,7 @@ class Panel:
     @property
     def tabs(self) -> list[tuple[str, str]]:
         return [
-            (view, words) for view, words in VIEWS.items() if view != "thoughts" or self.answer.told_thoughts
+            (view, words) for view, words in VIEWS.items() if view != "thoughts" or self.answer.shows_thoughts
         ]
 
     @property
@@ -391,7 +391,7 @@ def panel_of(
     if proof and source:
         source = next((each for each in answer.sources if each.rank == proof.rank), source)
     chosen: View = view if view in VIEWS else "passage"  # type: ignore[assignment]
-    if chosen == "thoughts" and not answer.told_thoughts:
+    if chosen == "thoughts" and not answer.shows_thoughts:
         chosen = "passage"
     turned = _number(page)
     if source is None or turned > (source.document.page_count or 0):

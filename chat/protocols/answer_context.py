@@ -7,7 +7,7 @@ from chat.events import ContextReady, Json, Thought
 from chat.sources import Caption, SourceView
 from chat.statements import Statement, to_api
 
-RESULTS_BEFORE = "Prompt"  # the step before which the results are told
+RESULTS_BEFORE = "Prompt"  # the step before which the results are shown
 
 
 def context(found: ContextReady) -> Json:
@@ -42,7 +42,7 @@ def message(content: str) -> Json:
 
 
 def _data_point(source: SourceView) -> str:
-    return f"{source.label}: {' '.join(source.told.split())}"
+    return f"{source.label}: {' '.join(source.model_text.split())}"
 
 
 def _thoughts(found: ContextReady) -> list[Json]:

@@ -75,15 +75,15 @@ class ChatCompletions:
             status = errors.status(code)
             return status, self.error(errors.words(code), code, status=status)
         assert whole.started is not None
-        told = (context(whole.context) if whole.context else {}) | verification(whole.verification)
+        shown = (context(whole.context) if whole.context else {}) | verification(whole.verification)
         if whole.followups:
-            told |= followups(whole.followups)
+            shown |= followups(whole.followups)
         choice = {
             "index": 0,
-            "message": message(self.content(whole)) | self.members(told, whole.started, in_message=True),
+            "message": message(self.content(whole)) | self.members(shown, whole.started, in_message=True),
             "finish_reason": whole.done.finish_reason if whole.done else "stop",
             "content_filter_results": {},
-            **self.members(told, whole.started),
+            **self.members(shown, whole.started),
         }
         return 200, envelope(whole.started, "chat.completion") | {
             "choices": [choice],

@@ -127,7 +127,7 @@ class ChatUiEncoder:
         self._cited: tuple[str, ...] = ()
         self._statements: tuple[Statement, ...] = ()
         self._text: list[str] = []
-        self._told = float("-inf")
+        self._sent_at = float("-inf")
 
     def encode(self, event: Event) -> list[Json]:
         match event:
@@ -145,8 +145,8 @@ class ChatUiEncoder:
                     # Without active agents the site answers alone.
                     self._begin(MessageStarted(self._started.answer_id, "", self._started.created_at))
                 self._text.append(event.text)
-                if self._clock() - self._told >= INTERVAL:
-                    self._told = self._clock()
+                if self._clock() - self._sent_at >= INTERVAL:
+                    self._sent_at = self._clock()
                     return [self._state("processing")]
             case MessageDone():
                 self._cited, self._statements = event.citations, event.verification
@@ -161,7 +161,7 @@ class ChatUiEncoder:
     def _begin(self, message: MessageStarted) -> list[Json]:
         if message.message_id != self._message.message_id:
             self._text, self._sources, self._cited, self._statements = [], (), (), ()
-        self._message, self._open, self._told = message, True, self._clock()
+        self._message, self._open, self._sent_at = message, True, self._clock()
         return [self._state("processing")]
 
     def _end(self, status: str, error: Json | None = None) -> list[Json]:
@@ -248,19 +248,19 @@ class MinimalEncoder:
         plain, self._text = "".join(self._text), []
         text = with_links(plain, self._sources)
         texts = [text] if text or not failed else []
-        told: Json = {"AuthorName": self._message.agent} if self._message.agent else {}
+        extra: Json = {"AuthorName": self._message.agent} if self._message.agent else {}
         if self._statements:
-            told["verification"] = verification(plain, self._sources, self._statements)
+            extra["verification"] = verification(plain, self._sources, self._statements)
         if failed:
             texts.append(errors.words(failed.code))
-            told |= ChatUi().error(errors.words(failed.code), failed.code)
+            extra |= ChatUi().error(errors.words(failed.code), failed.code)
         return [
             {
                 "Role": {"Label": "Assistant"},
                 "Items": [{"$type": "TextContent", "Text": item} for item in texts],
                 "ModelId": self._started.model,
                 "Metadata": {"Id": self._message.message_id, "CreatedAt": self._message.created_at},
-                **told,
+                **extra,
             }
         ]
 

@@ -47,8 +47,8 @@ def _only(*allowed: Any) -> Reader:
     def read(value: Any, member: str) -> Any:
         # A number is no flag: 0 == False.
         if not any(type(value) is type(each) and value == each for each in allowed):
-            told = " or ".join(json.dumps(each) for each in allowed)
-            raise InvalidRequest(f"“{member}” must be {told}: nothing else is supported here.", member)
+            choices = " or ".join(json.dumps(each) for each in allowed)
+            raise InvalidRequest(f"“{member}” must be {choices}: nothing else is supported here.", member)
         return value
 
     return read
@@ -220,8 +220,8 @@ class Said:
             self.question = len(self.turns)
             self.turns.append(EarlierMessage("user", text))
         elif text.strip():
-            told = f"Result of a tool:\n{text}" if role in ("tool", "function") else text
-            self.turns.append(EarlierMessage("assistant", told))
+            said = f"Result of a tool:\n{text}" if role in ("tool", "function") else text
+            self.turns.append(EarlierMessage("assistant", said))
 
     def text(
         self, role: str, content: Any, member: str, read: Callable[["Said", str, Any, str], str | None]

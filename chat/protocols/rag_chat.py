@@ -45,11 +45,11 @@ class RagChat:
             code = whole.end.code if whole.end else "internal"
             return errors.status(code), self.error(errors.words(code))
         assert whole.started is not None
-        told = (context(whole.context) if whole.context else {}) | verification(whole.verification)
+        members = (context(whole.context) if whole.context else {}) | verification(whole.verification)
         if whole.followups:
-            told |= followups(whole.followups)
+            members |= followups(whole.followups)
         session = self.session(whole.started.conversation_id)
-        return 200, {**self.answer(whole.text), "context": told, **session}
+        return 200, {**self.answer(whole.text), "context": members, **session}
 
     def answer(self, text: str) -> Json:
         """The text of a whole answer, for clients of 2024 and of 2026."""
@@ -82,11 +82,11 @@ class RagChatEncoder:
                 first = {"delta": {"role": "assistant"}, "context": context(event), **self._session}
                 return [first, {"delta": delta(role="assistant")}]
             case MessageDone() if event.verification:
-                told = verification(event.verification)
-                return [{"delta": delta(role="assistant"), "context": told, **self._session}]
+                members = verification(event.verification)
+                return [{"delta": delta(role="assistant"), "context": members, **self._session}]
             case FollowUps():
-                told = followups(event.questions)
-                return [{"delta": delta(role="assistant"), "context": told, **self._session}]
+                members = followups(event.questions)
+                return [{"delta": delta(role="assistant"), "context": members, **self._session}]
             case Failed():
                 return [self._protocol.error(errors.words(event.code))]
         return []

@@ -43,5 +43,5 @@ class RagChat2026Encoder:
                 return [self._protocol.error(errors.words(event.code))]
         return []
 
-    def _context(self, told: Json) -> Json:
-        return {"type": "response.context", "context": told, **self._session}
+    def _context(self, members: Json) -> Json:
+        return {"type": "response.context", "context": members, **self._session}

@@ -86,7 +86,7 @@ def session(value: Any, member: str) -> UUID | None:
     try:
         return UUID(validators.a_text(value, member))
     except ValueError:
-        # Not an id of ours: told as any other conversation that the caller does not have.
+        # Not an id of ours: refused like any conversation that the caller does not have.
         raise InvalidRequest(errors.words("not_found"), member, status=404) from None
 
 

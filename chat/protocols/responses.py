@@ -71,7 +71,7 @@ KNOWN: Mapping[str, Reader | None] = {
     "tools": None,
     "tool_choice": None,
 }
-# What a response tells of its request; the values are those of a request that says nothing.
+# What a response repeats of its request; the values are those of a request that says nothing.
 ECHO: Mapping[str, Any] = {
     "background": False,
     "instructions": None,
@@ -123,7 +123,7 @@ class Responses(OpenAI):
     members: Mapping[str, str] = {"format_refused": "text.format", "length_refused": "max_output_tokens"}
 
     def __init__(self, echo: Mapping[str, Any] | None = None, *, after: int = -1) -> None:
-        """`echo` is what was kept of the request; a stream tells the events with numbers above `after`."""
+        """`echo` is what was kept of the request; a stream has the events with numbers above `after`."""
         self.echo = dict(echo or {})
         self.previous: UUID | None = None
         self.references: tuple[UUID, ...] = ()  # messages of the site that the input names
@@ -295,7 +295,7 @@ class ResponsesEncoder:
         self._whole.add(event)
         if isinstance(event, ContextReady):
             self._sources += event.sources
-        return [told for told in self._single.encode(event) if told["sequence_number"] > self._after]
+        return [each for each in self._single.encode(event) if each["sequence_number"] > self._after]
 
     def ending(self, whole: Whole, number: int) -> list[Json]:
         """The last events of a response that has ended, whose end had this number."""
@@ -317,8 +317,8 @@ class ResponsesEncoder:
                 before = self._opened(text)
                 self._text.append(text)
                 kind = "refusal" if self._refusing else "output_text"
-                told = self._event(f"response.{kind}.delta", **self._place(), delta=text)
-                return [*before, told if self._refusing else told | {"logprobs": []}]
+                delta = self._event(f"response.{kind}.delta", **self._place(), delta=text)
+                return [*before, delta if self._refusing else delta | {"logprobs": []}]
             case MessageDone():
                 return [*self._opened(""), *self._done("completed")]
             case Finished() | Failed():
@@ -342,18 +342,18 @@ class ResponsesEncoder:
         self._item_done = True
         item = self._item(status)
         part = item["content"][0]
-        told = []
+        events = []
         for place, note in enumerate(part.get("annotations", [])[:MAX_ANNOTATION_EVENTS]):
             where = self._place() | {"annotation_index": place}
-            told.append(self._event("response.output_text.annotation.added", **where, annotation=note))
+            events.append(self._event("response.output_text.annotation.added", **where, annotation=note))
         if self._refusing:
-            told.append(self._event("response.refusal.done", **self._place(), refusal=part["refusal"]))
+            events.append(self._event("response.refusal.done", **self._place(), refusal=part["refusal"]))
         else:
             text = {"text": part["text"], "logprobs": []}
-            told.append(self._event("response.output_text.done", **self._place(), **text))
-        told.append(self._event("response.content_part.done", **self._place(), part=part))
-        told.append(self._event("response.output_item.done", output_index=0, item=item))
-        return told
+            events.append(self._event("response.output_text.done", **self._place(), **text))
+        events.append(self._event("response.content_part.done", **self._place(), part=part))
+        events.append(self._event("response.output_item.done", output_index=0, item=item))
+        return events
 
     def _ended(self) -> list[Json]:
         before = []

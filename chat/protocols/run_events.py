@@ -1,7 +1,7 @@
 """The events of one run, for a program that resumes a stream: our own words, no published protocol has any.
 
 Each chunk has its number `seq` and its `type`. Pieces of text are added to the message before them; the end
-tells all messages whole, so that a reader who comes late has everything.
+has all messages whole, so that a reader who comes late has everything.
 """
 
 from chat import errors
@@ -28,8 +28,8 @@ from .answer_context import context, verification
 
 
 def chunk(number: int, event: Event) -> Json:
-    """One event; what the end tells beside it is added by :func:`outcome`."""
-    kind, members = _told(event)
+    """One event; the members of the end are added by :func:`outcome`."""
+    kind, members = _kind_and_members(event)
     return {"seq": number, "type": kind} | members
 
 
@@ -53,7 +53,7 @@ def outcome(end: Finished | Failed, whole: Whole) -> Json:
     }
 
 
-def _told(event: Event) -> tuple[str, Json]:
+def _kind_and_members(event: Event) -> tuple[str, Json]:
     match event:
         case Started():
             return "started", {

@@ -262,10 +262,10 @@ def thoughts_as_html(thoughts: list[Json]) -> str:
 def _description(step: Json) -> str:
     described = step["description"]
     lines = described if isinstance(described, list) else [described]
-    told = [_result(line) if isinstance(line, dict) else str(line) for line in lines]
+    parts = [_result(line) if isinstance(line, dict) else str(line) for line in lines]
     if step["props"]:
-        told.append(", ".join(f"{name}: {value}" for name, value in step["props"].items()))
-    return "<br>".join(html.escape(line).replace("\n", "<br>") for line in told)
+        parts.append(", ".join(f"{name}: {value}" for name, value in step["props"].items()))
+    return "<br>".join(html.escape(line).replace("\n", "<br>") for line in parts)
 
 
 def _result(result: Json) -> str:

@@ -12,7 +12,7 @@ from .follow import (
     follow,
     last_event,
     progress,
-    told,
+    run_so_far,
     watch,
     whole,
 )
@@ -38,5 +38,5 @@ from .start import (
 __all__ = [
     "access_revalidator", "again", "begin", "close_expired", "end_afterthoughts", "expire_all", "follow",
     "housekeeping", "hub", "is_written_here", "last_event", "listening", "progress", "request_stop",
-    "shutdown", "start", "stop", "told", "watch", "whole",
+    "run_so_far", "shutdown", "start", "stop", "watch", "whole",
 ]  # fmt: skip

@@ -159,8 +159,8 @@ def _close(ended: Ended, whole: Whole) -> None:
     for each in spoken:
         # A journal without its first events does not name the first message: it is the run's own.
         each.message_id = each.message_id or str(ended.answer_id)
-    told = {UUID(each.message_id) for each in spoken}
-    spoken += [Spoken(str(message_id)) for message_id in ended.unfinished if message_id not in told]
+    known = {UUID(each.message_id) for each in spoken}
+    spoken += [Spoken(str(message_id)) for message_id in ended.unfinished if message_id not in known]
     closings = {UUID(each.message_id): _closing(each, whole, whole.end) for each in spoken}
     recording.close_answers(ended.owner_id, closings)
 

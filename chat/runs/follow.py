@@ -67,7 +67,7 @@ def replay(run: Run) -> list[Event]:
     """The events of an ended run, made from its messages, without sources."""
     messages = list(Message.objects.filter(run_id=run.pk).order_by("position"))
     first, last = messages[0], messages[-1]
-    told: list[Event] = [
+    events: list[Event] = [
         Started(
             run_id=str(run.pk),
             conversation_id=str(run.conversation_id),
@@ -78,16 +78,16 @@ def replay(run: Run) -> list[Event]:
         )
     ]
     for message in messages:
-        told += _message(message)
+        events += _message(message)
     if last.followups:
-        told.append(FollowUps(tuple(last.followups)))
+        events.append(FollowUps(tuple(last.followups)))
     if last.usage:
-        told.append(Usage(last.usage["prompt"], last.usage["completion"]))
+        events.append(Usage(last.usage["prompt"], last.usage["completion"]))
     if last.error_code:
-        told.append(Failed(last.state, last.error_code, last.request_id))
+        events.append(Failed(last.state, last.error_code, last.request_id))
     else:
-        told.append(Finished(last.state))
-    return told
+        events.append(Finished(last.state))
+    return events
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -103,17 +103,17 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _message(message: Message) -> list[Event]:
-    told: list[Event] = []
+    events: list[Event] = []
     if message.agent_name:
         created = recording.timestamp(message.created_at)
-        told.append(MessageStarted(str(message.pk), message.agent_name, created))
+        events.append(MessageStarted(str(message.pk), message.agent_name, created))
     thoughts = tuple(thought_from_json(thought) for thought in message.thoughts)
-    told.append(ContextReady((), thoughts, str(message.pk)))
-    told += [TextDelta(piece) for piece in _pieces(message.content)]
+    events.append(ContextReady((), thoughts, str(message.pk)))
+    events += [TextDelta(piece) for piece in _pieces(message.content)]
     if message.finish_reason:
         verification = from_rows(message.verification or ())
-        told.append(MessageDone(message.finish_reason, tuple(message.citations), verification))
-    return told
+        events.append(MessageDone(message.finish_reason, tuple(message.citations), verification))
+    return events
 
 
 Part = Sequence[Numbered]
@@ -143,12 +143,12 @@ async def watch(
     after: int = 0,
     *,
     apart: int = 0,
-    retell: bool = True,
+    replay_purged: bool = True,
     names_gone: bool = False,
 ) -> AsyncGenerator[Part, None]:
     """As :func:`follow`, but in parts: lists of events, and an empty part for each second or so without news.
 
-    No merged text spans the event number `apart`. Without `retell`, a run whose journal was purged yields
+    No merged text spans the event number `apart`. Without `replay_purged`, a run with a purged journal yields
     only its end, with its original number. The end is always yielded, even if `after` is past it.
 
     No event names a source that the reader may not open now, unless `names_gone`: pages render such citations
@@ -162,7 +162,7 @@ async def watch(
     else:
         run = await in_database(_run, principal, run_id)
         await withheld.look(run.conversation_id)
-        source = _from_journal(principal, run, after, apart, retell=retell)
+        source = _from_journal(principal, run, after, apart, replay_purged=replay_purged)
     async with aclosing(source) as news:
         with access_revalidator().watch(principal) as access:
             async for part in news:
@@ -215,7 +215,7 @@ async def _own_turn() -> None:
 
 
 async def _from_journal(
-    principal: Principal, run: Run, after: int, apart: int, *, retell: bool
+    principal: Principal, run: Run, after: int, apart: int, *, replay_purged: bool
 ) -> AsyncGenerator[Part, None]:
     position, behind, hub = after, False, notifications.hub()
     with hub.waiting(run.pk) as news:
@@ -238,16 +238,16 @@ async def _from_journal(
                 raise Refused("interrupted")
             yield []
             await news.wait()
-    async with aclosing(_from_messages(principal, run, position, retell=retell)) as parts_told:
-        async for part in parts_told:
+    async with aclosing(_from_messages(principal, run, position, replay_purged=replay_purged)) as replayed:
+        async for part in replayed:
             yield part
 
 
 async def _from_messages(
-    principal: Principal, run: Run, after: int, *, retell: bool
+    principal: Principal, run: Run, after: int, *, replay_purged: bool
 ) -> AsyncGenerator[Part, None]:
     events = await retry_until_available(replay, run)
-    if not retell:
+    if not replay_purged:
         last = await retry_until_available(last_event, principal, run.pk)
         yield [(last or after, events[-1])]
         return
@@ -256,7 +256,7 @@ async def _from_messages(
         yield part
 
 
-async def told(principal: Principal, run_id: UUID) -> Whole:
+async def run_so_far(principal: Principal, run_id: UUID) -> Whole:
     """An ended run from its messages, with the sources that the caller may open now."""
     run = await retry_until_available(_run, principal, run_id)
     events = await retry_until_available(replay, run)
@@ -341,17 +341,19 @@ class _Withheld:
     async def event(self, event: Event) -> Event:
         if isinstance(event, ContextReady):
             self._length, self._edits = 0, []
-            told = await _with_sources(self._principal, event)
-            self._labels |= {source.label for source in event.sources} - {each.label for each in told.sources}
+            filtered = await _with_sources(self._principal, event)
+            self._labels |= {source.label for source in event.sources} - {
+                each.label for each in filtered.sources
+            }
             thoughts = tuple(
                 dataclasses.replace(
                     thought,
                     description=without_names(thought.description, self._labels),
                     props=without_names(thought.props, self._labels),
                 )
-                for thought in told.thoughts
+                for thought in filtered.thoughts
             )
-            return dataclasses.replace(told, thoughts=thoughts)
+            return dataclasses.replace(filtered, thoughts=thoughts)
         if not self._labels or self._shows_itself:
             return event
         match event:

@@ -25,7 +25,7 @@ from chatsite import logs
 from chatsite.accounts.principal import Principal
 from chatsite.db.availability import (
     breaker,
-    has_no_room,
+    is_disk_full,
 )
 from chatsite.db.retry import FULL_DISK_SECONDS, retry_until_available
 from chatsite.db.threads import (
@@ -191,7 +191,7 @@ class RunManager:
                 logger.exception("The end of an answer could not be stored yet")
                 if time.monotonic() > begun + _patience(active, error):
                     # Another process will close the run with what the journal has.
-                    code = "storage_full" if has_no_room(error) else "interrupted"
+                    code = "storage_full" if is_disk_full(error) else "interrupted"
                     end = Failed(Message.State.INTERRUPTED, code, active.run.request_id)
                     break
             await asyncio.sleep(pause)
@@ -210,7 +210,7 @@ class RunManager:
             except DatabaseError as error:
                 # Kept in memory and written with the next flush, as long as the lease is valid.
                 logger.exception("The journal could not be written")
-                if has_no_room(error):
+                if is_disk_full(error):
                     await self._renew_leases()
 
     async def _renew_leases(self) -> None:
@@ -253,8 +253,8 @@ class RunManager:
 
 def _batch(active: ActiveRun, events: Sequence[Event], *, last: bool = False) -> Batch:
     """Events for the journal; the conversation is notified of the first and the last batch."""
-    told = active.run.conversation_id if last or not active.written else None
-    return Batch(active.run.run_id, active.written + 1, events, told)
+    conversation = active.run.conversation_id if last or not active.written else None
+    return Batch(active.run.run_id, active.written + 1, events, conversation)
 
 
 def _patience(active: ActiveRun, error: Exception) -> float:
@@ -262,13 +262,13 @@ def _patience(active: ActiveRun, error: Exception) -> float:
 
     The first such run has not written anything yet, by which it is recognised.
     """
-    late = has_no_room(error) and (active.begun > breaker.full_since or not active.written)
+    late = is_disk_full(error) and (active.begun > breaker.full_since or not active.written)
     return FULL_DISK_SECONDS if late else CLOSING_SECONDS
 
 
 def _code_of(error: Exception) -> str:
     """The error code for an exception of the engine."""
-    if has_no_room(error):
+    if is_disk_full(error):
         return "storage_full"
     return "interrupted" if isinstance(error, OperationalError | InterfaceError) else "internal"
 

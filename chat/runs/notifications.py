@@ -76,9 +76,9 @@ class Outbox:
         self._session: psycopg.AsyncConnection[Any] | None = None
         self._away = False
 
-    def put(self, told: Iterable[str]) -> None:
+    def put(self, messages: Iterable[str]) -> None:
         """Queue messages and return."""
-        self._pending |= dict.fromkeys(told)
+        self._pending |= dict.fromkeys(messages)
         while len(self._pending) > MAX_PENDING:
             del self._pending[next(iter(self._pending))]
         if self._pending:
@@ -153,20 +153,20 @@ class Outbox:
 outbox = PerEventLoop(Outbox)
 
 
-def publish(told: Iterable[str]) -> None:
+def publish(messages: Iterable[str]) -> None:
     """Notify the other processes. Returns at once and never raises; called on the event loop."""
-    outbox().put(told)
+    outbox().put(messages)
 
 
-def publish_on_commit(told: list[str]) -> None:
+def publish_on_commit(messages: list[str]) -> None:
     """As :func:`publish`, from a database thread when its transaction is committed."""
-    transaction.on_commit(lambda: _publish_from_thread(told))
+    transaction.on_commit(lambda: _publish_from_thread(messages))
 
 
-def _publish_from_thread(told: list[str]) -> None:
+def _publish_from_thread(messages: list[str]) -> None:
     for loop, box in outbox.items():
         with suppress(RuntimeError):  # that loop is closed
-            loop.call_soon_threadsafe(box.put, told)
+            loop.call_soon_threadsafe(box.put, messages)
 
 
 async def subscribe() -> AsyncGenerator[str, None]:

@@ -14,7 +14,7 @@ from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
 from chat.engine import AcceptedRun, Speaker
-from chat.errors import Refused, no_room
+from chat.errors import Refused, storage_full
 from chat.events import MessageDone, MessageStarted, members
 from chat.limits import (
     SQL as LIMITS_SQL,
@@ -63,7 +63,7 @@ def admit(principal: Principal, used: int) -> Allowance | None:
     if run_slots.at_capacity:
         raise Refused("busy", BUSY_SECONDS)
     if breaker.is_full:  # the question might be stored, and its answer not
-        raise no_room()
+        raise storage_full()
     (asked,) = rows("asked", {"owner": principal.user_id}, LIMITS_SQL)
     _check_running(asked["running"])
     _check_pace(asked["waits"])
@@ -243,8 +243,8 @@ def begin(
 ) -> AcceptedRun:
     """Store the question and a queued answer in one transaction.
 
-    `reserve` takes the connection slot in which the caller waits for the answer, and may raise Refused; it is
-    told whether the question is known already.
+    `reserve` takes the connection slot in which the caller waits for the answer, and may raise Refused; its
+    argument is whether the question is known already.
 
     The same key with the same request returns the same run, whatever its state. Without a key, the same
     request after an answer that failed before its first word answers the stored question again, since clients

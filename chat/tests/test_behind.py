@@ -13,7 +13,7 @@ from chat.llm.base import End
 from chat.llm.scripted import ScriptedModel
 from chat.models import JournalEntry
 from chat.portal import consumers
-from chat.portal.frames import Teller
+from chat.portal.frames import SocketFrames
 from chat.requests import RunRequest
 from chat.runs import journal
 from chat.runs.active import MAX_TEXT
@@ -97,11 +97,11 @@ class PageTests(RunEventsCase):
     async def told(self, accepted, after, reader):
         """Take what a page is told that has everything up to that number."""
         principal = command_principal(self.user)
-        teller = Teller(principal, accepted.conversation_id, PLACE, after)
+        frames = SocketFrames(principal, accepted.conversation_id, PLACE, after)
         async for part in runs.watch(principal, accepted.run_id, apart=after):
-            for frame in await teller.frames(part):
+            for frame in await frames.encode(part):
                 reader.take(frame["messages"])
-        for frame in await teller.end():
+        for frame in await frames.end():
             reader.take(frame["messages"])
 
     async def test_a_page_goes_on_from_any_number_within_a_long_answer(self):
@@ -115,9 +115,9 @@ class PageTests(RunEventsCase):
         await self.told(accepted, 0, fresh)
         self.assertEqual(len(fresh.blocks), 75)
         for after in (7, 500, 2222):
-            teller, reader = Teller(principal, accepted.conversation_id, PLACE, 0), Reader()
+            frames, reader = SocketFrames(principal, accepted.conversation_id, PLACE, 0), Reader()
             async for part in runs.watch(principal, accepted.run_id, apart=after):
-                for frame in await teller.frames(part):
+                for frame in await frames.encode(part):
                     reader.take(frame["messages"])
                 if part[-1][0] == after:
                     break
@@ -133,7 +133,7 @@ class PageTests(RunEventsCase):
             frames.append(json.dumps(message))
             await released.wait()
 
-        page._tell = tell
+        page._send_message = tell
         with use_model(ScriptedModel(words=WORDS)):
             accepted = await in_database(runs.begin, principal, RunRequest("Leave?"))
             page.conversation_id = accepted.conversation_id

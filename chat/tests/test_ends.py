@@ -14,7 +14,7 @@ from chat.llm.scripted import ScriptedModel
 from chat.requests import RunRequest
 from chat.runs import finish, journal, manager
 from chat.runs.manager import run_manager
-from chatsite.db.availability import NO_ROOM, breaker
+from chatsite.db.availability import DISK_FULL, breaker
 from chatsite.db.threads import in_database
 from chatsite.tests.limits import MARGIN_SECONDS
 from history.models import Message
@@ -79,7 +79,7 @@ class EndTests(TransactionTestCase):
 
     async def test_the_first_answer_on_a_full_disk_ends_within_seconds(self):
         full = OperationalError("No space left on device")
-        full.sqlstate = NO_ROOM
+        full.sqlstate = DISK_FULL
         began = time.monotonic()
         with (
             patch.multiple(breaker, full_since=float("inf"), _full=float("-inf")),

@@ -17,7 +17,7 @@ from chat.events import (
     TitleChanged,
 )
 from chat.portal import frames
-from chat.portal.frames import Transcript
+from chat.portal.frames import AnswerRenderer
 from chat.portal.markdown import (
     Chip,
     Citations,
@@ -105,12 +105,12 @@ def events(size):
     ]
 
 
-class TranscriptTests(TestCase):
+class AnswerRendererTests(TestCase):
     def test_a_reader_ends_with_what_the_page_shows(self):
         for size in (1, 3, 10, 1000):
-            transcript, reader = Transcript(1), Reader()
+            rendered, reader = AnswerRenderer(1), Reader()
             for seq, event in enumerate(events(size), start=1):
-                reader.take(transcript.add(seq, event))
+                reader.take(rendered.add(seq, event))
             self.assertEqual("\n".join(reader.blocks), page())
             self.assertEqual(reader.open, "")
 
@@ -119,57 +119,57 @@ class TranscriptTests(TestCase):
         every = events(4)
         for _ in range(20):
             cut = chance.randrange(1, len(every))
-            transcript, reader = Transcript(1), Reader()
+            rendered, reader = AnswerRenderer(1), Reader()
             for seq, event in enumerate(every[:cut], start=1):
-                transcript.add(seq, event)
-            reader.take(transcript.reset()["messages"])
+                rendered.add(seq, event)
+            reader.take(rendered.reset()["messages"])
             for seq, event in enumerate(every[cut:], start=cut + 1):
-                reader.take(transcript.add(seq, event))
+                reader.take(rendered.add(seq, event))
             self.assertEqual("\n".join(reader.blocks), page())
 
     def test_the_steps_are_told_in_words(self):
-        transcript, reader = Transcript(1), Reader()
-        reader.take(transcript.add(1, Searching(1204)))
+        rendered, reader = AnswerRenderer(1), Reader()
+        reader.take(rendered.add(1, Searching(1204)))
         self.assertEqual(reader.status, "Searching 1,204 documents you can read")
-        reader.take(transcript.add(2, ContextReady(SOURCES, ())))
+        reader.take(rendered.add(2, ContextReady(SOURCES, ())))
         self.assertEqual(reader.status, "Reading 2 passages from 1 document")
 
     def test_a_model_that_reasons_is_said_to_think_until_its_first_word(self):
-        transcript, reader = Transcript(1), Reader()
+        rendered, reader = AnswerRenderer(1), Reader()
         for seq, event in enumerate([Searching(4), ContextReady(SOURCES, ()), Thinking()], start=1):
-            reader.take(transcript.add(seq, event))
+            reader.take(rendered.add(seq, event))
         self.assertEqual((reader.status, reader.open), ("Thinking", ""))
-        self.assertIn("Thinking", str(transcript.reset()))
-        reader.take(transcript.add(4, TextDelta("Five days")))
+        self.assertIn("Thinking", str(rendered.reset()))
+        reader.take(rendered.add(4, TextDelta("Five days")))
         told = ("Reading 2 passages from 1 document", "<p>Five days</p>")
         self.assertEqual((reader.status, reader.open), told)
 
     def test_a_text_that_breaks_off_keeps_its_last_words(self):
-        transcript = Transcript(1)
-        transcript.add(1, ContextReady(SOURCES, ()))
-        transcript.add(2, TextDelta("Half a"))
-        self.assertEqual(transcript.finish(), [{"type": "block", "html": "<p>Half a</p>"}])
+        rendered = AnswerRenderer(1)
+        rendered.add(1, ContextReady(SOURCES, ()))
+        rendered.add(2, TextDelta("Half a"))
+        self.assertEqual(rendered.finish(), [{"type": "block", "html": "<p>Half a</p>"}])
 
     def test_plain_words_are_told_by_themselves_and_the_page_shows_the_same(self):
         chance = random.Random(5)
         self.enterContext(mock.patch.object(frames, "PAUSE", 0))  # after what a busy machine rendered slowly
         for _ in range(30):
-            transcript, reader, grown = Transcript(1), Reader(), 0
-            reader.take(transcript.add(1, ContextReady(SOURCES, ())))
+            rendered, reader, grown = AnswerRenderer(1), Reader(), 0
+            reader.take(rendered.add(1, ContextReady(SOURCES, ())))
             text, seq = LIVE, 1
             while text:
                 size = chance.randrange(1, 12)
                 piece, text, seq = text[:size], text[size:], seq + 1
-                messages = transcript.add(seq, TextDelta(piece))
+                messages = rendered.add(seq, TextDelta(piece))
                 reader.take(messages)
                 grown += any(message["type"] == "grow" for message in messages)
-                self.assertEqual(words(reader.open), words(transcript._renderer.open), (piece, text[:20]))
+                self.assertEqual(words(reader.open), words(rendered._renderer.open), (piece, text[:20]))
             self.assertGreater(grown, 5)
 
     def test_what_was_searched_for_and_found_is_told_before_the_first_word(self):
-        transcript, reader = Transcript(1), Reader()
+        rendered, reader = AnswerRenderer(1), Reader()
         thoughts = (Thought("Generated search query", "carried <leave>"),)
-        reader.take(transcript.add(1, ContextReady(SOURCES, thoughts)))
+        reader.take(rendered.add(1, ContextReady(SOURCES, thoughts)))
         self.assertIn("carried &lt;leave&gt;", reader.found)
         self.assertIn('href="?source=1.r2"', reader.found)
         self.assertIn("A plan", reader.found)

@@ -13,7 +13,7 @@ import time
 import psycopg
 from django.db import InterfaceError, OperationalError
 
-NO_ROOM = "53100"  # SQLSTATE: the server's disk is full
+DISK_FULL = "53100"  # SQLSTATE: the server's disk is full
 # Prefixes of: connection failure, shutdown, too many connections, lock not available.
 AWAY = ("08", "57P", "53300", "55P03")
 PROBE_SECONDS = 1.0
@@ -33,8 +33,8 @@ def sqlstate(error: BaseException) -> str:
     return ""
 
 
-def has_no_room(error: BaseException) -> bool:
-    return sqlstate(error) == NO_ROOM
+def is_disk_full(error: BaseException) -> bool:
+    return sqlstate(error) == DISK_FULL
 
 
 def first_line(error: BaseException) -> str:
@@ -51,7 +51,7 @@ def why_absent(error: BaseException) -> str:
     wrapped: BaseException | None = error
     while wrapped is not None and not isinstance(wrapped, OPERATIONAL):
         wrapped = wrapped.__cause__
-    if wrapped is None or (state and state != NO_ROOM and not state.startswith(AWAY)):
+    if wrapped is None or (state and state != DISK_FULL and not state.startswith(AWAY)):
         return ""
     return first_line(wrapped)
 
@@ -83,7 +83,7 @@ class DatabaseBreaker:
 
     def record_error(self, error: BaseException) -> None:
         """A statement was answered with an error."""
-        if has_no_room(error):
+        if is_disk_full(error):
             now = time.monotonic()
             if now - self._full > EPISODE_SECONDS:
                 self.full_since = now

@@ -7,7 +7,7 @@ from typing import ParamSpec, TypeVar
 
 from django.db import InterfaceError, OperationalError
 
-from .availability import has_no_room
+from .availability import is_disk_full
 from .threads import in_database
 
 P = ParamSpec("P")
@@ -29,7 +29,7 @@ async def retry_until_available(function: Callable[P, T], *args: P.args, **kwarg
         try:
             return await in_database(function, *args, **kwargs)
         except (OperationalError, InterfaceError) as error:
-            limit = FULL_DISK_SECONDS if has_no_room(error) else RETRY_SECONDS
+            limit = FULL_DISK_SECONDS if is_disk_full(error) else RETRY_SECONDS
             if time.monotonic() > begun + limit:
                 raise
         await asyncio.sleep(PAUSE)

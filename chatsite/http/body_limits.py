@@ -107,7 +107,7 @@ class BodyLimit:
             if not counted.answering:
                 await _refuse(scope, receive, send, 408, TOO_SLOW)
         except OSError as error:  # a long body waits in a file until all of it is there
-            if counted.answering or error.errno not in error_pages.NO_ROOM:
+            if counted.answering or error.errno not in error_pages.DISK_FULL:
                 raise
             logger.error("There is no room for a request's body in the temporary folder")
             await _refuse(scope, receive, send, 507, error_pages.WORDS[507])

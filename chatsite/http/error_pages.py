@@ -9,7 +9,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 
-from chatsite.db.availability import has_no_room
+from chatsite.db.availability import is_disk_full
 
 from .retry_after import set_retry_after
 
@@ -34,7 +34,7 @@ WORDS = {
     503: "The site cannot reach its database at the moment. Try again in a few seconds.",
     507: "There is no room for this on the server, and nothing of it is kept. Tell whoever runs the site.",
 }
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 FOREIGN = "Pages of other sites cannot use this site without a key or a token."
 MANY_GUESTS = "Many people without an account have come within a minute. Try again in a moment, or sign in."
 CSRF = "The page was open for too long, or cookies are off. Go back, reload the page, and try again."
@@ -55,9 +55,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """A database that is away, or has too much to do, is no fault of the site: the caller may try again."""
     error = sys.exc_info()[1]
-    full = isinstance(error, OSError) and error.errno in NO_ROOM
+    full = isinstance(error, OSError) and error.errno in DISK_FULL
     if isinstance(error, OperationalError | InterfaceError):
-        full = has_no_room(error)
+        full = is_disk_full(error)
     elif not full:
         return _response(request, 500)
     response = _response(request, 507 if full else 503)

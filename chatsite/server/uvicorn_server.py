@@ -334,7 +334,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         ends_by = time.monotonic() + settings.GRACE_SECONDS
-        await self._close_the_door(sockets or [])
+        await self._stop_accepting(sockets or [])
         await self._last_requests()
         for connection in list(self.server_state.connections):
             if _is_http(connection):
@@ -353,7 +353,7 @@ class Server(uvicorn.Server):
             getattr(connection, "close_sent", False) for connection in connections
         )
 
-    async def _close_the_door(self, sockets: Sequence[socket.socket]) -> None:
+    async def _stop_accepting(self, sockets: Sequence[socket.socket]) -> None:
         """Who waits before it is let in first: the kernel would reset them."""
         loop = asyncio.get_running_loop()
         waiting = [caller for listener in sockets for caller in _waiting(listener)]

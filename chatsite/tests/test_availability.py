@@ -15,7 +15,7 @@ from chatsite.db import (
 )
 from chatsite.db.availability import (
     DatabaseBreaker,
-    has_no_room,
+    is_disk_full,
     why_absent,
 )
 from chatsite.db.backend import sessions
@@ -24,7 +24,7 @@ from chatsite.db.threads import (
     reading_for_request,
     statement_seconds,
 )
-from chatsite.logs import AbsenceFilter
+from chatsite.logs import OutageFilter
 from chatsite.tests.limits import HANG_SECONDS
 
 
@@ -51,8 +51,8 @@ class Errors(SimpleTestCase):
         self.assertEqual(why_absent(ValueError("a fault")), "")
 
     def test_a_full_disk_is_told_from_the_rest(self):
-        self.assertTrue(has_no_room(failed("full", "53100")))
-        self.assertFalse(has_no_room(failed("away", "57P01")))
+        self.assertTrue(is_disk_full(failed("full", "53100")))
+        self.assertFalse(is_disk_full(failed("away", "57P01")))
 
 
 RUNNING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%30) -- given up' AND state = 'active'"
@@ -116,7 +116,7 @@ class ReturnTests(SimpleTestCase):
 
 class LogLines(SimpleTestCase):
     def setUp(self):
-        self.filter = AbsenceFilter()
+        self.filter = OutageFilter()
 
     def say(self, error=None, **values):
         """The line, or None; whether it has a traceback."""

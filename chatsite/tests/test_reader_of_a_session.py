@@ -170,9 +170,9 @@ class SessionsAreToldAnew(TransactionTestCase):
             self.assertEqual(told(), "8")
 
     def test_only_where_something_changed_and_in_no_log_of_queries(self):
-        self.addCleanup(base._told.clear)  # of what it says of the sessions that are used here
+        self.addCleanup(base._readers.clear)  # of what it says of the sessions that are used here
         sessions = set()
-        with mock.patch.object(base, "_told", Counted()) as memory, reading_as(7):
+        with mock.patch.object(base, "_readers", Counted()) as memory, reading_as(7):
             for _ in range(5):
                 with self.assertNumQueries(1):
                     told()

@@ -64,7 +64,7 @@ def _table(path: Path) -> NDArray[np.float16]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(HEADER), "little")
         header: dict[str, Any] = json.loads(file.read(length))
-    told = header["embedding.weight"]
-    assert told["dtype"] == "F16"
-    offset = HEADER + length + told["data_offsets"][0]
-    return np.asarray(np.memmap(path, "<f2", "r", offset, tuple(told["shape"])))
+    weights = header["embedding.weight"]
+    assert weights["dtype"] == "F16"
+    offset = HEADER + length + weights["data_offsets"][0]
+    return np.asarray(np.memmap(path, "<f2", "r", offset, tuple(weights["shape"])))

@@ -1,1 +1,1 @@
-"""Django's backend for PostgreSQL, which also tells the server whom each statement is for."""
+"""Django's backend for PostgreSQL, which sets the reader of row-level security with each statement."""

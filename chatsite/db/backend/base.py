@@ -1,10 +1,10 @@
 """The database wrapper: before a statement, PostgreSQL learns who reads, where it does not know it yet.
 A pool's sessions are those of chatsite.db.backend.sessions, which do not wait for ever.
 
-What a session was told is remembered with the session itself, which a pool passes from one thread to the
-next. `set_config` is part of the transaction: whatever may have undone it makes the memory void, and the next
-statement tells the session anew, in one message with itself. Where the option `transaction_pooling` is set,
-sessions keep nothing, and each transaction is told (chatsite.db.backend.pooling).
+The reader of a session is remembered with the session itself, which a pool passes from one thread to the
+next. `set_config` is part of the transaction: after anything that may have undone it the reader counts as
+unknown, and the next statement sets it again, in the same message. With the option `transaction_pooling`
+sessions keep nothing, and each transaction sets its reader (chatsite.db.backend.pooling).
 """
 
 import functools
@@ -42,10 +42,10 @@ from .creation import DatabaseCreation
 from .pooling import SETTING
 from .sessions import Session, report_missed
 
-TELL = f"SELECT set_config('{SETTING}', %s, false)"
-NAMED_TELL = TELL.replace("%s", "%(chatsite_reader)s")
+SET_READER = f"SELECT set_config('{SETTING}', %s, false)"
+SET_NAMED_READER = SET_READER.replace("%s", "%(chatsite_reader)s")
 # By sessions of psycopg; what is missing is not known.
-_told: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_readers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 _checked: WeakSet[Any] = WeakSet()  # those that have the settings they were started with
 _used: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # when they were given back
 MOMENT = 1.0  # seconds
@@ -61,50 +61,50 @@ DROPPED = (
 
 
 class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
-    """Django's ordinary cursor; where it `tells`, its statements bring along whom they are for.
+    """Django's ordinary cursor; if `sets_reader`, its statements also set the reader.
 
     One message instead of two: a round trip costs the process more than most statements here.
     """
 
-    tells = False
+    sets_reader = False
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         name = reader_name()
         if not self._lacks(name):
             return super().execute(query, params, **options)
         if not isinstance(query, str) or not TOGETHER.match(query):
-            self._tell(name)
+            self._set_reader(name)
             return super().execute(query, params, **options)
         if isinstance(params, Mapping):
-            query, params = f"{NAMED_TELL}; {query}", {**params, "chatsite_reader": name}
+            query, params = f"{SET_NAMED_READER}; {query}", {**params, "chatsite_reader": name}
         elif params is not None:
-            query, params = f"{TELL}; {query}", [name, *params]
+            query, params = f"{SET_READER}; {query}", [name, *params]
         else:  # a reader is digits, a word of this code, or nothing
-            query = f"{TELL.replace('%s', repr(name))}; {query}"
+            query = f"{SET_READER.replace('%s', repr(name))}; {query}"
         super().execute(query, params, **options)
         self.nextset()  # past the result of set_config
-        _told[self.connection] = name
+        _readers[self.connection] = name
         return self
 
     def executemany(self, query: Any, params_seq: Iterable[Any], **options: Any) -> None:
-        self._tell(reader_name())
+        self._set_reader(reader_name())
         super().executemany(query, params_seq, **options)
 
     @contextmanager
     def copy(self, *arguments: Any, **options: Any) -> Iterator[Any]:
-        self._tell(reader_name())
+        self._set_reader(reader_name())
         with super().copy(*arguments, **options) as copy:
             yield copy
 
     def _lacks(self, name: str) -> bool:
         # A failed transaction reads nothing more, and takes no statement but its end.
         failed = self.connection.pgconn.transaction_status == TransactionStatus.INERROR
-        return self.tells and _told.get(self.connection) != name and not failed
+        return self.sets_reader and _readers.get(self.connection) != name and not failed
 
-    def _tell(self, name: str) -> None:
+    def _set_reader(self, name: str) -> None:
         if self._lacks(name):
-            super().execute(TELL, [name])
-            _told[self.connection] = name
+            super().execute(SET_READER, [name])
+            _readers[self.connection] = name
 
 
 def _check(session: Session) -> None:
@@ -204,7 +204,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         _checked.add(session)
 
     def create_cursor(self, name: str | None = None) -> Any:
-        """What a cursor does besides executing, COPY for instance, is for whoever reads when it is made.
+        """The reader is that of the moment at which the cursor is made, also for COPY.
 
         Behind a pooler a cursor of the server ends with its transaction; without one, all rows come at once.
         """
@@ -213,12 +213,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 name = None
             else:
                 with self.wrap_database_errors, self.connection.cursor() as ordinary:
-                    ordinary.tell()
+                    ordinary.set_reader()
         cursor = super().create_cursor(name)
         if isinstance(cursor, ReaderCursor):
-            cursor.tells = True
+            cursor.sets_reader = True
         else:
-            self._tell()
+            self._set_reader()
         return cursor
 
     def _for_reader(
@@ -230,7 +230,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         context: Mapping[str, Any],
     ) -> Any:
         if not isinstance(context["cursor"].cursor, ReaderCursor):
-            self._tell()
+            self._set_reader()
         try:
             return execute(statement, parameters, many, context)
         except DjangoOperationalError as error:
@@ -242,17 +242,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self._stuck = None  # given up, perhaps before the lock was
             raise
 
-    def _tell(self) -> None:
-        """Past Django's own cursors: it is no statement of the application's, in no log and no count."""
+    def _set_reader(self) -> None:
+        """Set the reader, past Django's own cursors: no query log or count includes it."""
         if self.is_pooled:
-            return  # each cursor tells its own transaction
+            return  # each cursor sets the reader of its own transaction
         name = reader_name()
         # A failed transaction reads nothing more, and takes no statement but its end.
-        if self.connection is None or _told.get(self.connection) == name or self._has_failed():
+        if self.connection is None or _readers.get(self.connection) == name or self._has_failed():
             return
         with self.wrap_database_errors, self.connection.cursor() as cursor:
-            cursor.execute(TELL, [name])
-        _told[self.connection] = name
+            cursor.execute(SET_READER, [name])
+        _readers[self.connection] = name
 
     def set_autocommit(self, autocommit: bool, *args: Any, **kwargs: Any) -> None:
         """A transaction that has lost its session ends here: Django would wait for another one, and all
@@ -270,11 +270,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _forget(self) -> None:
         if self.connection is not None:
-            _told.pop(self.connection, None)
-            pooling.told.pop(self.connection, None)
+            _readers.pop(self.connection, None)
+            pooling.readers.pop(self.connection, None)
 
     def _commit(self) -> None:
-        """Committing a failed transaction undoes it without a word."""
+        """Committing a failed transaction rolls it back without an error."""
         undone = self.connection is not None and self._has_failed()
         try:
             super()._commit()  # type: ignore[misc]  # not in the stubs

@@ -26,7 +26,7 @@ ALONE = re.compile(
 )
 
 # The reader that was set in the transaction that is open on a connection; missing where none was.
-told: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+readers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def transaction_cursor(options: str) -> type["TransactionCursor"]:
@@ -53,7 +53,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
         super().execute(*self._with_settings(query, params, name), **options)
         self.nextset()  # past the result of set_config
         if self._status() == TransactionStatus.INTRANS:
-            told[self.connection] = name
+            readers[self.connection] = name
         return self
 
     def executemany(self, query: Any, params_seq: Iterable[Any], **options: Any) -> None:
@@ -65,7 +65,7 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
         with self._in_transaction(), super().copy(*arguments, **options) as copy:
             yield copy
 
-    def tell(self) -> None:
+    def set_reader(self) -> None:
         """Set what the open transaction lacks, for a statement that cannot bring it along."""
         if self._lacks(reader_name()):
             with self.connection.cursor() as cursor:
@@ -76,27 +76,27 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
         """For what takes several messages: in autocommit mode each would be a transaction of its own."""
         if self._status() == TransactionStatus.IDLE and self.connection.autocommit:
             with self.connection.transaction():
-                self.tell()
+                self.set_reader()
                 yield
         else:
-            self.tell()
+            self.set_reader()
             yield
 
     def _status(self) -> TransactionStatus:
         return TransactionStatus(self.connection.pgconn.transaction_status)
 
     def _lacks(self, name: str) -> bool:
-        """Whether the transaction of the next statement has not been told yet that it is for this reader."""
+        """Whether the transaction of the next statement does not have this reader yet."""
         status = self._status()
         if status == TransactionStatus.INERROR:
             return False  # it takes no statement but its end
         if status == TransactionStatus.IDLE:
-            told.pop(self.connection, None)
-        return told.get(self.connection) != name
+            readers.pop(self.connection, None)
+        return readers.get(self.connection) != name
 
     def _with_settings(self, query: Any, params: Any, name: str) -> tuple[Any, Any]:
         """The reader is a parameter where there are others: psycopg caches how it takes a text apart."""
-        constants = "" if self.connection in told else self.constants
+        constants = "" if self.connection in readers else self.constants
         reader = _literal(name)
         if params is not None:
             constants = constants.replace("%", "%%")

@@ -19,14 +19,14 @@ class Command(changepassword.Command):
 
     def handle(self, *args: Any, **options: Any) -> str:
         options["username"] = options["username"] or getpass.getuser()
-        told = str(super().handle(*args, **options))
+        output = str(super().handle(*args, **options))
         person = User.objects.get(username=options["username"])
         record(AuditEntry.Action.PASSWORD_SET, actor=None, person=person)
         keys = ApiKey.objects.owned_by_user(person.pk).usable()
         if options["revoke_keys"]:
             count = keys.revoke()
             record(AuditEntry.Action.KEYS_REVOKED, actor=None, person=person, subject=f"{count} keys")
-            return f"{told}\nAPI keys revoked: {count}."
+            return f"{output}\nAPI keys revoked: {count}."
         if count := keys.count():
-            return f"{told}\nAPI keys that stay valid: {count} (--revoke-keys revokes them)."
-        return told
+            return f"{output}\nAPI keys that stay valid: {count} (--revoke-keys revokes them)."
+        return output

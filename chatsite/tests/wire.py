@@ -56,16 +56,23 @@ class Wire:
         except OSError:  # the site is away
             near.close()
             return
-        for one, other in ((near, far), (far, near)):
-            self._open.add(one)
-            threading.Thread(target=self._carry, args=(one, other, self._age), daemon=True).start()
+        threading.Thread(target=self._forward, args=(near, far, self._age), daemon=True).start()
+
+    def _forward(self, near, far, age):
+        """Carry both directions, then close both ends."""
+        self._open |= {near, far}
+        with near, far:
+            back = threading.Thread(target=self._carry, args=(far, near, age), daemon=True)
+            back.start()
+            self._carry(near, far, age)
+            back.join()
+        self._open -= {near, far}
 
     def _carry(self, one, other, age):
         with contextlib.suppress(OSError):
             while data := one.recv(65536):
                 if age == self._age:
                     other.sendall(data)
-        self._open.discard(one)
         if age == self._age:
             for each in (one, other):
                 with contextlib.suppress(OSError):

@@ -3,18 +3,31 @@
 import tempfile
 
 from django.core.files.base import ContentFile
-from django.test import override_settings
+from django.test import Client, override_settings
 
 from chatsite.accounts.principal import Principal
 from ingestion import documents
 from ingestion.access.lists import Audience
 from ingestion.models import Document
+from ingestion.storage import files
 
 EVERYONE = Audience(everyone=True)
 
 
+class ReadingClient(Client):
+    """Reads each response to its end, as a browser does: one that is left unread keeps its file open."""
+
+    def request(self, **request):
+        response = super().request(**request)
+        if response.streaming and not response.is_async:
+            response.streaming_content = [response.getvalue()]
+        return response
+
+
 class MediaMixin:
     """`self.add(...)` adds a document, and reads it unless told otherwise."""
+
+    client_class = ReadingClient
 
     def setUp(self):
         super().setUp()
@@ -41,6 +54,12 @@ class MediaMixin:
         if read:
             documents.read_document(document.pk)
         return Document.objects.get(pk=document.pk)
+
+
+def stored_bytes(document):
+    """The content of a document's file."""
+    with files.open_file(document) as file:
+        return file.read()
 
 
 def principal(user):

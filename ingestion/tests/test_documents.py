@@ -16,7 +16,7 @@ from ingestion.indexing import reading
 from ingestion.models import Document, Passage, PreparedVector, Vector
 from ingestion.storage import files
 from ingestion.tests import building
-from ingestion.tests.media import MediaMixin
+from ingestion.tests.media import MediaMixin, stored_bytes
 
 
 class Fault(Exception):
@@ -46,7 +46,7 @@ class PipelineTests(MediaMixin, TestCase):
         (path,) = self.files()
         self.assertNotIn("salaries", str(path))
         self.assertEqual(path.stat().st_mode & 0o777, 0o600)
-        self.assertEqual(path.read_bytes(), files.open_file(document).read())
+        self.assertEqual(path.read_bytes(), stored_bytes(document))
 
     def test_a_document_and_its_job_commit_together(self):
         with self.assertRaises(Fault), transaction.atomic():
@@ -83,7 +83,7 @@ class PipelineTests(MediaMixin, TestCase):
         document = self.add(data="Old words.")
         replacement = documents.replace_file(document, ContentFile(b"New words."))
         self.assertEqual(self.texts(document), ["Old words."])
-        self.assertEqual(files.open_file(document).read(), b"Old words.")
+        self.assertEqual(stored_bytes(document), b"Old words.")
         with self.captureOnCommitCallbacks(execute=True):
             documents.read_document(document.pk, replacement)
         document.refresh_from_db()

@@ -13,7 +13,7 @@ from ingestion.indexing import reading
 from ingestion.management.progress import read_now
 from ingestion.models import Document
 from ingestion.storage import files
-from ingestion.tests.media import EVERYONE, MediaMixin
+from ingestion.tests.media import EVERYONE, MediaMixin, stored_bytes
 
 
 class FaultsAtTheEndTests(MediaMixin, TestCase):
@@ -26,7 +26,7 @@ class FaultsAtTheEndTests(MediaMixin, TestCase):
 
     def state(self):
         self.document.refresh_from_db()
-        return self.document.status, self.document.version, files.open_file(self.document).read()
+        return self.document.status, self.document.version, stored_bytes(self.document)
 
     def test_a_former_file_that_cannot_be_removed_is_left_and_the_new_one_stays(self):
         replacement = self.replacement()

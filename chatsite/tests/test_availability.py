@@ -3,10 +3,11 @@
 import logging
 import threading
 import time
+from contextlib import suppress
 from unittest import mock
 
 import psycopg
-from django.db import OperationalError, ProgrammingError, connection
+from django.db import DataError, OperationalError, ProgrammingError, connection, transaction
 from django.test import SimpleTestCase, TestCase, override_settings
 
 from chatsite.db import (
@@ -73,10 +74,10 @@ class Knowledge(SimpleTestCase):
         self.assertEqual([self.breaker.allows_probe() for _ in range(2)], [True, True])
 
     def test_who_waits_in_vain_while_others_are_answered_takes_it_for_busy_and_not_for_missing(self):
-        for since, missing in ((0.5, False), (0.9, False), (1.1, True)):
+        for since, missing in ((0.3, False), (0.9, False), (1.1, True)):
             self.breaker.record_success()
             self.clock.return_value += since
-            self.breaker.record_timeout(6)
+            self.breaker.record_timeout()
             self.assertEqual((self.breaker.is_missing, self.breaker.timed_out_within(10)), (missing, missing))
 
     def test_a_full_disk_is_remembered_for_a_moment(self):
@@ -107,7 +108,7 @@ class ReturnTests(SimpleTestCase):
             mock.patch.object(sessions.psycopg, "connect", connect),
             mock.patch.object(sessions, "libpq_parameters", dict),
         ):
-            sessions.report_missed(3)
+            sessions.report_missed()
             self.assertTrue(back.wait(HANG_SECONDS))
             self.assertTrue(sessions._watched.acquire(timeout=HANG_SECONDS), "it has ended")
             sessions._watched.release()
@@ -199,8 +200,22 @@ class Sessions(TestCase):
 
     def ask(self, statement="SELECT pg_sleep(3)"):
         seconds = mock.patch("chatsite.db.backend.sessions.statement_seconds", return_value=0.3)
-        with seconds, override_settings(LOCK_SECONDS=0.1), connection.pool.connection() as session:
+        with (
+            seconds,
+            mock.patch.object(availability, "QUIET_SECONDS", 0.1),
+            override_settings(LOCK_SECONDS=0.1),
+            connection.pool.connection() as session,
+        ):
             session.execute(statement)
+
+    def test_a_statement_that_is_answered_anywhere_shows_that_the_database_is_there(self):
+        for statement in ("SELECT 1", "SELECT 1 / 0"):
+            with self.subTest(statement):
+                availability.breaker._met = float("-inf")
+                with suppress(DataError), transaction.atomic(), connection.cursor() as cursor:
+                    cursor.execute(statement)
+                availability.breaker.record_timeout()
+                self.assertFalse(availability.breaker.is_missing)
 
     def test_a_session_gives_itself_up_and_the_pool_makes_another(self):
         known = availability.breaker

@@ -16,7 +16,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import OperationalError as DjangoOperationalError
+from django.db import DatabaseError
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from psycopg import ClientCursor, OperationalError
@@ -52,6 +52,7 @@ MOMENT = 1.0  # seconds
 # What may share an implicit transaction with the telling; others (VACUUM, for instance) must be alone.
 TOGETHER = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
+LOST = ("08", "57P")  # prefixes of SQLSTATE: the session ends with the error
 # The settings give this one to each session, besides those that matter.
 KEEPS_SETTINGS = "SELECT current_setting('chatsite.session', true) = 'own'"
 DROPPED = (
@@ -183,7 +184,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             except BaseException as error:
                 bulkheads.leave(view, stuck=None)
                 if isinstance(error, PoolTimeout):
-                    report_missed(max(seconds, MOMENT))
+                    report_missed()
                 raise
         self._view, self._stuck = view, False
         breaker.record_connection()
@@ -232,15 +233,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if not isinstance(context["cursor"].cursor, ReaderCursor):
             self._set_reader()
         try:
-            return execute(statement, parameters, many, context)
-        except DjangoOperationalError as error:
+            result = execute(statement, parameters, many, context)
+        except DatabaseError as error:
             state = sqlstate(error)
             if state == LOCK_NOT_AVAILABLE:
                 self._stuck = True
-                breaker.record_success()
             elif not state and not self._stuck:
                 self._stuck = None  # given up, perhaps before the lock was
+            if state and not state.startswith(LOST):
+                breaker.record_success()
             raise
+        breaker.record_success()
+        return result
 
     def _set_reader(self) -> None:
         """Set the reader, past Django's own cursors: no query log or count includes it."""

@@ -29,13 +29,13 @@ CONNECT_SECONDS = 2
 _watched = threading.Lock()
 
 
-def report_missed(seconds: float) -> None:
+def report_missed() -> None:
     """Report that the database was waited for in vain, and have a thread find out when it is back.
 
     Without that thread a process would learn it only from its requests, of which it lets one a second try:
     those that come together a while after the return would be refused but for one.
     """
-    breaker.record_timeout(seconds)
+    breaker.record_timeout()
     if breaker.is_missing and not default_reader() and _watched.acquire(blocking=False):
         threading.Thread(target=_watch_for_return, name="database-return", daemon=True).start()
 
@@ -82,5 +82,5 @@ class Session(psycopg.Connection[Any]):
             self.pgconn.finish()
             # A shorter wait may have been for a lock, and says nothing of the server.
             if self._seconds or timeout > settings.LOCK_SECONDS:
-                report_missed(timeout)
+                report_missed()
             raise psycopg.OperationalError(f"The database did not answer within {timeout:.3g} s.") from None

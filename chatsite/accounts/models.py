@@ -1,6 +1,6 @@
 """People and programs that may ask: users, and the keys their programs present."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.auth.hashers import verify_password
@@ -8,6 +8,7 @@ from django.contrib.auth.models import AbstractUser, Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from . import hashing
 from .api_keys import (
@@ -110,6 +111,17 @@ class ApiKey(models.Model):
         return f"{self.prefix}… ({self.name or 'no name'})"
 
     @property
+    def dates(self) -> str:
+        """When it was created, last used, and expires, or was revoked, for its owner."""
+        created = f"Created {_date(self.created_at)}"
+        if self.revoked_at:
+            return f"{created}, revoked {_date(self.revoked_at)}"
+        used = f"last used {_date(self.last_used_at, 'j M Y, H:i')}" if self.last_used_at else "not used yet"
+        if self.expires_at is None:
+            return f"{created}, {used}, does not expire"
+        return f"{created}, {used}, {'expired' if self.is_expired else 'expires'} {_date(self.expires_at)}"
+
+    @property
     def is_expired(self) -> bool:
         return self.expires_at is not None and self.expires_at <= timezone.now()
 
@@ -119,6 +131,11 @@ class ApiKey(models.Model):
         if self.expires_at is None or self.expires_at > timezone.now() + EXPIRY_WARNING:
             return None
         return max(0, (self.expires_at - timezone.now()).days)
+
+
+def _date(moment: datetime, form: str = "j M Y") -> str:
+    """In the time zone of the page."""
+    return date_format(timezone.localtime(moment), form)
 
 
 class SignInAttempt(models.Model):

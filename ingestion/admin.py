@@ -19,8 +19,6 @@ from ingestion.access.admin import AccessPage
 from ingestion.access.lists import (
     Audience,
     audience_of,
-)
-from ingestion.access.rights import (
     change_rights,
     reader_names,
 )

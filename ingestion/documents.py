@@ -36,9 +36,9 @@ from ingestion.access.lists import (
     Audience,
     access_list_for,
     audience_of,
+    change_rights,
     narrowed,
 )
-from ingestion.access.rights import change_rights
 from ingestion.embedding import EmbeddingError
 from ingestion.indexing.passages import delete_passages
 from ingestion.parsing.formats import format_of

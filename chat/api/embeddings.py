@@ -34,8 +34,7 @@ from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
 from chatsite.db.threads import in_database_soon
-from ingestion.embedding.base import Embedder, EmbeddingError, unit
-from ingestion.embedding.names import BUILT_IN_NAME
+from ingestion.embedding.base import BUILT_IN_NAME, Embedder, EmbeddingError, unit
 from ingestion.embedding.spaces import active_space, embedder_of
 
 from .base import (

@@ -6,7 +6,7 @@ import time
 from django.test import SimpleTestCase
 
 from chat.citations import JsonCitationFilter
-from chat.engine.stop_sequences import StopSequences
+from chat.engine.writing import StopSequences
 
 LABELS = ["guide.pdf#page=3", "Größen.xlsx#sheet=A"]
 

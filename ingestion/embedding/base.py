@@ -42,3 +42,7 @@ def unit(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     result: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return result
+
+
+BUILT_IN_NAME = "wordllama-l2-supercat-256"
+BUILT_IN_DIMENSIONS = 256

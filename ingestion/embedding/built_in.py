@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from .base import Vectors, unit
-from .names import BUILT_IN_DIMENSIONS, BUILT_IN_NAME
+from .base import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Vectors, unit
 
 TEXTS_PER_BATCH = 8  # texts tokenized together: their tokens take far more memory than the texts
 HEADER = 8  # bytes of a safetensors file that say how long its header is

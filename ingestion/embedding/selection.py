@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from .base import Embedder
-from .names import BUILT_IN_DIMENSIONS, BUILT_IN_NAME
+from .base import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Embedder
 
 ENDPOINT = "ingestion.embedding.endpoint.EndpointEmbedder"
 

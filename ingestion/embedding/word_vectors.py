@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .base import Vectors
-from .names import BUILT_IN_DIMENSIONS, BUILT_IN_NAME
+from .base import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Vectors
 from .selection import embedder
 
 MAX_CACHED = 40_000  # words, a kilobyte each: to make a vector costs far more than to find it again

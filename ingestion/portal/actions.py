@@ -17,10 +17,10 @@ from chatsite.accounts.models import User
 from ingestion import documents
 from ingestion.access.lists import (
     audience_of,
+    change_rights,
     count_people,
     widens,
 )
-from ingestion.access.rights import change_rights
 from ingestion.models import Document
 
 from . import listing

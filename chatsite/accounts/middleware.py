@@ -1,13 +1,17 @@
-"""Whom a request reads documents for: nobody, until it is known who calls."""
+"""Middleware for sessions, and for the reader of a request: nobody, until the caller is known."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.contrib.auth.middleware import auser, get_user
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.http import HttpRequest, HttpResponseBase
+from django.contrib.sessions import middleware
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
+from django.utils.http import http_date
 
 from chatsite.accounts.authentication import KEY_HEADERS, presents_key
 from chatsite.db.threads import (
@@ -17,16 +21,18 @@ from chatsite.db.threads import (
     request_reads_as,
 )
 from chatsite.http.error_pages import is_for_programs
-from chatsite.http.middleware import AsyncMiddleware
+from chatsite.http.middleware import AsyncMiddleware, OnLoop
+
+from .sessions import BEGUN, keep_alive, seconds_left
 
 Somebody = TypeVar("Somebody", bound=AbstractBaseUser | AnonymousUser)
 
 
 class ReaderMiddleware(AsyncMiddleware):
-    """Stands behind Django's AuthenticationMiddleware; costs no query of its own.
+    """Makes the caller the reader of row-level security. Comes after Django's AuthenticationMiddleware.
 
-    The session's user is looked up where a view asks for it, as ever, and is the reader from then on. A key
-    or token in the Authorization header decides before the session does.
+    Costs no query of its own: the session's user is looked up when a view asks for it, and is the reader
+    from then on. A key or token in the Authorization header goes before the session.
     """
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -63,3 +69,22 @@ def _reader(request: HttpRequest, user: Somebody) -> Somebody:
     if user.is_authenticated and request_reader() == NOBODY:
         request_reads_as(user.pk)
     return user
+
+
+class SessionMiddleware(OnLoop, middleware.SessionMiddleware):
+    """Django's session middleware on the event loop, which also keeps track of idle sessions."""
+
+    def asks_database(self, request: HttpRequest) -> bool:
+        if getattr(request, "session_in_use", False):  # so that it is loaded
+            keep_alive(request.session)
+        return request.session.modified or settings.SESSION_SAVE_EVERY_REQUEST
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        response = super().process_response(request, response)
+        cookie = response.cookies.get(settings.SESSION_COOKIE_NAME)
+        if cookie and cookie.value and BEGUN in request.session:
+            # The row says when a session was idle for too long: sockets renew it, and cannot send a cookie.
+            now = timezone.now().timestamp()
+            cookie["max-age"] = max(1, seconds_left(request.session, now))
+            cookie["expires"] = http_date(now + cookie["max-age"])
+        return response

@@ -88,6 +88,7 @@ def _refusal(allowance: Allowance) -> Refused:
     return Refused("quota_exceeded", allowance.seconds, words if allowance.messages else "")
 
 
+RETRIES = 10
 FULL_SECONDS = 30  # until somebody may have closed one
 FULL = "{most} pages and streams of this site are open in your name. Close some, and try again."
 
@@ -111,11 +112,11 @@ class ConnectionSlot:
 
 
 class ConnectionLimiter:
-    """Open sockets and waiting responses of each person in this process."""
+    """Open sockets and waiting responses of each person in this process; retries are counted apart."""
 
     def __init__(self) -> None:
         self.closing = False  # the process ends: pages are asked to reconnect
-        self._open: Counter[int] = Counter()
+        self._open: Counter[tuple[int, bool]] = Counter()  # by user, and whether they are retries
         self._on_shutdown: set[Callable[[], None]] = set()
         # Database threads and the event loop reserve; a finalizer may run in either while it holds the lock.
         self._lock = RLock()
@@ -125,30 +126,33 @@ class ConnectionLimiter:
     ) -> ConnectionSlot:
         """A slot of that person. Raises Refused if all of them are taken.
 
-        A retry (`again`) may come before the connection it replaces is known to be lost, so that as many
-        slots again are kept for retries. `on_shutdown` is called when the process is about to end.
+        A retry (`again`) joins the run of an earlier request and takes none of their slots: it may come
+        before the connection it replaces is known to be lost. Only RETRIES times as many may wait at once.
+        `on_shutdown` is called when the process is about to end.
         """
-        limit = settings.USER_CONNECTIONS * (2 if again else 1)
+        limit = settings.USER_CONNECTIONS * (RETRIES if again else 1)
         with self._lock:
-            if self._open[user_id] >= limit:
+            if self._open[user_id, again] >= limit:
                 raise Refused("rate_limited", FULL_SECONDS, FULL.format(most=limit))
-            return self.slot(user_id, on_shutdown)
+            return self.slot(user_id, on_shutdown, again=again)
 
-    def slot(self, user_id: int, on_shutdown: Callable[[], None] | None = None) -> ConnectionSlot:
+    def slot(
+        self, user_id: int, on_shutdown: Callable[[], None] | None = None, *, again: bool = False
+    ) -> ConnectionSlot:
         """A slot of that person, however many are taken."""
         with self._lock:
-            self._open[user_id] += 1
+            self._open[user_id, again] += 1
             if on_shutdown:
                 self._on_shutdown.add(on_shutdown)
-        return ConnectionSlot(partial(self._release, user_id, on_shutdown))
+        return ConnectionSlot(partial(self._release, (user_id, again), on_shutdown))
 
-    def _release(self, user_id: int, on_shutdown: Callable[[], None] | None) -> None:
+    def _release(self, counted: tuple[int, bool], on_shutdown: Callable[[], None] | None) -> None:
         with self._lock:
             if on_shutdown:
                 self._on_shutdown.discard(on_shutdown)
-            self._open[user_id] -= 1
-            if not self._open[user_id]:
-                del self._open[user_id]
+            self._open[counted] -= 1
+            if not self._open[counted]:
+                del self._open[counted]
 
     def shutdown(self) -> None:
         self.closing = True

@@ -39,6 +39,7 @@ from chat.requests import (
 )
 from chat.runs.start import stored_messages
 from chatsite.accounts.principal import Principal
+from chatsite.http.address_limit import release_slot
 from history import recording
 from history.citation_text import without
 from history.models import Conversation, Message
@@ -155,6 +156,7 @@ class CancelView(ProtocolView):
         principal, run = asked
         try:
             await runs.stop(principal, run.pk)
+            release_slot()
             with connection_limiter.slot(principal.user_id), suppress(TimeoutError):
                 async with asyncio.timeout(CANCEL_SECONDS):
                     await runs.whole(principal, run.pk)

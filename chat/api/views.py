@@ -33,6 +33,7 @@ from chat.requests import (
 )
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import request_may_wait
+from chatsite.http.address_limit import release_slot
 from chatsite.http.json_parser import StrictJSONParser
 
 from .base import (
@@ -77,6 +78,7 @@ class RunView(ProtocolView):
             return begun
         streamed, run = begun
         request_may_wait()
+        release_slot()
         return _with_headers(await self._answer(run, streamed=streamed), run)
 
     async def _started(self, request: HttpRequest) -> Begun | HttpResponseBase:

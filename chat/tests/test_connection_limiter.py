@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock, patch
 
 from django.test import AsyncClient, SimpleTestCase, override_settings
 
@@ -20,6 +21,7 @@ from chat.tests.test_golden_refusals import DOORS
 from chat.tests.test_run_events import ASKED, RunEventsCase
 from chatsite.accounts.models import ApiKey
 from chatsite.db.threads import in_database
+from chatsite.http import address_limit
 from history import recording
 from history.models import Message
 from ingestion.tests.factories import command_principal, make_user
@@ -108,16 +110,39 @@ class CrowdedDoorTests(RunEventsCase):
             self.assertEqual(again.status_code, 200)
             await in_database(again.close)
 
-    async def test_a_known_question_is_answered_while_all_streams_are_open(self):
+    async def test_a_known_question_is_answered_while_all_streams_are_open_and_takes_none_of_them(self):
         with use_model(ScriptedModel(words=["a "])):
             answers = [await self.ask_with("first"), await self.ask_with("second")]
             self.assertEqual((await self.ask_with("third")).status_code, 429)
-            answers += [await self.ask_with("first"), await self.ask_with("second")]
+            answers += [await self.ask_with(key) for key in ("first", "second") * 3]
             runs = {answer.headers["Chat-Run"] for answer in answers}
-            self.assertEqual(([answer.status_code for answer in answers], len(runs)), ([200] * 4, 2))
+            self.assertEqual(([answer.status_code for answer in answers], len(runs)), ([200] * 8, 2))
+            await in_database(answers.pop(0).close)
+            answers.append(await self.ask_with("third"))
+            self.assertEqual(answers[-1].status_code, 200)
+            for answer in answers:
+                await in_database(answer.close)
+
+    async def test_the_retries_that_wait_at_once_have_a_limit_of_their_own(self):
+        with use_model(ScriptedModel(words=["a "])), patch("chat.limits.RETRIES", 1):
+            answers = [await self.ask_with("first") for _ in range(3)]
+            self.assertEqual([answer.status_code for answer in answers], [200] * 3)
             self.assertEqual((await self.ask_with("first")).status_code, 429)
             for answer in answers:
                 await in_database(answer.close)
+
+
+class WaitingTests(RunEventsCase):
+    async def test_who_waits_for_a_whole_answer_lets_the_next_request_of_their_address_begin(self):
+        """As 300 people of one office do, who share an address."""
+        released = Mock()
+        token = address_limit._release_slot.set(released)
+        try:
+            with use_model(ScriptedModel(words=["a "])):
+                self.assertEqual((await self.post("/chat", ASKED)).status_code, 200)
+        finally:
+            address_limit._release_slot.reset(token)
+        released.assert_called_once_with()
 
 
 @override_settings(USER_CONNECTIONS=1)

@@ -86,7 +86,9 @@ class RunRequest:
     listed: bool = True  # False: the caller stores the conversation, and the site lists it nowhere
     options: Options = field(default_factory=Options)
     images: tuple[ImageInput, ...] = ()  # given to the model, not stored
-    wish: str = ""  # the form of the answer that the caller wishes; no more authority than the question
+    wish: str = (
+        ""  # the form of the answer that the caller asks for; carries no more authority than the question
+    )
     generation: Generation = field(default_factory=Generation)
     echo: Mapping[str, Any] = field(
         default_factory=dict

@@ -38,7 +38,7 @@ Message = MutableMapping[str, Any]
 async def no_such_socket(
     scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
 ) -> None:
-    """What the router would answer with an error is refused like a conversation that does not exist."""
+    """Refuse an unknown socket path like an unknown conversation; the router would log an error."""
     await receive()
     await send({"type": "websocket.close", "code": CLOSED_UNKNOWN})
 
@@ -54,11 +54,11 @@ application = ProtocolTypeRouter(
 )
 
 get_channel_layer()  # loads the Redis client, where there is one, before the event loop runs
-configured_model()  # loaded now, or else the first question would keep everybody waiting
-assert get_resolver().url_patterns  # loaded now, so that a fault in them shows at the start
+configured_model()  # loaded now, so that the first question does not block the event loop
+assert get_resolver().url_patterns  # loaded now, so that an error in them stops the start
 
-# A request has no connection when it begins, and closes its own when it ends. Without receivers the signal
-# takes no hop to a thread.
+# Requests return their own connection (chatsite.db.threads), so these receivers have nothing to do, and
+# without them Django does not switch to a thread for the signal.
 request_started.disconnect(close_old_connections)
 if not settings.DEBUG:
     request_started.disconnect(reset_queries)

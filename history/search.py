@@ -33,7 +33,7 @@ MAX_WORDS = 20
 MIN_PREFIX = 3  # characters; shorter words match only whole words
 EXCERPT_RADIUS = 90  # characters shown on either side of a hit
 FIRST_SCAN = 100  # newest conversations, scanned without the index
-SECOND_SCAN = 400  # scanned after them, if no more are left or if the first scan found at least
+SECOND_SCAN = 400  # scanned next, if no more are left or if the first scan found MIN_FOUND
 MIN_FOUND = 4
 HITS = 3  # messages shown of one conversation
 
@@ -64,8 +64,8 @@ def page(
     """Up to `limit` of the caller's conversations that match, newest first, and where the next page begins.
 
     A conversation matches if its title or one of its messages has all words of `query`. The newest ones are
-    scanned, which is fast for frequent words, and more of them if that finds some or if few are left; the
-    index finds rare words in the rest.
+    scanned first, which is fast for frequent words. If that finds some, or if few are left, more are scanned;
+    otherwise the index finds rare words in the rest.
     """
     words = _words(query)
     if not words:

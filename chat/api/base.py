@@ -48,7 +48,7 @@ class ProtocolView(APIView):
     schema = None  # described in chatsite/openapi
     parser_classes = [StrictJSONParser]
     methods: ClassVar[tuple[str, ...]] = ("POST",)  # allowed
-    protocol: ChatProtocol = RagChat()  # the form of refusals, known by the address until the body is read
+    protocol: ChatProtocol = RagChat()  # the form of refusals: that of the URL until the body has been read
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any

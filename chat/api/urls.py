@@ -15,7 +15,7 @@ RUN = r"^chat/runs/(?P<run_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 
 
 def _chat_ui(path: str, view: type[views.RunView], name: str) -> list[URLPattern]:
-    """The URL by itself, where `Accept` decides, and with the suffix that decides."""
+    """The bare URL, on which `Accept` decides about streaming, and those with a suffix that decides."""
     return [
         re_path(rf"^api/{path}/?\Z", view.as_view(), name=name),
         re_path(rf"^api/{path}//?stream/?\Z", view.as_view(), {"suffix": "stream"}, name=f"{name}-stream"),

@@ -8,7 +8,7 @@ loses the connection has either all of an event or nothing of it. Messages are
 - `{"type": "block", "html"}`: a finished block, in place of the open one;
 - `{"type": "open", "html"}`: the block that is being written, replacing what was sent of it before;
 - `{"type": "grow", "text"}`: text behind the last text of the open block;
-- `{"type": "whole", …}`: the end of the text, with what stands below it; follow-up questions may still come;
+- `{"type": "whole", …}`: the end of the text, with the part below it; follow-up questions may still come;
 - `{"type": "title", "title"}`: of the conversation.
 """
 
@@ -61,17 +61,17 @@ from .open_block import closed
 
 Json = dict[str, Any]
 
-# Text that changes nothing in the Markdown before it, behind a letter that is shown as it is written.
+# Text that, after a literal letter, cannot change the meaning of the Markdown before it.
 PLAIN = re.compile(r"[^*_`~\[\]<>&$\\|#!^\n]*")
 CODE = re.compile(r"[^`~]*")
 MARKED = re.compile(r"[$\\]")
-SLOW_SECONDS = 0.02  # of rendering the open block
-PAUSE = 10  # times as long, until it is rendered again
-MAX_CHARACTERS_AT_ONCE = 1_000  # that are rendered on the event loop: a hostile block of them takes some ms
+SLOW_SECONDS = 0.02  # spent on rendering the open block, above which it is rendered less often
+PAUSE = 10  # the pause until it is rendered again, as a multiple of that time
+MAX_CHARACTERS_AT_ONCE = 1_000  # rendered on the event loop; a hostile text of this length takes some ms
 
 
 class AnswerRenderer:
-    """One answer as it is being followed; `place` is its position in the conversation."""
+    """Renders the events of one answer; `place` is its position in the conversation."""
 
     def __init__(self, place: int) -> None:
         self.place = place
@@ -128,13 +128,13 @@ class AnswerRenderer:
                 return []
 
     def finish(self) -> list[Json]:
-        """What is left when the text ended without an end: the tail becomes a block."""
+        """The messages for the tail of a text that broke off: it becomes a block."""
         return self._written(self._renderer.finish())
 
     def reset(self) -> Json:
-        """All so far, in one frame, for a reader who comes new."""
+        """Everything so far in one frame, for a page that has nothing."""
         messages: list[Json] = [{"type": "reset", "blocks": self.blocks, "open": self._renderer.open}]
-        self._sent = ""  # how far the reader is in it is not known
+        self._sent = ""  # unknown how much of it the page has
         if self._found:
             messages.append({"type": "found", "html": self._found})
         if self._status:
@@ -162,7 +162,7 @@ class AnswerRenderer:
         return [*({"type": "block", "html": html} for html in blocks), *self._opened()]
 
     def _opened(self) -> list[Json]:
-        """What is new in the open block. It is rendered again only where its Markdown may have changed."""
+        """The change of the open block, which is rendered again only if its Markdown may have changed."""
         text, in_fence = self._renderer.text, self._renderer.in_fence
         if self._sent:
             more = text[len(self._sent) :]
@@ -182,7 +182,7 @@ class AnswerRenderer:
         return [{"type": "open", "html": html}]
 
     def _shown_as_written(self, text: str, *, in_fence: bool) -> str:
-        """The text, where its last characters are the last that is shown of it; else nothing."""
+        """The text if its last characters appear literally at the end of the HTML; otherwise nothing."""
         if in_fence:
             head, found, code = text.partition("\n")
             plain = found and head.startswith(("```", "~~~")) and code.strip() and code[-1] not in "`~"
@@ -204,7 +204,7 @@ def place_of_run(principal: Principal, conversation_id: UUID, run_id: UUID) -> i
 
 
 def labels_of_message(principal: Principal, message_id: UUID) -> list[str]:
-    """What the caller's answer may cite, whether the source can still be opened or not."""
+    """The labels that an answer may cite, including those of sources that can no longer be opened."""
     answers = Message.objects.owned_by(principal).filter(pk=message_id)
     return answers.values_list("labels", flat=True).first() or []
 
@@ -228,7 +228,7 @@ def new_turn(principal: Principal, run_id: UUID) -> str:
 
 
 def asked_after(principal: Principal, conversation_id: UUID, first: int) -> tuple[UUID | None, str] | None:
-    """The run that writes, and what the conversation has from that position on; None where it has nothing."""
+    """The running run and the HTML of all turns from that position on; None if there are none."""
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
     if conversation is None or not conversation.messages.filter(position__gte=first).exists():
         return None
@@ -244,8 +244,8 @@ def ended(
 ) -> Json | None:
     """The message about the end of an answer, from its row and under the rights of this moment.
 
-    A row that is not closed yet is taken as it will be. The message has the text only where that is not what
-    the reader has been shown (None: not known).
+    A row that is still open is shown as it will be stored. The text is included only if it differs from
+    `shown`, the HTML that the page has (None: unknown).
     """
     place = rendered.place
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()

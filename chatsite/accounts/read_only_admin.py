@@ -1,4 +1,4 @@
-"""Admin pages that only show."""
+"""Admin pages that show rows without changing them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,18 +9,18 @@ from django.http import HttpRequest
 
 
 class ReadOnly:
-    """Nothing is added or changed here, whatever permissions a person has; the view permission is needed."""
+    """Needs the view permission; nobody can add, change or delete, whatever their permissions."""
 
     opts: "Options[Model]"
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Allow the filters of the page alone: any other field could be guessed letter by letter."""
+        """Allow only the page's own filters: values of any other field could be guessed letter by letter."""
         listed: Sequence[Any] = getattr(self, "list_filter", ())
         filters = {each[0] if isinstance(each, tuple) else each for each in listed}
         return lookup.partition("__")[0] in filters | {getattr(self, "date_hierarchy", None)}
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Not Django's rule, by which the right to change, which is of no use here, would do.
+        # Django also accepts the change permission, which has no meaning here.
         return request.user.has_perm(f"{self.opts.app_label}.view_{self.opts.model_name}")
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:

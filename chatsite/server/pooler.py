@@ -1,7 +1,7 @@
 """Check that the database's addresses lead to whole sessions, or to a pooler the site can work behind.
 
 PgBouncer in transaction mode gives each transaction any of its server sessions. Settings, advisory locks and
-LISTEN then belong to whoever comes next, without an error. The site works behind such a pooler where
+LISTEN then end up with another client, without an error. The site works behind such a pooler where
 DATABASE_DIRECT_URL leads past it; where it does not, the start is refused.
 """
 
@@ -36,7 +36,7 @@ class Probe(Session):
 
 
 def check_sessions() -> None:
-    """Raise StartRefused where the site would lose settings, locks or news to a pooler."""
+    """Raise StartRefused if a pooler would mix up settings, locks or notifications."""
     usual, direct = environment.database_url(POOLED), environment.database_url(DIRECT)
     if usual and not direct:
         if problem := _fault_of_sessions(usual, POOLED):
@@ -74,7 +74,7 @@ def _is_shared(first: Probe, second: Probe, token: str) -> bool:
     first.execute(SET_PROBE, [token])
     own = first.execute(GET_PROBE).fetchone()
     for _ in range(ROUNDS):
-        # Whoever begins now gets the session that was given back last, and keeps it from its former owner.
+        # A new transaction gets the session that was returned last, so its former owner gets another one.
         second.execute("BEGIN")
         other = second.execute(GET_PROBE).fetchone()
         if other is None or other[1] == token or first.execute(GET_PROBE).fetchone() != own:
@@ -110,7 +110,7 @@ def _connect(parameters: Mapping[str, Any], name: str) -> Probe:
 
 
 def _values(parameters: Mapping[str, Any], options: str = "") -> dict[str, Any]:
-    """For a session without the operator's own options, which a pooler may refuse."""
+    """Connection parameters without the operator's `options`, which a pooler may refuse."""
     given = {name: value for name, value in parameters.items() if name != "options"}
     return (
         given

@@ -1,4 +1,4 @@
-"""Waiting until the site really answers."""
+"""Wait until the site answers requests."""
 
 import http.client
 import time
@@ -13,7 +13,7 @@ POLL_SECONDS = 0.05
 
 
 def wait_until_ready(children: Children, host: str, port: int) -> None:
-    """Return when `/readyz` says yes. Raises StartRefused when a process dies first, or none answers."""
+    """Return once `/readyz` succeeds. Raises StartRefused if a process dies or nothing answers."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         for child, status in children.wait(POLL_SECONDS):

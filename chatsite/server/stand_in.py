@@ -14,9 +14,9 @@ from chatsite.http import error_pages
 from .address import BACKLOG
 
 WORDS = "The site is starting again. Try again in a few seconds."
-READ_SECONDS = 2.0  # for a request's head; who sends none is answered all the same
+READ_SECONDS = 2.0  # for a request's head; a caller that sends none is answered too
 MAX_HEAD_BYTES = 65_536
-MAX_CALLERS = 500  # at once; those beyond are answered unread
+MAX_CALLERS = 500  # at once; any more are answered without reading their request
 
 
 class StandIn:
@@ -30,7 +30,7 @@ class StandIn:
         self._stop: Callable[[], None] | None = None
 
     def answer(self, needed: bool) -> None:
-        """Begin to answer, or leave it to the web servers. Called often; the same again does nothing."""
+        """Start or stop answering. Called often; repeating the same state does nothing."""
         if needed and self._stop is None:
             loop, over = asyncio.new_event_loop(), asyncio.Event()
             thread = threading.Thread(target=self._run, args=(loop, over), name="stand-in", daemon=True)
@@ -56,7 +56,7 @@ class StandIn:
         )
         await over.wait()
         server.close()
-        if self._callers:  # each is still answered
+        if self._callers:  # finish those that have connected
             await asyncio.wait(self._callers, timeout=2 * READ_SECONDS)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

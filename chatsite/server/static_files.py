@@ -1,4 +1,4 @@
-"""Static files, collected under hashed names when their sources have changed since the last time."""
+"""Static files, collected under hashed names again whenever their sources have changed."""
 
 import fcntl
 import hashlib
@@ -13,7 +13,7 @@ from .refusal import StartRefused
 
 
 def collect() -> None:
-    """Fill STATIC_ROOT where it is out of date. Raises StartRefused."""
+    """Fill STATIC_ROOT if it is out of date. Raises StartRefused."""
     root = Path(settings.STATIC_ROOT)
     wanted = fingerprint()
     try:

@@ -20,10 +20,10 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD_BYTES = 65_536  # request line and headers
-# Headers that Django takes apart on the event loop, some of them in more than linear time.
+# Headers that Django parses on the event loop, some of them in more than linear time.
 MAX_HEADER_BYTES = {b"cookie": 16_384, b"content-type": 1_024, b"accept": 4_096, b"accept-language": 4_096}
 MAX_UPGRADE_LINE_BYTES = 8_000  # of a WebSocket handshake: its parser gives up beyond that
-BODY_PIECE_BYTES = 4_096  # of a body, for the parser at once
+BODY_PIECE_BYTES = 4_096  # of a body that the parser gets at once
 HEAD_SECONDS = 10.0  # from the first byte of a head to its last
 SILENT_SECONDS = 30.0  # from the connection to the first byte of a request
 BODY_BYTES_PER_SECOND = 500  # of a body, on average over any BODY_SECONDS
@@ -31,12 +31,12 @@ BODY_SECONDS = 30.0
 PACE_SECONDS = 10.0  # between two looks at a body's pace
 MAX_FRAMING_BYTES = 65_536  # of a chunked body: sizes, extensions, trailers; and FRAMING_RATIO times the body
 FRAMING_RATIO = 8  # chunks of one byte have six bytes around them
-# In which a refused caller is still read: resetting the connection at once would lose the answer.
+# For which a refused caller is still read: an immediate reset would discard the response.
 LINGER_SECONDS = 1.0
 SPARE_FILES = 128  # descriptors that are not for callers: database, files, listeners
 HALF_CLOSED_PROBE_SECONDS = 15
-LAST_REQUEST_SECONDS = 0.5  # for connections on which nothing is asked, when the process is asked to end
-READERS_SECONDS = 2.0  # to hear of the end of an answer that the end of the process cuts short
+LAST_REQUEST_SECONDS = 0.5  # an idle connection stays open at shutdown, for a request already on its way
+READERS_SECONDS = 2.0  # for readers to receive the end of an answer that the shutdown interrupts
 
 REFUSALS = {
     408: (b"Request Timeout", "The request did not arrive in time."),
@@ -59,7 +59,7 @@ def max_connections() -> int:
 
 
 class HeldFlow(FlowControl):
-    """Keeps reading paused while received bytes wait for the parser, whoever wants to resume it."""
+    """Keeps reading paused while received bytes wait for the parser, even if uvicorn resumes it."""
 
     held = False
 
@@ -71,27 +71,27 @@ class HeldFlow(FlowControl):
 class LimitedProtocol(HttpToolsProtocol):
     """HTTP on one connection, each part of it within limits of time and size.
 
-    One timer says until when the connection may stay in its state: waiting for a request, reading a head,
-    reading a body, closing. Data alone never moves it. A second one drops a reader who takes too little.
+    One timer limits each state of the connection: waiting for a request, reading a head, reading a body,
+    closing. Received data does not extend it. A second timer drops clients that read too slowly.
     """
 
     flow: "HeldFlow"
-    silent: dict["LimitedProtocol", None] = {}  # all that never asked, the oldest first
+    silent: dict["LimitedProtocol", None] = {}  # connections without any request so far, oldest first
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadline: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._in_head = self._in_body = self._refused = self._upgraded = False
-        self._heads = 0  # that began in the piece which is being read
+        self._heads = 0  # heads that began in the current piece
         self._head_bytes = self._fields_bytes = 0
         self._header_bytes: Counter[bytes] = Counter()  # of those in MAX_HEADER_BYTES
         self._longest_line = 0
-        self._wire_bytes = self._body_bytes = 0  # of the body: as they came, and without framing
-        self._body_credit = 0.0  # bytes that the pace allows it to be behind
+        self._wire_bytes = self._body_bytes = 0  # of the body: as received, and without framing
+        self._body_credit = 0.0  # bytes by which the body may fall behind the required pace
         self._body_seen = 0
         self._body_looked = 0.0
-        self._cycles: list[Any] = []  # requests that are at work or wait behind one
+        self._cycles: list[Any] = []  # requests that are running, or waiting for an earlier one
         self._unread = b""  # received while a request waits behind another one
 
     # --- the connection ---
@@ -111,7 +111,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
         super().connection_lost(exc)
-        # uvicorn tells only the newest request; one before it would fail to write to the closed transport.
+        # uvicorn notifies only the newest request; an earlier one would write to the closed transport.
         for cycle in self._cycles:
             cycle.disconnected = True
             cycle.message_event.set()
@@ -120,8 +120,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def eof_received(self) -> bool:  # type: ignore[override]
         """Keep a half-closed connection open until the requests that arrived whole are answered.
 
-        A caller that has closed both directions looks the same. It is noticed when something is written to
-        it, or by TCP keep-alive once its kernel has forgotten the connection.
+        A caller that has closed both directions looks the same: writing to it shows the difference, or TCP
+        keep-alive does.
         """
         if self._refused or self._in_body or self.cycle is None or self.cycle.response_complete:
             return False
@@ -149,8 +149,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         """Feed the parser piece by piece, and keep the rest unread while one request waits behind another.
 
-        In pieces, so that a head is refused before much more than its limit is stored, and that what one
-        connection sends at once does not become thousands of waiting requests.
+        Piecewise, so that an oversized head is refused early, and one connection cannot queue thousands of
+        pipelined requests.
         """
         start = 0
         while start < len(data) and not self.pipeline:
@@ -161,7 +161,7 @@ class LimitedProtocol(HttpToolsProtocol):
             start = end
             if self._upgraded or self._refused:
                 return
-            if self.transport.is_closing():  # it was no HTTP
+            if self.transport.is_closing():  # not HTTP
                 self._limit(settings.READER_SECONDS, self.transport.abort)
                 return
             self._count(len(piece), in_head, in_body)
@@ -171,7 +171,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.flow.held = bool(self._unread)
 
     def _piece_end(self, data: bytes, start: int) -> int:
-        """Where a head ends, or a part of a body that is too short to hide many requests behind its end."""
+        """The end of a head, or of a part of a body short enough not to hide many requests behind it."""
         if self._in_body:
             return min(start + BODY_PIECE_BYTES, len(data))
         end = data.find(b"\r\n\r\n", start, start + MAX_HEAD_BYTES)
@@ -215,7 +215,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # else it is a trailer, and becomes no header of a request that is at work already
+        if self._in_head:  # otherwise it is a trailer, which must not become a header of the running request
             self._fields_bytes += len(name) + len(value) + 4
             self._longest_line = max(self._longest_line, len(name) + len(value) + 4)
             if (known := name.lower()) in MAX_HEADER_BYTES:
@@ -262,7 +262,9 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             self._limit(settings.READER_SECONDS, self.transport.abort)
         elif self.cycle.response_complete and not self._in_head:
-            self._limit(self.timeout_keep_alive, self._end)  # also where a body goes on that nobody reads
+            self._limit(
+                self.timeout_keep_alive, self._end
+            )  # even while a body is still arriving that nobody reads
 
     # --- limits ---
 
@@ -285,9 +287,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(408)
 
     def _body_is_due(self) -> None:
-        """Go on as long as the body comes at a fair pace, or waits for the site itself.
+        """Keep reading while the body arrives fast enough, or the site itself makes it wait.
 
-        What came faster at first earns no more than BODY_SECONDS: the rest could drip for days.
+        A fast beginning earns at most BODY_SECONDS of credit; otherwise the rest could drip for days.
         """
         now, arrived = self.loop.time(), self._body_bytes - self._body_seen
         if not self.flow.read_paused:
@@ -315,14 +317,14 @@ class LimitedProtocol(HttpToolsProtocol):
         self._limit(LINGER_SECONDS, self._end)
 
     def _end(self) -> None:
-        """Close, and cut off an end that does not take what is still to be sent."""
+        """Close; abort the connection if the client does not read what is still to be sent."""
         self.silent.pop(self, None)
         self._limit(settings.READER_SECONDS, self.transport.abort)
         self.transport.close()
 
 
 class Server(uvicorn.Server):
-    """Ends in two steps: first the answers, so that everybody who reads one is told, then the connections."""
+    """Shuts down in two steps: first the answers, so that readers get their ends, then the connections."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], object]) -> None:
         super().__init__(config)
@@ -338,7 +340,7 @@ class Server(uvicorn.Server):
         await self._last_requests()
         for connection in list(self.server_state.connections):
             if _is_http(connection):
-                connection.shutdown()  # as soon as what it asked for is answered
+                connection.shutdown()  # once its requests are answered
         ending = asyncio.create_task(self.lifespan.state["end"](max(0.0, ends_by - time.monotonic())))
         while not ending.done() or self._at_work():
             if self.force_exit or time.monotonic() > ends_by + READERS_SECONDS:
@@ -347,14 +349,14 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def _at_work(self) -> bool:
-        """A socket that was told to close is not waited for: its page may be asleep."""
+        """Whether anything is still running. A closing socket does not count: its page may be asleep."""
         connections = self.server_state.connections
         return bool(self.server_state.tasks) or not all(
             getattr(connection, "close_sent", False) for connection in connections
         )
 
     async def _stop_accepting(self, sockets: Sequence[socket.socket]) -> None:
-        """Who waits before it is let in first: the kernel would reset them."""
+        """Accept the waiting connections before closing the listeners: the kernel would reset them."""
         loop = asyncio.get_running_loop()
         waiting = [caller for listener in sockets for caller in _waiting(listener)]
         for listener in self.servers:
@@ -371,10 +373,10 @@ class Server(uvicorn.Server):
         return connection
 
     async def _last_requests(self) -> None:
-        """Who was let in, or keeps a connection, may be asking just now: closing it would lose the request.
+        """Keep all connections open for a moment, since a request may be on its way.
 
-        So all stay open for a moment. What is asked then is answered with the word that the connection ends:
-        of one whose answer has begun, a proxy is told nothing, and might ask once more while it closes.
+        Requests that arrive in this window get `Connection: close`; a response that has already started
+        cannot carry it, so its connection stays open.
         """
         deadline = time.monotonic() + LAST_REQUEST_SECONDS
         while any(map(_is_idle, self.server_state.connections)) and time.monotonic() < deadline:
@@ -385,7 +387,7 @@ class Server(uvicorn.Server):
 
 
 def _waiting(listener: socket.socket) -> Iterator[socket.socket]:
-    """Those whom the kernel has connected already."""
+    """Connections that the kernel has established but nobody has accepted."""
     with suppress(OSError):
         while True:
             yield listener.accept()[0]
@@ -396,12 +398,12 @@ def _is_http(connection: object) -> bool:
 
 
 def _is_idle(connection: object) -> bool:
-    """Of HTTP: nothing was asked on it yet, or all of it is answered."""
+    """Whether an HTTP connection has no unanswered request."""
     cycle = getattr(connection, "cycle", None)
     return _is_http(connection) and (cycle is None or cycle.response_complete)
 
 
 def _is_asking(connection: object) -> bool:
-    """Of HTTP: it waits for the beginning of an answer."""
+    """Whether an HTTP connection waits for the beginning of a response."""
     cycle = getattr(connection, "cycle", None)
     return cycle is not None and not cycle.response_started

@@ -1,4 +1,4 @@
-"""A database for the time of an evaluation, and texts in it that one reader may read."""
+"""A temporary database for an evaluation, filled with texts that one reader may read."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -43,8 +43,8 @@ Session = psycopg.Connection[tuple[Any, ...]]
 def empty_database() -> Iterator[Principal]:
     """A fresh database beside the site's, dropped at the end; and someone who may read what is put there.
 
-    The role of the site's database must be allowed to make databases. Nothing of the site is read or written.
-    What runs that were killed have left is dropped first. Raises CommandError.
+    The role of the site's database needs CREATEDB. The site's own data is neither read nor written. Databases
+    that killed runs have left behind are dropped first. Raises CommandError.
     """
     own = connection.settings_dict["NAME"]
     names = connection.settings_dict["TEST"]
@@ -63,7 +63,7 @@ def empty_database() -> Iterator[Principal]:
 
 
 def drop_abandoned(session: Session) -> list[str]:
-    """Drop the databases of evaluations that have ended without doing so; gives their names.
+    """Drop the databases that killed evaluations left behind; returns their names.
 
     Each run holds a lock with the name of its own for as long as it lives.
     """
@@ -97,8 +97,8 @@ def fill(
 ) -> dict[str, int]:
     """Write every text (id: title, text) as a document of one passage, as reading a file would leave it.
 
-    Gives the number of each id's document. Without `language` it is detected for each text. `progress` is
-    told from time to time how many are written.
+    Returns the document's primary key by id. Without `language` it is detected for each text. `progress` is
+    called from time to time with the number written.
     """
     everyone = access_list_for(Audience(everyone=True), None)
     identifiers = list(texts)

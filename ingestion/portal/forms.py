@@ -21,7 +21,7 @@ ONLY_ME, SOME, EVERYONE, GUESTS = "me", "some", "everyone", "guests"
 
 
 class AudienceForm(forms.Form):
-    """Only me, some groups and people, everyone, or (where the site lets them in) also guests."""
+    """The choice of readers: only me, some groups and people, everyone, or guests too if the site has any."""
 
     who = forms.ChoiceField(
         choices=[
@@ -83,7 +83,7 @@ class AudienceForm(forms.Form):
             return frozenset()
         if len(names) > MAX_PEOPLE:
             raise forms.ValidationError(f"Name at most {MAX_PEOPLE} people, or choose a group.")
-        # Whoever may read it already may stay, also while their account is disabled.
+        # Current readers stay valid choices even while their account is disabled.
         active = User.objects.filter(Q(is_active=True) | Q(pk__in=self._current.user_ids), guest_until=None)
         found = dict(active.filter(username__in=names).values_list("username", "pk"))
         missing = sorted(names - found.keys())
@@ -99,7 +99,7 @@ class AudienceForm(forms.Form):
         return cleaned
 
     def audience(self) -> Audience:
-        """What was chosen; call it when the form is valid."""
+        """The chosen readers of a valid form."""
         who = self.cleaned_data["who"]
         if who != SOME:
             return Audience(everyone=who in {EVERYONE, GUESTS}, guests=who == GUESTS)
@@ -117,7 +117,7 @@ class SeveralFilesInput(forms.FileInput):
 
 
 class FilesField(forms.FileField):
-    """One file or several. What is in them is judged where they are added, each for itself."""
+    """One file or several. Their content is checked one by one when they are added."""
 
     widget = SeveralFilesInput
 

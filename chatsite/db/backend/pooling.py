@@ -20,12 +20,12 @@ from chatsite.db.threads import reader_name
 
 SETTING = "chatsite.reader"
 OPTION = re.compile(r"-c\s*([A-Za-z_][\w.]*)=((?:\\.|[^\s\\])*)")
-# What no transaction may hold, nor anything beside it; it reads no rows for anybody.
+# Statements that must run outside a transaction and alone. None of them reads rows for a reader.
 ALONE = re.compile(
     r"\s*(VACUUM|REINDEX|(CREATE|DROP)\s+(DATABASE|(UNIQUE\s+)?INDEX\s+CONCURRENTLY))\b", re.IGNORECASE
 )
 
-# The reader that was set in the transaction that is open on a connection; missing where none was.
+# The reader that was set in the transaction that is open on a connection; absent if none was set.
 readers: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
@@ -66,14 +66,14 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
             yield copy
 
     def set_reader(self) -> None:
-        """Set what the open transaction lacks, for a statement that cannot bring it along."""
+        """Set the reader and settings of the open transaction, for a statement that cannot carry them."""
         if self._lacks(reader_name()):
             with self.connection.cursor() as cursor:
                 cursor.execute("SELECT")
 
     @contextmanager
     def _in_transaction(self) -> Iterator[None]:
-        """For what takes several messages: in autocommit mode each would be a transaction of its own."""
+        """A transaction around an operation of several messages; in autocommit mode each would be its own."""
         if self._status() == TransactionStatus.IDLE and self.connection.autocommit:
             with self.connection.transaction():
                 self.set_reader()
@@ -89,13 +89,13 @@ class TransactionCursor(CursorMixin, ClientCursor[Any]):
         """Whether the transaction of the next statement does not have this reader yet."""
         status = self._status()
         if status == TransactionStatus.INERROR:
-            return False  # it takes no statement but its end
+            return False  # a failed transaction accepts only its end
         if status == TransactionStatus.IDLE:
             readers.pop(self.connection, None)
         return readers.get(self.connection) != name
 
     def _with_settings(self, query: Any, params: Any, name: str) -> tuple[Any, Any]:
-        """The reader is a parameter where there are others: psycopg caches how it takes a text apart."""
+        """Pass the reader as a parameter if the query has any: psycopg caches parsed query texts."""
         constants = "" if self.connection in readers else self.constants
         reader = _literal(name)
         if params is not None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 MAX_CITATION_LENGTH = 400  # characters; a longer bracket is no citation
-# A run of spaces is tried once, from its start: a model that writes nothing else must not stop the site.
+# A run of spaces is tried only from its start, so that a text of nothing but spaces takes linear time.
 _BRACKET = re.compile(r"(?<![ \t])(?P<space>[ \t]*)\[(?P<inner>[^\[\]\n]{1,400})\](?!\()")
 _FILE_ENDING = re.compile(r"[A-Za-z0-9]{1,8}")
 _ANCHORS = ("#page=", "#slide=", "#sheet=")
@@ -58,27 +58,27 @@ class CitationFilter:
         self.removed = 0
 
     def feed(self, text: str) -> str:
-        """The text that is certain by now; the rest is held back."""
+        """The text that can no longer become part of a citation; the rest is held back."""
         text = self._held + text
         start = self._undecided(text) if "[" in text else self._end(text)
         certain, self._held = text[:start], text[start:]
         return _BRACKET.sub(self._verified, certain) if "[" in certain else certain
 
     def flush(self) -> str:
-        """What is still held, at the end of the text."""
+        """The text held back, at the end of the stream."""
         text, self._held = self._held, ""
         return _BRACKET.sub(self._verified, text)
 
     def _end(self, text: str) -> int:
-        """Where the white space begins that a citation may follow."""
+        """The start of trailing white space, which a citation may follow."""
         return max(len(text.rstrip(" \t")), len(text) - MAX_CITATION_LENGTH)
 
     def _undecided(self, text: str) -> int:
-        """Where the part begins that the next characters may still turn into a citation."""
+        """The start of the part that the next characters may complete to a citation."""
         first = max(0, len(text) - MAX_CITATION_LENGTH)
         start = text.rfind("[", first)
         inside = text[start + 1 :]
-        # Open still, or closed by the last character: then “(” could follow and make it a link.
+        # Unclosed, or closed by the last character: a “(” could still follow and make it a link.
         if start < 0 or "\n" in inside or "]" in inside[:-1]:
             return self._end(text)
         return max(first, len(text[:start].rstrip(" \t")))
@@ -153,7 +153,7 @@ class JsonCitationFilter:
         return "".join(pieces)
 
     def flush(self) -> str:
-        """The beginning of a string that the end of the text has cut."""
+        """The unfinished string of a text that broke off."""
         cut = "".join(self._string)
         self._string.clear()
         for length in range(len(cut), max(0, len(cut) - _LONGEST_ESCAPE), -1):
@@ -168,7 +168,7 @@ class JsonCitationFilter:
         try:
             value: str = json.loads(literal, strict=False)
         except ValueError:
-            return literal  # no JSON, which the reader of the whole finds out
+            return literal  # not JSON; parsing the whole text will report it
         if "[" not in value:
             return literal
         citations = CitationFilter(self._labels)
@@ -176,6 +176,6 @@ class JsonCitationFilter:
         self.cited += [label for label in citations.cited if label not in self.cited]
         if verified == value:
             return literal
-        # Half of a pair of surrogates cannot be stored as it is.
+        # A lone surrogate cannot be stored.
         whole = not any("\ud800" <= character <= "\udfff" for character in verified)
         return json.dumps(verified, ensure_ascii=not whole)

@@ -1,7 +1,7 @@
 """The events of one run.
 
-The engine yields these, the journal keeps them, and each protocol puts them into its own words: a wire
-field's name appears in no other place. All are frozen, and all survive a trip through JSON.
+The engine yields these, the journal stores them, and each protocol translates them into its own members:
+the name of a wire field appears in no other place. All are frozen and convert to JSON and back.
 
 Order of a whole run: Started, Searching, ContextReady, Thinking of a model that reasons, TextDelta…,
 MessageDone, then Usage, FollowUps and TitleChanged where there are any, and one of Finished or Failed at the
@@ -36,12 +36,12 @@ class Started:
     question_id: str
     answer_id: str
     created_at: str  # ISO 8601, UTC
-    model: str = ""  # the name of what answers
+    model: str = ""  # the name of the model that answers
 
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """The search has begun, over so many documents that the caller may read."""
+    """The search has begun, over the number of documents that the caller may read."""
 
     readable: int
 
@@ -61,7 +61,7 @@ class ContextReady:
 
 @dataclass(frozen=True, slots=True)
 class MessageStarted:
-    """Of a team: the next agent begins a message of its own. What follows belongs to that message."""
+    """The next agent of a team begins its message, to which the following events belong."""
 
     message_id: str
     agent: str
@@ -70,7 +70,7 @@ class MessageStarted:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The model reasons before its answer. What it thinks is neither shown nor stored."""
+    """The model reasons before its answer. The reasoning itself is neither shown nor stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end, with a state that is no error: complete or stopped."""
+    """The end without an error. `state` is complete or stopped."""
 
     state: str
 
@@ -118,7 +118,7 @@ class Finished:
 class Failed:
     """The end, with an error. `state` is failed, interrupted or blocked; `code` is one of chat.errors.
 
-    `retry_after` is when to ask again, in seconds, where the model's server said so.
+    `retry_after` is the seconds until a retry, if the model's server gave them.
     """
 
     state: str
@@ -154,7 +154,7 @@ def to_json(event: Event) -> list[Any]:
 
 
 def members(value: Any) -> Json:
-    """The fields of a dataclass for JSON, and of those within it; unlike `asdict` it copies nothing else."""
+    """The fields of a dataclass and of nested ones, for JSON; unlike `asdict` it copies nothing else."""
     return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
 
 
@@ -165,8 +165,8 @@ def _plain(value: Any) -> Any:
 
 
 def list_to_json(events: Iterable[Event]) -> list[list[Any]]:
-    """Events as the journal keeps them: texts that follow each other as `["Texts", [text, …]]`, since each
-    event of its own takes more room than its text."""
+    """Events as the journal keeps them: consecutive texts become `["Texts", [text, …]]`, since a
+    separate event is larger than its text."""
     values: list[list[Any]] = []
     texts: list[str] | None = None
     for event in events:
@@ -182,7 +182,7 @@ def list_to_json(events: Iterable[Event]) -> list[list[Any]]:
 
 
 def list_from_json(values: Iterable[list[Any]]) -> Iterator[Event | None]:
-    """The inverse of :func:`list_to_json`: None stands for an event that only a later version knows."""
+    """The inverse of :func:`list_to_json`: None for each event that only a later version knows."""
     for value in values:
         if value[0] == "Texts":
             yield from map(TextDelta, value[1])
@@ -191,9 +191,9 @@ def list_from_json(values: Iterable[list[Any]]) -> Iterator[Event | None]:
 
 
 def from_json(value: list[Any]) -> Event | None:
-    """The inverse of :func:`to_json`. What only a later version writes is passed over: None, or its members.
+    """The inverse of :func:`to_json`. Ignores events (None) and members that only a later version knows.
 
-    Raises KeyError or TypeError for what no version wrote.
+    Raises KeyError or TypeError for anything else.
     """
     kind, members = value
     if kind not in _KINDS:

@@ -7,12 +7,12 @@ from typing import Any
 
 CITATION = re.compile(r"(?<![ \t])([ \t]*)\[([^\[\]\n]+)\](?!\()")
 
-# A citation as the Chat UI gets it, and sends it back: see chat/protocols/chat_ui.py.
+# A citation as the Chat UI receives and returns it: see chat/protocols/chat_ui.py.
 CITATION_LINK = re.compile(r"\[([^\[\]\n]+)\]\(/content/[0-9a-f-]{36}/[^()\[\]\s]*\)")
 
 
 def rewrite(text: str, labels: Collection[str], written: Callable[[str], str]) -> str:
-    """The text with each citation of one of `labels` as `written` gives it; empty takes its space along."""
+    """Replaces each citation with `written(label)`; an empty replacement also removes the space before it."""
     if not labels:
         return text
 
@@ -27,12 +27,12 @@ def rewrite(text: str, labels: Collection[str], written: Callable[[str], str]) -
 
 
 def without(text: str, labels: Collection[str]) -> str:
-    """The text without the names of these sources."""
+    """The text without citations of these labels."""
     return rewrite(text, labels, lambda _: "")
 
 
 def removed(text: str, labels: Collection[str]) -> list[tuple[int, int]]:
-    """Start and end of what :func:`without` leaves out."""
+    """Start and end of each citation that :func:`without` removes."""
     if not labels:
         return []
     return [match.span() for match in CITATION.finditer(text) if match[2] in labels]
@@ -48,7 +48,7 @@ def verified_as_sent(
 ) -> list[dict[str, Any]]:
     """The statements of a stored text, as an API sends them, in the text that :func:`without` and
     :func:`with_links` make of it."""
-    ends, grown = [-1], [0]  # of each citation that is changed, and by how much the text before is longer
+    ends, grown = [-1], [0]  # ends of changed citations, and the growth of the text up to each
     for match in CITATION.finditer(text):
         if match[2] in gone:
             ends.append(match.end())

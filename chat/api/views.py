@@ -88,7 +88,7 @@ class RunView(ProtocolView):
         return begun
 
     def refusal_protocol(self, request: Request) -> ChatProtocol:
-        """The protocol of the request if its body can be read, else that of the address."""
+        """The protocol of the request if its body can be read, otherwise that of the URL."""
         try:
             return self.choose(request)[0]
         except (InvalidRequest, APIException):

@@ -23,18 +23,18 @@ class Speaker:
 class AcceptedRun(TurnIds):
     """A stored question with its queued answer, or with several of them, one for each agent of a team.
 
-    Made once, when the request is accepted. `is_new` is False where it repeats an earlier request, whose run
-    may have ended already.
+    Created once, when the request is accepted. `is_new` is False if the request repeats an earlier one, whose
+    run may have ended already.
     """
 
     request: RunRequest
-    by_team: bool  # whether the agents answer
+    by_team: bool  # whether the team of agents answers
     allowance: Allowance | None  # what is left of the owner's messages of the day
     readable: int = 0  # documents that the owner may read
     is_new: bool = True
     is_first: bool = False  # whether nothing was said before in the conversation
     is_untitled: bool = False  # whether the model writes a title: not where the owner has chosen one
-    team: tuple[Speaker, ...] = ()  # the agents, from when the answer is written
+    team: tuple[Speaker, ...] = ()  # the agents at the time of the answer
 
     def started(self, model: str) -> Started:
         """The run's first event."""

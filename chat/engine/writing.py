@@ -31,10 +31,10 @@ async def written(
 ) -> AsyncGenerator[Thinking | TextDelta | MessageDone | Usage, None]:
     """Yield Thinking (if the model reasons), the text, then MessageDone.
 
-    Raises ModelError after all the text that arrived.
+    On failure raises ModelError after yielding all text that has arrived.
     """
     if not (prompt.sources or prompt.earlier or prompt.said or prompt.images):
-        # Without sources and without a conversation the model could only make something up.
+        # Without sources and without a conversation the model could only invent an answer.
         yield TextDelta(NOTHING_FITS)
         yield MessageDone("stop", ())
         return

@@ -13,14 +13,14 @@ from ingestion.search.tokens import (
     units,
 )
 
-FEW_WORDS = 3  # a question of no more names nothing by itself
-FEW_CHARACTERS = 4  # the same of scripts without spaces
+FEW_WORDS = 3  # questions of at most so many words name no subject
+FEW_CHARACTERS = 4  # the same for scripts without spaces
 FEW_CONTENT_WORDS = (
-    2  # a question of no more that count, none of them a name, may be about what was said before
+    2  # questions with at most so many content words and no name may refer to an earlier subject
 )
 FEW_CONTENT_CHARACTERS = 6
 
-# It begins by going on …
+# The beginning of a question that continues another …
 _GOES_ON = re.compile(
     r"\s*(?:(?:and|also|but|or|what about|how about|what if"
     r"|und|auch|aber|oder|was ist mit|wie ist es|wie sieht es|und wenn"
@@ -30,19 +30,19 @@ _GOES_ON = re.compile(
     r"|那么?|还有|另外|而且|以及|但是|可是|如果|要是|它|他们?|她们?|这|其中)",
     re.I,
 )
-# … or points back. “Is there a canteen?” points nowhere.
+# … or a word that refers back. “Is there a canteen?” has none.
 _POINTS_BACK = re.compile(
     r"\b(?:same|instead|it|its|they|them|their|that|those|these|this|(?<!\bis )(?<!\bare )there|then"
     r"|he|she|his|her|davon|dafür|dabei|damit|dazu|darüber|diese[rsmn]?|dieselben?|dort|dann|ihnen|ihre[rnms]?"
     r"|ceci|cela|celui|celles?|ceux|ça|leurs?|là-bas"
     r"|eso|esto|ese|esos|esas|ellos|ellas|allí)\b"
-    r"|(?-i:\b(?:sie|er|ihn|ihm)\b)"  # in lower case: “Sie” is you
+    r"|(?-i:\b(?:sie|er|ihn|ihm)\b)"  # lower case only: “Sie” means “you”
     r"|它们?|他们|她们|这个|这些|那个|那些|那里|那边|那时|呢[?？]?\s*\Z",
     re.I,
 )
 
 
-# Words of questions that say nothing of their subject.
+# Words that do not name the subject of a question.
 _FUNCTION_WORDS = frozenset(
     """
     a about all also am an and any anybody anyone anything are as at be been before after being but by
@@ -81,14 +81,14 @@ _CODE = re.compile(r"\b(?:\w*\d\w*|[A-Z]{2,})\b")  # with digits, or all of capi
 
 
 def leans_on_earlier(question: str) -> bool:
-    """Whether the question goes on, points back, or is too short to name what it is about."""
+    """Whether the question continues another, refers back, or is too short to name its subject."""
     return bool(_GOES_ON.match(question) or _POINTS_BACK.search(question) or _is_short(question))
 
 
 def may_lean_on_earlier(question: str) -> bool:
-    """Whether the question says so little of a subject of its own that an earlier one may be meant.
+    """Whether the question names so little of its own subject that it may be about an earlier one.
 
-    “What is the deadline?” may ask for the deadline of what was spoken of, “Where is the canteen?” does not.
+    “What is the deadline?” may ask for the deadline of the earlier subject, “Where is the canteen?” does not.
     """
     if has_unspaced_script(question):
         return len(units(without_question_words(question))) <= FEW_CONTENT_CHARACTERS
@@ -98,10 +98,10 @@ def may_lean_on_earlier(question: str) -> bool:
 
 
 def leaned_on(question: str, earlier: Sequence[EarlierMessage]) -> list[str]:
-    """The last question that stood on its own; nothing where this one does too.
+    """The last question that names its own subject; empty if this one does.
 
-    What was added between the two is left out: each follow-up asks for something else (“and for part-time
-    staff?”, “what if I was ill?”), and together they would drown what is asked now.
+    Follow-ups in between are left out: each asks for something else (“and for part-time staff?”, “what if I
+    was ill?”), and together they would outweigh the current question.
     """
     asked = [turn.content for turn in earlier if turn.role == "user"]
     if not asked or not leans_on_earlier(question):
@@ -113,10 +113,9 @@ def leaned_on(question: str, earlier: Sequence[EarlierMessage]) -> list[str]:
 
 
 def context_of(question: str, earlier: Sequence[EarlierMessage]) -> str:
-    """The earlier questions that this one, or the one that it leans on, may be about; empty where it names a
-    subject of its own.
+    """The earlier questions whose subject this one may share; empty if it names its own.
 
-    They are those from the last one on that clearly names a subject, without those that lean on another.
+    These begin with the last one that clearly names a subject; follow-ups among them are left out.
     """
     standing = [
         turn.content for turn in earlier if turn.role == "user" and not leans_on_earlier(turn.content)

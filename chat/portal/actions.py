@@ -1,4 +1,4 @@
-"""What the portal's forms do: ask, stop, answer again, rename, delete and bring back."""
+"""POST views of the portal's forms: ask, stop, answer again, rename, delete and undo."""
 
 from contextlib import suppress
 from uuid import UUID
@@ -30,7 +30,7 @@ from .views import (
 
 
 class SeeOther(HttpResponseRedirect):
-    """After a form, the page to show: always fetched anew, never posted to."""
+    """Redirects from a form to the page to show, which is then fetched by GET (303)."""
 
     status_code = 303
 
@@ -38,7 +38,7 @@ class SeeOther(HttpResponseRedirect):
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def new(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The page for a new question, and the asking of it."""
+    """The page for a new question, and its form."""
     if request.method != "POST":
         return new_page(request, principal)
     return _ask(request, principal, None)
@@ -47,7 +47,7 @@ def new(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    """A refusal stands at this address: opened once more, it is the conversation."""
+    """Ask in a conversation. A refusal is shown at this URL; reloading it by GET shows the conversation."""
     row = own_conversation(principal, conversation_id)
     return _ask(request, principal, row) if request.method == "POST" else _latest(row.pk)
 
@@ -138,7 +138,7 @@ def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -
 
 
 def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: str | None) -> AcceptedRun:
-    """A form sent twice asks once; a form that came back with other words (Back, in a browser) asks anew."""
+    """Start a run. A form sent twice asks once; one resent with other words (after Back) asks again."""
     try:
         return runs.begin(principal, asked, idempotency_key=key, request_id=_request_id(request))
     except Refused as refused:
@@ -151,7 +151,7 @@ def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: s
 
 @async_to_sync
 async def _free(principal: Principal, conversation_id: UUID | None) -> bool:
-    """Whether only the follow-up questions of the answer before were awaited, which end here."""
+    """Whether only the follow-up questions of the previous answer were pending, which are cancelled."""
     return conversation_id is not None and await runs.end_afterthoughts(principal, conversation_id)
 
 
@@ -164,7 +164,7 @@ def _stop_answers(principal: Principal, row: Conversation) -> None:
 def _refused(
     request: HttpRequest, principal: Principal, row: Conversation | None, text: str, refused: Refused
 ) -> HttpResponse:
-    """The page with the text kept, and why."""
+    """The page with the reason of the refusal and the text of the question."""
     if refused.code == "not_found":
         raise Http404
     if _wants_json(request):
@@ -197,7 +197,7 @@ def _request_id(request: HttpRequest) -> str:
 
 @async_to_sync
 async def _start(accepted: AcceptedRun) -> None:
-    """On the server's event loop, where the generation lives on after this request."""
+    """Start the run on the server's event loop, where it outlives this request."""
     runs.start(accepted)
 
 

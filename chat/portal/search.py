@@ -7,7 +7,7 @@ from history import listing, search
 from history.models import Conversation
 
 PER_PAGE = 30
-cleaned = search.cleaned  # what of a query is looked for
+cleaned = search.cleaned  # the part of a query that is searched for
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A conversation, and where the words stand in it."""
+    """A conversation with the matching text in its title and messages."""
 
     conversation: Conversation
     title: Excerpt
@@ -29,8 +29,9 @@ class Result:
 
 
 def conversations(principal: Principal, query: str, cursor: str) -> tuple[list[Result], str]:
-    """Some of the caller's conversations with these words, newest first, all of them for an empty query; and
-    the cursor of those after them, or nothing. Begins anew for a cursor that this site did not give out."""
+    """A page of the caller's conversations with these words, newest first, and the cursor of the next page.
+
+    An empty query matches all. An unknown cursor gives the first page."""
     below = _place(cursor)
     if query:
         rows, following = search.page(principal, query, PER_PAGE, below)
@@ -56,6 +57,6 @@ def _place(cursor: str) -> listing.Place | None:
 
 
 def _cut(excerpt: search.Excerpt) -> Excerpt:
-    """At its first hit."""
+    """The text split at its first hit."""
     start, end = excerpt.marks[0] if excerpt.marks else (len(excerpt.text),) * 2
     return Excerpt(excerpt.text[:start], excerpt.text[start:end], excerpt.text[end:])

@@ -1,7 +1,7 @@
 """The HTTP protocol for AI chat apps of 2024-01-28: OpenAI's completions with `context` and `session_state`.
 
 The document puts these two into the choice; a well-known client reads them from its message or delta, so
-they stand in both places.
+both places have them.
 """
 
 from typing import Any
@@ -92,7 +92,7 @@ class ChatCompletions:
         }
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        """By any of its three members this protocol's clients know an error."""
+        """An error, with the three members by which clients of this protocol recognise one."""
         return {"error": message, "message": message, "statusCode": status}
 
     def members(self, context: Json, started: Started, *, in_message: bool = False) -> Json:

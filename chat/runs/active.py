@@ -19,7 +19,7 @@ from chatsite.event_loops import PerEventLoop
 
 Numbered = tuple[int, Event]
 
-MAX_EVENTS = 50  # passed on unchanged; a reader with more to read is behind
+MAX_EVENTS = 50  # passed on unchanged; a reader with more pending events has fallen behind
 MAX_TEXT = 8_000  # characters of merged text, so that a line with them stays below 64 KB
 
 
@@ -58,7 +58,7 @@ def coalesce(numbered: Iterable[Numbered], apart: int) -> Iterator[list[Numbered
         yield part
 
 
-# Taken by one reader that is behind at a time, so that everybody else waits for one of them at most.
+# Held by one catching-up reader at a time, so that everybody else waits for at most one of them.
 catch_up_lock = PerEventLoop(asyncio.Lock)
 
 

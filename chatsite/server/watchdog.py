@@ -1,6 +1,6 @@
-"""Finding what blocks the event loop: a thread looks whether it still comes round, and says what it does.
+"""A thread that detects a blocked event loop and logs its stack.
 
-Waiting for a processor does not count, so a busy machine is no block: on Linux that time is known.
+Time spent waiting for a CPU does not count (Linux reports it), so a busy machine causes no warning.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 BLOCKED = "The event loop was blocked for %.2f s at:\n%s"
-FRAMES = 12  # innermost ones that are told
+FRAMES = 12  # innermost frames in the log
 TASKS = Path("/proc/self/task")  # on Linux: the threads of this process
 
 
 @contextmanager
 def watched(seconds: float) -> Iterator[None]:
-    """Log a warning with the stack when the running loop does one thing for longer. 0 watches nothing."""
+    """Log a warning with the stack if the running loop is blocked for longer. 0 turns this off."""
     if not seconds:
         yield
         return
@@ -35,7 +35,7 @@ def watched(seconds: float) -> Iterator[None]:
 
 
 class Watchdog:
-    """Made on the loop's own thread."""
+    """Watches the loop of the thread that creates it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         self._loop = loop
@@ -69,11 +69,11 @@ class Watchdog:
                 logger.warning(BLOCKED, now - since, self._stack())
 
     def _now(self) -> float:
-        """Seconds, without those in which any other thread of the process waited for a processor.
+        """Seconds, less those in which any thread of the process waited for a CPU.
 
-        Of any, because it may hold the interpreter's lock meanwhile.
+        Any thread counts, since it may hold the interpreter's lock meanwhile.
         """
-        now = time.monotonic()  # first: what this thread waits while it reads is no time of the loop's
+        now = time.monotonic()  # first, so that the time of reading the files does not count
         own = str(threading.get_native_id())
         for file in TASKS.glob("*/schedstat"):
             if file.parent.name == own:

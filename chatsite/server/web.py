@@ -17,10 +17,10 @@ from .uvicorn_server import (
 )
 
 WEBSOCKET_MESSAGE_BYTES = 1_000_000
-# New objects between two looks for garbage (Python's own: 700), and how many of these come before one among
-# older objects and one among all: with Python's 10 and 10, garbage of a million objects would wait.
+# Thresholds of the garbage collector. Python's own are 700, 10 and 10; with 10 and 10, a million objects of
+# garbage could accumulate.
 GARBAGE_THRESHOLDS = (10_000, 5, 2)
-CUT_SECONDS = 1  # beyond that, for those who take nothing
+CUT_SECONDS = 1  # after the grace period, for clients that read nothing
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
     die_with(options.parent)
     raise_file_limit()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    # A question is small: shared out among threads of the libraries, their waiting costs more than the work.
+    # One thread for numerical libraries: for a question, waiting for more threads costs more than the work.
     for name in ("OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     config = uvicorn.Config(
@@ -42,9 +42,9 @@ def main() -> None:
         http=LimitedProtocol,
         ws="websockets-sansio",
         ws_max_size=WEBSOCKET_MESSAGE_BYTES,
-        ws_per_message_deflate=False,  # else a short message could unpack to a long one
+        ws_per_message_deflate=False,  # otherwise a short message could unpack to a huge one
         lifespan="on",
-        log_config=None,  # Django's logging has been set up
+        log_config=None,  # Django has set up logging already
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -55,7 +55,7 @@ def main() -> None:
     )
     # Loaded while the parent still starts the database, which halves the time to the first answer.
     config.load()
-    # What is loaded now stays: to look through it again and again takes a twentieth of the time of an answer.
+    # Exempt everything loaded so far from collection: scanning it takes 5 % of the time of an answer.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)

@@ -1,4 +1,4 @@
-"""Embedding while somebody waits: for a short time only, and not again and again where it fails."""
+"""Embeds questions within a short time limit, behind a circuit breaker."""
 
 import threading
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from chatsite.http.circuit_breaker import CircuitBreaker, CircuitOpen
 
 from .base import Embedder, EmbeddingError, Vectors
 
-FAILURES = 3  # in a row, after which the model is left alone
+FAILURES = 3  # in a row, after which the model is not asked for a while
 REST_SECONDS = 30.0
 MAX_REST_SECONDS = 300.0  # however long a server asks for
 

@@ -1,4 +1,4 @@
-"""What commands show of long work, and how they read documents themselves."""
+"""Progress of commands, and reading documents within a command."""
 
 import time
 from typing import TextIO
@@ -13,7 +13,7 @@ LINE_WIDTH = 79
 
 
 class Bar:
-    """A progress bar on a terminal; nothing elsewhere."""
+    """A progress bar; prints nothing unless the output is a terminal."""
 
     def __init__(self, stream: TextIO, total: int) -> None:
         self._stream = stream
@@ -36,7 +36,7 @@ class Bar:
 
 
 def read_now(document: Document, replacement: dict[str, str | int] | None = None) -> None:
-    """Read the document here, unless a running worker has begun or finished it; its job goes."""
+    """Read the document in this process and delete its job, unless a worker has started or finished it."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             documents.read_document(document.pk, replacement)

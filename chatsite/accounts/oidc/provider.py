@@ -16,9 +16,9 @@ from django.conf import settings
 from chatsite.http.loopback import is_loopback
 
 CACHE_TTL = 3_600.0
-MIN_INTERVAL = 30.0  # between two looks at the provider, whatever tokens come
-RETRY_SECONDS = 5.0  # the same while nothing at all is known of it
-WAITING_SECONDS = 6.0  # for another thread that is looking
+MIN_INTERVAL = 30.0  # between two requests for the provider's keys, whatever tokens arrive
+RETRY_SECONDS = 5.0  # the same as long as there was no answer at all
+WAITING_SECONDS = 6.0  # for another thread's request
 TIMEOUT = httpx2.Timeout(5.0)
 MAX_BYTES = 1_000_000
 
@@ -29,11 +29,11 @@ logger = logging.getLogger(__name__)
 
 
 class ProviderUnavailable(Exception):
-    """The provider cannot be reached, or says nothing that can be used."""
+    """The provider cannot be reached, or its response is unusable."""
 
 
 def is_safe(url: str) -> bool:
-    """HTTPS, or a server on this machine; what else comes over the network could be anyone's."""
+    """Whether a URL is HTTPS or on this machine; any other response could be forged on the network."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -45,7 +45,7 @@ def is_safe(url: str) -> bool:
 
 
 def request(method: str, url: str, **arguments: Any) -> httpx2.Response:
-    """A bounded exchange: no redirects, five seconds, one megabyte. Raises ProviderUnavailable."""
+    """Send a request: no redirects, at most five seconds and one megabyte. Raises ProviderUnavailable."""
     if not is_safe(url):
         raise ProviderUnavailable("An address of the provider is neither HTTPS nor on this machine.")
     local = is_loopback(urlsplit(url).hostname or "")
@@ -86,7 +86,7 @@ class Key:
 
 
 class Cached(Generic[T]):
-    """What the provider said, for all threads: kept for an hour, and longer while it is away."""
+    """A response of the provider for all threads, cached for an hour, longer during an outage."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read
@@ -97,7 +97,7 @@ class Cached(Generic[T]):
     def get(self, *, again: bool = False) -> T:
         """The value; with `again` a fresh one, unless that was tried in the last 30 seconds.
 
-        Who can go on with an old value waits for nobody. Raises ProviderUnavailable.
+        With an old value at hand, does not wait for another thread. Raises ProviderUnavailable.
         """
         value = self._value
         if value is not None and not again and time.monotonic() - self._read_at < CACHE_TTL:
@@ -152,7 +152,7 @@ class Provider:
         return value if isinstance(value, list) else []
 
     def keys_for(self, identifier: str | None) -> list[Key]:
-        """Keys of that name, or all where a token names none. Raises ProviderUnavailable."""
+        """Keys with that `kid`, or all if the token names none. Raises ProviderUnavailable."""
         found = _named(self._keys.get(), identifier)
         return found or _named(self._keys.get(again=True), identifier)
 
@@ -181,7 +181,7 @@ def _good(response: httpx2.Response) -> httpx2.Response:
 
 
 def _key(item: Any) -> Key | None:
-    """A key for signatures, or None for one that is not (or no key at all)."""
+    """A key for signatures; None for any other value."""
     if not isinstance(item, dict) or item.get("use", "sig") != "sig":
         return None
     kind, name, algorithm = (item.get(member, "") for member in ("kty", "kid", "alg"))

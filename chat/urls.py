@@ -17,6 +17,7 @@ urlpatterns = [
     path("c/<uuid:conversation_id>/ask", actions.ask, name="ask"),
     path("c/<uuid:conversation_id>/stop", actions.stop, name="stop"),
     path("c/<uuid:conversation_id>/m/<int:position>/again", actions.again, name="again"),
+    path("c/<uuid:conversation_id>/m/<int:position>/feedback", actions.feedback, name="feedback"),
     path("c/<uuid:conversation_id>/rename", actions.rename, name="rename"),
     path("c/<uuid:conversation_id>/delete", actions.delete, name="delete"),
     path("c/<uuid:conversation_id>/undo", actions.undo, name="undo"),

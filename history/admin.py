@@ -1,13 +1,49 @@
-"""Conversations in the admin: to look at with the right to, never to edit."""
+"""Conversations and feedback in the admin: looked at with the right to and leaving a trace, never edited."""
 
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.db.models import QuerySet, Value
+from django.http import HttpRequest, HttpResponse
+from django.utils.text import Truncator
 
+from chatsite.accounts.audit import record_before
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.principal import Principal
 from chatsite.accounts.read_only_admin import ReadOnly
 
-from .models import Conversation, Message
+from .models import Conversation, Feedback, Message, Source, SourceQuerySet
+
+COMMENT_SHOWN = 120  # characters of it in the list
+
+
+class Audited(ReadOnly):
+    """Pages that show what others wrote: each look is in the audit log before the page is sent."""
+
+    listed_as: AuditEntry.Action
+    read_as: AuditEntry.Action
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if self.has_view_permission(request):
+            self._record(self.listed_as, request, None, request.GET.urlencode())
+        response: HttpResponse = super().changelist_view(request, *args, **kwargs)  # type: ignore[misc]
+        return response
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        shown = self.get_object(request, object_id) if self.has_view_permission(request) else None  # type: ignore[attr-defined]
+        if shown is not None:
+            self._record(self.read_as, request, self.owner_of(shown), str(shown.pk))
+        response: HttpResponse = super().change_view(request, object_id, *args, **kwargs)  # type: ignore[misc]
+        return response
+
+    def owner_of(self, shown: Any) -> User:
+        raise NotImplementedError
+
+    def _record(
+        self, action: AuditEntry.Action, request: HttpRequest, person: User | None, subject: str
+    ) -> None:
+        actor = request.user if isinstance(request.user, User) else None
+        record_before(action, actor=actor, person=person, subject=subject)
 
 
 class MessageInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
@@ -22,9 +58,11 @@ class MessageInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
 
 
 @admin.register(Conversation)
-class ConversationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
+class ConversationAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     """A person's conversations. Only a superuser deletes one, with all that belongs to it."""
 
+    listed_as = AuditEntry.Action.CONVERSATIONS_LISTED
+    read_as = AuditEntry.Action.CONVERSATION_READ
     list_display = ["title_shown", "owner", "mode", "created_at", "updated_at", "deleted_at"]
     list_filter = ["mode", ("deleted_at", admin.EmptyFieldListFilter)]
     list_select_related = ["owner"]
@@ -32,6 +70,9 @@ class ConversationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     date_hierarchy = "updated_at"
     inlines = [MessageInline]
     fields = readonly_fields = ("id", "owner", "title", "mode", "created_at", "updated_at", "deleted_at")
+
+    def owner_of(self, shown: Conversation) -> User:
+        return User.objects.get(pk=shown.owner_id)
 
     @admin.display(description="title", ordering="title")
     def title_shown(self, conversation: Conversation) -> str:
@@ -44,3 +85,81 @@ class ConversationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
         """Runs are read-only for themselves, but go with their conversation."""
         objects, counts, _, protected = super().get_deleted_objects(objs, request)
         return objects, counts, set(), protected
+
+
+@admin.register(Feedback)
+class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
+    """What people think of answers.
+
+    The question and the answer are shown where the asker agreed, and the answer only to those who may read
+    all its sources themselves.
+    """
+
+    listed_as = AuditEntry.Action.FEEDBACK_LISTED
+    read_as = AuditEntry.Action.FEEDBACK_READ
+    list_display = ["rating", "why", "what_they_said", "shared", "updated_at"]
+    list_filter = ["rating", "shared"]
+    date_hierarchy = "updated_at"
+    fields = readonly_fields = (
+        "rating", "why", "comment", "doubted_sources", "shared", "question", "answer", "answered_at",
+        "updated_at",
+    )  # fmt: skip
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Feedback]:
+        shown = Feedback.objects.filter(
+            message__conversation__deleted_at=None, message__conversation__listed=True
+        )
+        return shown.select_related("message").annotate(reader_id=Value(request.user.pk))
+
+    def owner_of(self, shown: Feedback) -> User:
+        return User.objects.get(conversations=shown.message.conversation_id)
+
+    @admin.display(description="why")
+    def why(self, feedback: Feedback) -> str:
+        words = dict(Feedback.Reason.choices)
+        return "; ".join(words[reason] for reason in feedback.reasons if reason in words) or "–"
+
+    @admin.display(description="comment")
+    def what_they_said(self, feedback: Feedback) -> str:
+        return Truncator(feedback.comment).chars(COMMENT_SHOWN) or "–"
+
+    @admin.display(description="sources said to be wrong")
+    def doubted_sources(self, feedback: Feedback) -> str:
+        """The titles of those that the member of staff may read."""
+        doubted = _readable_sources(feedback).filter(label__in=feedback.wrong_sources)
+        titles = sorted({f"{source.title} ({source.label})" for source in doubted})
+        closed = len(feedback.wrong_sources) - len({source.label for source in doubted})
+        if closed:
+            titles.append(f"{closed} that you may not read")
+        return "; ".join(titles) or "–"
+
+    @admin.display(description="question")
+    def question(self, feedback: Feedback) -> str:
+        if not feedback.shared:
+            return "Not shared by who asked."
+        answer = feedback.message
+        asked = Message.objects.filter(
+            conversation=answer.conversation_id, role=Message.Role.USER, position__lt=answer.position
+        )
+        question = asked.order_by("-position").first()
+        return question.content if question else "–"
+
+    @admin.display(description="answer")
+    def answer(self, feedback: Feedback) -> str:
+        if not feedback.shared:
+            return "Not shared by who asked."
+        answer = feedback.message
+        readable = _readable_sources(feedback).count()
+        if readable < max(len(answer.labels), len(set(answer.citations))):
+            return "It rests on documents that you may not read."
+        return answer.content
+
+    @admin.display(description="answered at")
+    def answered_at(self, feedback: Feedback) -> Any:
+        return feedback.message.created_at
+
+
+def _readable_sources(feedback: Feedback) -> SourceQuerySet:
+    """Those of the answer's sources that the member of staff who looks may read in the portal, too."""
+    reader = Principal(feedback.reader_id, "session")  # type: ignore[attr-defined]  # annotated above
+    return Source.objects.visible_to(reader).filter(message=feedback.message_id)

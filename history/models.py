@@ -158,6 +158,46 @@ class Message(models.Model):
         return f"{self.role} {self.position}"
 
 
+class Feedback(models.Model):
+    """What a person thinks of an answer. It is theirs to change and to take back."""
+
+    class Rating(models.TextChoices):
+        GOOD = "good", "Good answer"
+        BAD = "bad", "Bad answer"
+
+    class Reason(models.TextChoices):
+        INCORRECT = "incorrect", "Something in it is wrong"
+        INCOMPLETE = "incomplete", "Something is missing"
+        OUTDATED = "outdated", "It is out of date"
+        UNCLEAR = "unclear", "It is hard to understand"
+        WRONG_SOURCE = "wrong_source", "A source does not say this"
+
+    MAX_COMMENT_CHARACTERS: ClassVar = 2_000
+
+    message = models.OneToOneField(
+        Message, on_delete=models.CASCADE, primary_key=True, related_name="feedback"
+    )
+    rating = models.CharField(max_length=4, choices=Rating)
+    reasons = models.JSONField(default=list, help_text="Values of Reason.")
+    wrong_sources = models.JSONField(
+        default=list, help_text="Labels of cited sources that do not say what the answer cites them for."
+    )
+    comment = models.TextField(blank=True)
+    shared = models.BooleanField(
+        default=False, help_text="Content managers may read the question and the answer."
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["-updated_at"]
+        verbose_name = verbose_name_plural = "feedback"
+        indexes = [models.Index(fields=["-updated_at"], name="feedback_newest")]
+
+    def __str__(self) -> str:
+        return self.get_rating_display()
+
+
 class SourceQuerySet(models.QuerySet["Source"]):
     def visible_to(self, principal: Principal) -> "SourceQuerySet":
         """Sources whose document the reader may open now, whatever was so when the answer was written."""

@@ -1,8 +1,11 @@
-"""The URLs of /chat-history; a trailing slash is accepted. An id may look like anything: 404 if unknown."""
+"""The URLs of /chat-history and of feedback; a trailing slash is accepted.
+
+The id of a conversation may look like anything: 404 if unknown.
+"""
 
 from django.urls import re_path
 
-from . import api
+from . import api, feedback_api
 
 ONE = r"^chat-history/(?P<conversation_id>[^/]+)"
 
@@ -14,4 +17,9 @@ urlpatterns = [
     re_path(rf"{ONE}/messages/?\Z", api.MessagesView.as_view(), name="messages"),
     re_path(rf"{ONE}/restore/?\Z", api.RestoreView.as_view(), name="restore"),
     re_path(rf"{ONE}/export/?\Z", api.ExportView.as_view(), name="export"),
+    re_path(
+        r"^api/messages/(?P<message_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})/feedback/?\Z",
+        feedback_api.FeedbackView.as_view(),
+        name="feedback",
+    ),
 ]

@@ -214,6 +214,41 @@ document.addEventListener('click', async event => {
   toast(count ? `Copied with ${count} source${count === 1 ? '' : 's'}.` : 'Copied.');
 });
 
+// ---- Feedback: what stands below the answer comes back as HTML; without an answer the form is sent as a page. --------
+document.addEventListener('submit', async event => {
+  const form = event.target.closest('form[data-feedback]');
+  if (!form) return;
+  event.preventDefault();
+  const { submitter } = event;
+  const answer = form.closest('.answer');
+  const body = new FormData(form, submitter);
+  $('.feedback-problem', answer)?.remove();
+  let reply;
+  try {
+    const headers = { Accept: 'application/json' };
+    reply = await fetch(form.action, { method: 'POST', body, headers, redirect: 'manual' });
+  } catch {
+    /* said below */
+  }
+  if (reply?.type === 'opaqueredirect') {
+    tell('You were signed out. Sign in to continue.', true);
+    return;
+  }
+  if (!reply?.ok) {
+    const problem = parsed('<p class="feedback-problem unproved" role="alert"></p>');
+    $('p', problem).textContent = 'Your feedback was not saved. Try again.';
+    form.closest('.on').after(problem);
+    return;
+  }
+  $('.end', answer).replaceChildren(parsed((await reply.json()).end));
+  enliven(answer);
+  const { rating } = submitter.dataset;
+  const open = $('.feedback[open] textarea', answer);
+  if (!rating) toast('Feedback saved.');
+  else if (!open) toast('Feedback removed.');
+  (rating ? $(`[data-rating=${rating}]`, answer) : $('.feedback summary', answer))?.focus();
+});
+
 // ---- Source panel: chips are links; the module opens them in place. ---------------------------------------------
 const shared = { $, $$, parsed, say, tell, toast, rove, enliven };
 let opening;

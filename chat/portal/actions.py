@@ -1,4 +1,4 @@
-"""POST views of the portal's forms: ask, stop, answer again, rename, delete and undo."""
+"""POST views of the portal's forms: ask, stop, answer again, rate, rename, delete and undo."""
 
 from contextlib import suppress
 from uuid import UUID
@@ -17,12 +17,14 @@ from chat.models import Run
 from chat.requests import RunRequest
 from chatsite.accounts.principal import Principal
 from chatsite.http.retry_after import set_retry_after
+from history import feedback as feedbacks
 from history import recording
 from history.models import Conversation, Message
 
 from .starters import key_of
 from .views import (
     conversation_page,
+    end_of,
     for_caller,
     new_page,
     own_conversation,
@@ -68,6 +70,37 @@ def again(request: HttpRequest, principal: Principal, conversation_id: UUID, pos
         return _refused(request, principal, row, "", refused)
     _start(accepted)
     return _latest(row.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_caller
+def feedback(
+    request: HttpRequest, principal: Principal, conversation_id: UUID, position: int
+) -> HttpResponse:
+    """Say that an answer is good or bad, and why; an empty rating takes it back.
+
+    The button of the rating keeps what was said with it before; the form below the answer replaces it.
+    """
+    row = own_conversation(principal, conversation_id)
+    answer = row.messages.filter(position=position, role=Message.Role.ASSISTANT).first()
+    if answer is None:
+        raise Http404
+    if request.method != "POST":
+        return SeeOther(_answer_url(row.pk, position))
+    rating = request.POST.get("rating", "")
+    try:
+        if rating:
+            feedbacks.give(principal, answer.pk, _opinion(request, answer, rating))
+        else:
+            feedbacks.take_back(principal, answer.pk)
+    except Message.DoesNotExist:
+        raise Http404 from None
+    except feedbacks.Invalid as problem:
+        return conversation_page(request, principal, row, problem=str(problem), status=400)
+    open_form = rating and "reasons_shown" not in request.POST
+    if _wants_json(request):
+        return JsonResponse({"end": end_of(principal, row, position, rating_form=bool(open_form))})
+    return SeeOther(_answer_url(row.pk, position, form=bool(open_form)))
 
 
 @require_POST
@@ -119,6 +152,30 @@ def undo(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
     except Conversation.DoesNotExist:
         raise Http404 from None
     return SeeOther(reverse("chat:conversation", args=[conversation_id]))
+
+
+def _opinion(request: HttpRequest, answer: Message, rating: str) -> feedbacks.Opinion:
+    """What the form below an answer says, or a button: that of the rating, or that of a source to report."""
+    cited = {str(number): label for number, label in enumerate(answer.citations, start=1)}
+    if "reasons_shown" in request.POST:
+        return feedbacks.Opinion(
+            rating,
+            request.POST.getlist("reason"),
+            [cited[number] for number in request.POST.getlist("source") if number in cited],
+            request.POST.get("comment", ""),
+            "shared" in request.POST,
+        )
+    before = feedbacks.of(answer)
+    reported = [label for number in request.POST.getlist("report") if (label := cited.get(number))]
+    if before is None or before.rating != rating:
+        return feedbacks.Opinion(rating, wrong_sources=reported, shared=bool(before and before.shared))
+    doubted = (*before.wrong_sources, *reported)
+    return feedbacks.Opinion(rating, before.reasons, doubted, before.comment, before.shared)
+
+
+def _answer_url(conversation_id: UUID, position: int, *, form: bool = False) -> str:
+    page = reverse("chat:conversation", args=[conversation_id])
+    return f"{page}?rating={position}#m-{position}" if form else f"{page}#m-{position}"
 
 
 def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -> HttpResponse:

@@ -12,7 +12,8 @@ from chat.permissions import may_see_thoughts
 from chat.runs import journal
 from chat.statements import Proof, Statement, from_rows
 from chatsite.accounts.principal import Principal
-from history.models import Conversation, Message, Source
+from history import feedback
+from history.models import Conversation, Feedback, Message, Source
 from history.tally import Tally, tally
 
 from .labels import (
@@ -82,6 +83,7 @@ class SourceLine:
     """One row of the list of sources; without a source the reader may not open it (any more)."""
 
     number: int
+    label: str
     source: Source | None
     tally: Tally  # of the statements that cite it
 
@@ -187,6 +189,7 @@ class Answer:
         return [
             SourceLine(
                 number,
+                label,
                 self.source_of(label),
                 tally(each.verdict for each in self.statements if label in each.citations),
             )
@@ -248,6 +251,22 @@ class Answer:
     def note(self) -> Note | None:
         return note_for(self.message)
 
+    @cached_property
+    def feedback(self) -> Feedback | None:
+        return feedback.of(self.message)
+
+    @property
+    def reasons(self) -> list[tuple[str, str, bool]]:
+        """Of each reason against an answer but its sources: value, words, and whether it was given."""
+        given = self.feedback.reasons if self.feedback else ()
+        own = Feedback.Reason.WRONG_SOURCE
+        return [(value, words, value in given) for value, words in Feedback.Reason.choices if value != own]
+
+    @property
+    def doubted(self) -> Sequence[str]:
+        """The labels of the sources that were said not to support the answer."""
+        return self.feedback.wrong_sources if self.feedback else ()
+
 
 @dataclass
 class Turn:
@@ -301,7 +320,7 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
 
 def turns_of(principal: Principal, conversation: Conversation) -> list[Turn]:
     """The whole conversation, in order."""
-    messages = list(conversation.messages.order_by("position"))
+    messages = list(conversation.messages.select_related("feedback").order_by("position"))
     answers = answers_of(principal, [row for row in messages if row.role == Message.Role.ASSISTANT])
     if answers:
         answers[-1].newest = True

@@ -249,7 +249,8 @@ def ended(
     """
     place = rendered.place
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
-    message = Message.objects.owned_by(principal).filter(conversation=conversation_id, position=place).first()
+    messages = Message.objects.owned_by(principal).select_related("feedback")
+    message = messages.filter(conversation=conversation_id, position=place).first()
     if conversation is None or message is None:
         return None
     if rendered.ended and message.state in Message.UNFINISHED:

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
@@ -79,6 +80,7 @@ def conversation_page(
         "turns": turns,
         "running": _running(turns),
         "panel": _panel(request, principal, conversation),
+        "rating_form": request.GET.get("rating", ""),
     }
     return render(
         request,
@@ -103,6 +105,18 @@ def source(request: HttpRequest, principal: Principal, conversation_id: UUID, pl
     if panel is None:
         raise Http404
     return render(request, "chat/panel.html", {"conversation": row, "panel": panel})
+
+
+def end_of(principal: Principal, conversation: Conversation, position: int, *, rating_form: bool) -> str:
+    """What stands below one finished answer, for the module."""
+    answers = (answer for each in turns_of(principal, conversation) for answer in each.answers)
+    answer = next(each for each in answers if each.place == position)
+    shown = {
+        "answer": answer,
+        "conversation": conversation,
+        "rating_form": str(position) if rating_form else "",
+    }
+    return render_to_string("chat/end.html", shown)
 
 
 @require_safe

@@ -244,6 +244,10 @@ class AuditEntry(models.Model):
         KEYS_REVOKED = "keys_revoked", "Revoked somebody's API keys"
         PASSWORD_SET = "password_set", "Set somebody's password"
         SIGN_IN_REFUSED = "sign_in_refused", "Was refused to sign in"
+        CONVERSATION_READ = "conversation_read", "Read somebody's conversation"
+        CONVERSATIONS_LISTED = "conversations_listed", "Listed conversations of others"
+        FEEDBACK_READ = "feedback_read", "Read feedback on an answer"
+        FEEDBACK_LISTED = "feedback_listed", "Listed feedback on answers"
 
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     action = models.CharField(max_length=20, choices=Action)

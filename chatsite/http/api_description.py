@@ -39,6 +39,7 @@ TAGS = {
     "OpenAI": "For any client of OpenAI's API, with a base URL ending in `/v1`.",
     "Runs": "One answer: resumed after a broken connection, or stopped.",
     "History": "One's own conversations.",
+    "Feedback": "What one thinks of an answer. Refusals are problem details (RFC 9457).",
     "Documents": "The files that answers cite.",
 }
 
@@ -61,7 +62,7 @@ class ResourceSchema(AutoSchema):
         codes += ["413", "415"] if "requestBody" in operation else []
         codes += ["404"] if "{" in self.path else []
         schema = {"$ref": f"#/components/schemas/{cast(Any, self.view).api_error}"}
-        content = {"application/json": {"schema": schema}}
+        content = {getattr(self.view, "api_error_type", "application/json"): {"schema": schema}}
         refusals = {code: {"description": "Refused.", "content": content} for code in sorted(codes)}
         retry = {"Retry-After": {"schema": {"type": "integer"}}}
         refusals["503"] = {

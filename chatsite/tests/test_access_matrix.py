@@ -71,6 +71,8 @@ chat:ask                 POST   session  sign-in   absent   absent   yes      ab
 chat:stop                POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:again               GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:again               POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:feedback            GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:feedback            POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:rename              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:delete              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:undo                POST   session  sign-in   absent   absent   yes      absent   sign-in
@@ -162,6 +164,12 @@ history:restore          POST   session  401      absent   absent   yes      abs
 history:restore          POST   key      401      absent   absent   yes      absent   401
 history:export           GET    session  401      absent   absent   yes      absent   401
 history:export           GET    key      401      absent   absent   yes      absent   401
+history:feedback         GET    session  401      absent   absent   yes      absent   401
+history:feedback         GET    key      401      absent   absent   yes      absent   401
+history:feedback         PUT    session  401      absent   absent   yes      absent   401
+history:feedback         PUT    key      401      absent   absent   yes      absent   401
+history:feedback         DELETE session  401      absent   absent   yes      absent   401
+history:feedback         DELETE key      401      absent   absent   yes      absent   401
 
 admin:ingestion_document_access     GET  session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 admin:ingestion_document_access     POST session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
@@ -174,7 +182,11 @@ pattern                        anonymous stranger member   owner    staff    dis
 ws/c/<uuid:conversation_id>/   absent    absent   absent   yes      absent   absent
 """
 # What must have happened for a row to make sense.
-BEFORE = {"chat:undo": World.delete_conversation, "history:restore": World.delete_conversation}
+BEFORE = {
+    "chat:undo": World.delete_conversation,
+    "history:restore": World.delete_conversation,
+    "history:feedback": World.give_feedback,
+}
 ADMIN_OPEN_TO_ALL = {"admin:login", "admin:logout"}
 CHANGING = re.compile(r'(name="csrfmiddlewaretoken" value=")[^"]+|[0-9a-f]{32}|[0-9a-f-]{36}')
 

@@ -27,6 +27,7 @@ DESCRIBED = ("chat-api:", "history:")
 DESCRIBED_TOO = {"ingestion:content", "ingestion:page-image", *OPEN}
 VALUES = {
     "conversation_id": str(uuid.UUID(int=1)),
+    "message_id": str(uuid.UUID(int=1)),
     "run_id": str(uuid.UUID(int=1)),
     "response_id": f"resp_{uuid.UUID(int=1).hex}",
     "public_id": str(uuid.UUID(int=1)),
@@ -116,7 +117,7 @@ class Description(SimpleTestCase):
         written = api_description.FOLDER.joinpath("components.yaml").read_text()
         for name in schema["components"]["schemas"]:
             self.assertNotIn(f"\n  {name}:", written)
-        self.assertEqual({path.split("/")[1] for path in schema["paths"]}, {"chat-history"})
+        self.assertEqual({path.split("/")[1] for path in schema["paths"]}, {"chat-history", "api"})
 
     def test_every_schema_is_valid(self):
         for name, part in api_description.document()["components"]["schemas"].items():

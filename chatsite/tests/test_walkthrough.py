@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from chatsite.tests.chromium import violations
 from chatsite.tests.long_answer import LONG_QUESTION
 from chatsite.tests.portal_pages import (
     LAST_TEXT,
@@ -75,6 +76,29 @@ def test_a_question_about_what_one_may_not_read_finds_nothing_and_its_reader_get
     with signed_in(chromium, slow_site, "hr") as page:
         ask_and_wait(page, HR_QUESTION)
         expect(page.locator(".answer")).to_contain_text("Halyard")
+
+
+def test_an_answer_is_rated_and_a_source_reported_in_place(chromium, slow_site):
+    with signed_in(chromium, slow_site) as page:
+        ask_and_wait(page, QUESTION)
+        bad = page.get_by_role("button", name="Bad answer")
+        bad.click()
+        expect(bad).to_have_attribute("aria-pressed", "true")
+        expect(bad).to_be_focused()
+        page.get_by_label("It is out of date").check()
+        page.get_by_label("What would the right answer be?").fill("The end of April.")
+        page.locator(".feedback").scroll_into_view_if_needed()
+        assert violations(page) == []
+        page.get_by_role("button", name="Save feedback").click()
+        expect(page.locator("#toast")).to_contain_text("Feedback saved.")
+        expect(page.locator(".feedback summary")).to_be_focused()
+        page.locator(".answer .cite").first.click()
+        page.get_by_role("button", name="Report this source").click()
+        expect(page.get_by_role("checkbox", name="Employee Handbook")).to_be_checked()
+        expect(page.get_by_label("It is out of date")).to_be_checked()
+        bad.click()
+        expect(bad).to_have_attribute("aria-pressed", "false")
+        expect(page.locator(".feedback")).to_have_count(0)
 
 
 def test_a_stop_keeps_what_had_arrived(chromium, slow_site):

@@ -10,7 +10,7 @@ from django.utils import timezone
 from chat.models import Lease, Run
 from chatsite.accounts.models import ApiKey, User
 from chatsite.demo import SAMPLES
-from history.models import Conversation, Message, Source
+from history.models import Conversation, Feedback, Message, Source
 from ingestion.access.lists import (
     Audience,
     access_list_for,
@@ -21,6 +21,7 @@ ROLES = ("anonymous", "stranger", "member", "owner", "staff", "disabled")
 CONVERSATION = uuid.UUID("11111111-1111-4111-8111-111111111111")
 RUN = uuid.UUID("33333333-3333-4333-8333-333333333333")
 DOCUMENT = uuid.UUID("22222222-2222-4222-8222-222222222222")
+MESSAGE = uuid.UUID("44444444-4444-4444-8444-444444444444")
 NOWHERE = uuid.UUID("99999999-9999-4999-8999-999999999999")
 NAME = "minutes.pdf"
 PDF = SAMPLES / "everyone" / "safety-manual.pdf"  # any file with pages
@@ -77,6 +78,7 @@ class World:
         conversation = Conversation.objects.create(id=CONVERSATION, owner=owner, title="A secret title")
         Message.objects.create(conversation=conversation, position=0, role="user", content="When?")
         answer = Message.objects.create(
+            id=MESSAGE,
             conversation=conversation,
             position=1,
             role="assistant",
@@ -112,11 +114,17 @@ class World:
         """As its owner would, so that it can be brought back."""
         Conversation.objects.update(deleted_at=timezone.now())
 
+    def give_feedback(self):
+        """On a finished answer: an unfinished one cannot be rated."""
+        answer = self.conversation.messages.get(position=1)
+        Feedback.objects.update_or_create(message=answer, defaults={"rating": "bad"})
+
     @property
     def arguments(self):
         """Values of URL parameters that name the owner's things."""
         return {
             "conversation_id": CONVERSATION,
+            "message_id": MESSAGE,
             "run_id": RUN,
             "response_id": f"resp_{RUN.hex}",
             "public_id": DOCUMENT,
@@ -133,6 +141,7 @@ class World:
         """The same parameters, naming what does not exist."""
         return self.arguments | {
             "conversation_id": NOWHERE,
+            "message_id": NOWHERE,
             "run_id": NOWHERE,
             "response_id": f"resp_{NOWHERE.hex}",
             "public_id": NOWHERE,

@@ -1,0 +1,64 @@
+"""Refusals of the REST API as problem details (RFC 9457)."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class ProblemDetails(exceptions.APIException):
+    """A refusal of one member of a request: a sentence, and which member it is about."""
+
+    status_code = HTTPStatus.BAD_REQUEST
+
+    def __init__(self, detail: str, member: str) -> None:
+        super().__init__(detail)
+        self.member = member
+
+
+def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """The response for an exception of a view; None for one that nobody expected."""
+    if isinstance(exc, Http404):
+        return _problem(HTTPStatus.NOT_FOUND, "There is no such thing, or you may not see it.")
+    if not isinstance(exc, exceptions.APIException):
+        return None
+    errors = []
+    if isinstance(exc, exceptions.ValidationError):
+        errors = list(_errors(exc.detail, ""))
+        detail = errors[0]["detail"] if errors else "The request is not valid."
+    else:
+        detail = str(exc.detail)
+        if isinstance(exc, ProblemDetails):
+            errors = [{"detail": detail, "pointer": f"/{exc.member}"}]
+    response = _problem(exc.status_code, detail, errors)
+    if exc.status_code == HTTPStatus.UNAUTHORIZED:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def _problem(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> Response:
+    body: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": int(status),
+        "detail": detail,
+    }
+    if errors:
+        body["errors"] = errors
+    return Response(body, status=status, content_type=MEDIA_TYPE)
+
+
+def _errors(detail: Any, pointer: str) -> Any:
+    """One object for each sentence of a serializer, with a JSON Pointer to its member."""
+    if isinstance(detail, dict):
+        for name, part in detail.items():
+            yield from _errors(part, pointer if name == "non_field_errors" else f"{pointer}/{name}")
+    elif isinstance(detail, list):
+        for number, part in enumerate(detail):
+            yield from _errors(part, f"{pointer}/{number}" if isinstance(part, dict | list) else pointer)
+    else:
+        yield {"detail": str(detail), "pointer": pointer}

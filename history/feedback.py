@@ -1,0 +1,87 @@
+"""Feedback on answers: good or bad, why, and which source does not say what it is cited for."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+
+from chatsite.accounts.principal import Principal
+
+from .models import Feedback, Message
+
+
+class Invalid(ValueError):
+    """Feedback that cannot be stored; the message is a sentence, `member` what it is about."""
+
+    def __init__(self, message: str, member: str) -> None:
+        super().__init__(message)
+        self.member = member
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What somebody says of an answer. `wrong_sources` are labels that the answer cites."""
+
+    rating: str
+    reasons: Collection[str] = ()
+    wrong_sources: Collection[str] = ()
+    comment: str = ""
+    shared: bool = False  # content managers may read the question and the answer
+
+
+def rated(principal: Principal, message_id: UUID) -> Message:
+    """An answer of the caller's that can be rated, with its feedback. Raises Message.DoesNotExist."""
+    answers = Message.objects.owned_by(principal).filter(role=Message.Role.ASSISTANT)
+    return answers.exclude(state__in=Message.UNFINISHED).select_related("feedback").get(pk=message_id)
+
+
+def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
+    """Store feedback in place of what was said before.
+
+    Raises Message.DoesNotExist for an answer that is not the caller's, or that is not finished, and Invalid.
+    """
+    answer = rated(principal, message_id)
+    if opinion.rating not in Feedback.Rating.values:
+        raise Invalid(f"“rating” must be one of {', '.join(Feedback.Rating.values)}.", "rating")
+    reasons = [reason for reason in Feedback.Reason.values if reason in opinion.reasons]
+    if unknown := set(opinion.reasons).difference(reasons):
+        known = ", ".join(Feedback.Reason.values)
+        raise Invalid(f"“reasons” has “{min(unknown)[:40]}”; it may have {known}.", "reasons")
+    wrong = [label for label in answer.citations if label in opinion.wrong_sources]
+    if set(opinion.wrong_sources).difference(wrong):
+        raise Invalid("“wrong_sources” has a label that the answer does not cite.", "wrong_sources")
+    if wrong and Feedback.Reason.WRONG_SOURCE not in reasons:
+        reasons.append(Feedback.Reason.WRONG_SOURCE)
+    comment = opinion.comment.replace("\r\n", "\n").replace("\0", "\ufffd").strip()
+    if len(comment) > Feedback.MAX_COMMENT_CHARACTERS:
+        most = f"{Feedback.MAX_COMMENT_CHARACTERS:,}"
+        raise Invalid(f"“comment” has more than {most} characters.", "comment")
+    if opinion.rating == Feedback.Rating.GOOD:
+        reasons, wrong = [], []
+    with transaction.atomic():
+        Message.objects.select_for_update(of=("self",)).get(pk=answer.pk)  # one of two at once comes second
+        given, _ = Feedback.objects.update_or_create(
+            message=answer,
+            defaults={
+                "rating": opinion.rating,
+                "reasons": reasons,
+                "wrong_sources": wrong,
+                "comment": comment,
+                "shared": opinion.shared,
+            },
+        )
+    return given
+
+
+def take_back(principal: Principal, message_id: UUID) -> None:
+    """Delete feedback, if there is any. Raises Message.DoesNotExist as :func:`give`."""
+    Feedback.objects.filter(message=rated(principal, message_id)).delete()
+
+
+def of(message: Message) -> Feedback | None:
+    """The feedback on an answer; without a query where it was selected with the message."""
+    try:
+        return message.feedback
+    except Feedback.DoesNotExist:
+        return None

@@ -1,0 +1,109 @@
+"""`/api/messages/{id}/feedback`: what the caller thinks of an answer."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from django.http import Http404
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import cache_control
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chatsite.accounts.principal import Principal
+from chatsite.http.json_parser import StrictJSONParser
+from chatsite.http.problem_details import MEDIA_TYPE, ProblemDetails, exception_handler
+
+from . import feedback
+from .api import JSONNegotiation
+from .models import Feedback, Message
+from .withheld import withheld_labels
+
+MAX_WRONG_SOURCES = 100
+MESSAGE_ID = OpenApiParameter(
+    "message_id", UUID, OpenApiParameter.PATH, description="The id of a finished answer."
+)
+
+
+class FeedbackSerializer(serializers.Serializer[Feedback]):
+    """The wire form, in both directions."""
+
+    rating = serializers.ChoiceField(Feedback.Rating.choices)
+    reasons = serializers.ListField(
+        child=serializers.ChoiceField(Feedback.Reason.choices), default=list, max_length=20
+    )
+    wrong_sources = serializers.ListField(
+        child=serializers.CharField(max_length=800), default=list, max_length=MAX_WRONG_SOURCES
+    )
+    comment = serializers.CharField(
+        allow_blank=True, default="", max_length=Feedback.MAX_COMMENT_CHARACTERS, trim_whitespace=True
+    )
+    shared = serializers.BooleanField(default=False)
+    created_at = serializers.DateTimeField(read_only=True)
+    updated_at = serializers.DateTimeField(read_only=True)
+
+
+@method_decorator(cache_control(private=True, no_store=True), name="dispatch")
+class FeedbackView(generics.GenericAPIView[Any]):
+    """Reads, sets and takes back the caller's feedback on an answer."""
+
+    guests_welcome = True
+    parser_classes = [StrictJSONParser]
+    content_negotiation_class = JSONNegotiation
+    serializer_class = FeedbackSerializer
+    api_tag, api_error, api_error_type = "Feedback", "Problem", MEDIA_TYPE  # in the API's description
+
+    @property
+    def principal(self) -> Principal:
+        return cast(Principal, self.request.auth)
+
+    @extend_schema(summary="One's feedback on an answer", parameters=[MESSAGE_ID])
+    def get(self, request: Request, message_id: str) -> Response:
+        answer = self._answer(message_id)
+        given = feedback.of(answer)
+        if given is None:
+            raise Http404
+        return Response(self._told(answer, given))
+
+    @extend_schema(
+        summary="Say what one thinks of an answer, in place of what was said before",
+        parameters=[MESSAGE_ID],
+        responses={200: FeedbackSerializer, 201: FeedbackSerializer},
+    )
+    def put(self, request: Request, message_id: str) -> Response:
+        answer = self._answer(message_id)
+        said = self.get_serializer(data=request.data)
+        said.is_valid(raise_exception=True)
+        try:
+            given = feedback.give(self.principal, answer.pk, feedback.Opinion(**said.validated_data))
+        except feedback.Invalid as problem:
+            raise ProblemDetails(str(problem), problem.member) from None
+        except Message.DoesNotExist:
+            raise Http404 from None
+        new = feedback.of(answer) is None
+        return Response(
+            self._told(answer, given), status=status.HTTP_201_CREATED if new else status.HTTP_200_OK
+        )
+
+    @extend_schema(summary="Take feedback back", parameters=[MESSAGE_ID])
+    def delete(self, request: Request, message_id: str) -> Response:
+        feedback.take_back(self.principal, self._answer(message_id).pk)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _answer(self, message_id: str) -> Message:
+        try:
+            return feedback.rated(self.principal, UUID(message_id))
+        except Message.DoesNotExist:
+            raise Http404 from None
+
+    def _told(self, answer: Message, given: Feedback) -> dict[str, Any]:
+        """Without names of sources that were withdrawn from the caller since."""
+        told = dict(self.get_serializer(given).data)
+        if given.wrong_sources:
+            withheld = withheld_labels(self.principal, answer.conversation_id)
+            told["wrong_sources"] = [label for label in given.wrong_sources if label not in withheld]
+        return told
+
+    def get_exception_handler(self) -> Any:
+        return exception_handler

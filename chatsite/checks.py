@@ -17,6 +17,7 @@ from django.db import connections
 from chatsite import environment
 from chatsite.accounts.oidc.provider import is_safe
 from chatsite.db.backend.role import unlocked_role
+from ingestion.embedding_folder import FolderError, architecture, model_name
 
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?")
 
@@ -51,6 +52,8 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
         problems.append(
             ("E002", "CHAT_MODEL is set, but neither OPENAI_API_KEY nor OPENAI_BASE_URL: set one of them.")
         )
+    if settings.EMBEDDING_MODEL_DIR:
+        problems += _folder_problems()
     if settings.EMBEDDING_MODEL and not endpoint:
         problems.append(
             (
@@ -72,6 +75,18 @@ def check_model_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any)
     if settings.RERANK_BASE_URL and not _is_web_address(settings.RERANK_BASE_URL):
         problems.append(("E007", "RERANK_BASE_URL must be an address that starts with http:// or https://."))
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
+
+
+def _folder_problems() -> list[tuple[str, str]]:
+    """What is wrong with EMBEDDING_MODEL_DIR; its weights are not read whole for this."""
+    if settings.EMBEDDING_MODEL:
+        return [("E008", "EMBEDDING_MODEL_DIR and EMBEDDING_MODEL are both set: leave one out.")]
+    try:
+        model_name(settings.EMBEDDING_MODEL_DIR)
+        architecture(settings.EMBEDDING_MODEL_DIR)
+    except FolderError as error:
+        return [("E009", f"EMBEDDING_MODEL_DIR, {settings.EMBEDDING_MODEL_DIR}: {error}")]
+    return []
 
 
 def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:

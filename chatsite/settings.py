@@ -267,6 +267,7 @@ RERANK_API_KEY = environment.text("RERANK_API_KEY") or (
 )
 EMBEDDING_MODEL = environment.text("EMBEDDING_MODEL")
 EMBEDDING_DIMENSIONS = environment.whole("EMBEDDING_DIMENSIONS", 256, least=1, most=4_000)
+EMBEDDING_MODEL_DIR = environment.text("EMBEDDING_MODEL_DIR")
 EMBEDDING_QUESTION_SECONDS = environment.number("CHATSITE_EMBEDDING_QUESTION_SECONDS", 5, least=0.01)
 
 # --- Answers ---

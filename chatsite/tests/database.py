@@ -16,6 +16,7 @@ for name in (
     "CHAT_MODEL",
     "EMBEDDING_MODEL",
     "EMBEDDING_DIMENSIONS",
+    "EMBEDDING_MODEL_DIR",
     "REDIS_URL",
     "RERANK_MODEL",
     "RERANK_BASE_URL",

@@ -42,6 +42,7 @@ FORGOTTEN = {  # of the environment of the tests
     "CHAT_MODEL",
     "EMBEDDING_MODEL",
     "EMBEDDING_DIMENSIONS",
+    "EMBEDDING_MODEL_DIR",
     "REDIS_URL",
     "OIDC_ISSUER",
     "OIDC_AUDIENCE",

@@ -1,11 +1,12 @@
 """Texts to vectors: a model that runs here, or any OpenAI-compatible server."""
 
-from .base import Embedder, EmbeddingError, Vectors
+from .base import BUILT_IN_NAME, Embedder, EmbeddingError, Vectors
 from .breaker import embed_question
-from .selection import configured, embedder, is_built_in
+from .selection import configured, embedder, is_built_in, runs_here
 from .spaces import active_space, embedder_of, lock_active, pending_change
 
 __all__ = [
+    "BUILT_IN_NAME",
     "Embedder",
     "EmbeddingError",
     "Vectors",
@@ -17,4 +18,5 @@ __all__ = [
     "is_built_in",
     "lock_active",
     "pending_change",
+    "runs_here",
 ]

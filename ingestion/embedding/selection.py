@@ -1,4 +1,4 @@
-"""Which model embeds: by its name one that runs here, or else one that a server knows."""
+"""Which model embeds: one that runs here, built in or from a folder, or else one that a server knows."""
 
 import functools
 import threading
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from .base import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Embedder
+from ingestion.embedding_folder import PREFIX, FolderError, architecture, model_name
+
+from .base import BUILT_IN_DIMENSIONS, BUILT_IN_NAME, Embedder, EmbeddingError
 
 ENDPOINT = "ingestion.embedding.endpoint.EndpointEmbedder"
+FOLDER = "ingestion.embedding.bert.BertEmbedder"
 
 _loading = threading.Lock()
 
@@ -27,6 +30,8 @@ LOCAL = {BUILT_IN_NAME: LocalModel("ingestion.embedding.built_in.WordLlamaEmbedd
 
 def configured() -> tuple[str, int]:
     """Name and dimensions of the model that the settings name; it is not loaded for this."""
+    if folder := settings.EMBEDDING_MODEL_DIR:
+        return model_name(folder), architecture(folder).dimensions
     name = settings.EMBEDDING_MODEL or BUILT_IN_NAME
     return name, LOCAL[name].dimensions if name in LOCAL else settings.EMBEDDING_DIMENSIONS
 
@@ -36,6 +41,11 @@ def is_built_in(name: str = "") -> bool:
     return (name or configured()[0]) == BUILT_IN_NAME
 
 
+def runs_here() -> bool:
+    """Whether the configured model needs no server."""
+    return bool(settings.EMBEDDING_MODEL_DIR) or is_built_in()
+
+
 def embedder(name: str = "", dimensions: int = 0) -> Embedder:
     """The model of this name and size, else the configured one, loaded once for the process."""
     if not name:
@@ -43,6 +53,15 @@ def embedder(name: str = "", dimensions: int = 0) -> Embedder:
     with _loading:
         if name in LOCAL:
             return _loaded(LOCAL[name].path)
+        if name.startswith(PREFIX):
+            folder = settings.EMBEDDING_MODEL_DIR
+            if folder and model_name(folder) == name:
+                try:
+                    return _loaded(FOLDER, folder)
+                except FolderError as error:
+                    raise EmbeddingError(str(error), temporary=False) from error
+            # The folder was removed, or holds another model now. No server is asked for it.
+            return _loaded(ENDPOINT, name, dimensions, "", "")
         return _loaded(ENDPOINT, name, dimensions, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ingestion.embedding import embedder, is_built_in
+from ingestion.embedding import BUILT_IN_NAME, embedder, runs_here
 
 from .sentence_splitting import (
     Span,
@@ -142,7 +142,7 @@ def _judged(
     for word in wanted - asked:
         weights[word] *= EARLIER
     # Whole passages' worth of sentences are too many to have embedded elsewhere.
-    alike_counts = not everything or is_built_in()
+    alike_counts = not everything or runs_here()
     likeness = _likeness(question, choices) if alike_counts else [0.0] * len(choices)
     judged = []
     for choice, alike in zip(choices, likeness, strict=True):
@@ -213,7 +213,9 @@ def _share(choice: _Choice, weights: dict[str, float]) -> float:
 
 def _likeness(question: str, choices: Sequence[_Choice]) -> Sequence[float]:
     """Cosine of each sentence with the question."""
-    vectors = np.asarray(embedder().embed([question, *(choice.span.text for choice in choices)]))
+    # A model in a folder would take a second for so many sentences.
+    name = BUILT_IN_NAME if runs_here() else ""
+    vectors = np.asarray(embedder(name).embed([question, *(choice.span.text for choice in choices)]))
     return [float(value) for value in vectors[1:] @ vectors[0]]
 
 

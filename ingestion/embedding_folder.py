@@ -1,0 +1,96 @@
+"""A folder with a sentence-embedding model (EMBEDDING_MODEL_DIR): its name, and what its files say of it.
+
+It is one that sentence-transformers reads, such as all-MiniLM-L6-v2: `config.json`, `tokenizer.json` and
+`model.safetensors`, and, where they are, `1_Pooling/config.json` and `sentence_bert_config.json`.
+"""
+
+import functools
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PREFIX = "folder:"  # of the names of such models, which no server knows
+NAME_LENGTH = 120
+HASHED = 1_000_000  # bytes of each file, by which two models are told apart
+MAX_TOKENS = 512
+
+
+class FolderError(Exception):
+    """The folder holds no model that can be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """What config.json says of the model, and how its token vectors become one."""
+
+    dimensions: int
+    layers: int
+    heads: int
+    epsilon: float
+    activation: str
+    max_tokens: int
+    first_token: bool
+
+
+@functools.lru_cache(maxsize=4)
+def model_name(folder: str) -> str:
+    """A name that another model in the same folder does not have."""
+    path = Path(folder)
+    digest = hashlib.sha256()
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        try:
+            with (path / name).open("rb") as file:
+                digest.update(file.read(HASHED))
+        except OSError as error:
+            raise FolderError(f"{name} cannot be read: {error.strerror}.") from error
+    return f"{PREFIX}{path.resolve().name[:NAME_LENGTH]}-{digest.hexdigest()[:8]}"
+
+
+@functools.lru_cache(maxsize=4)
+def architecture(folder: str) -> Architecture:
+    """What the folder's files say of the model. Raises FolderError."""
+    path = Path(folder)
+    config = _json(path / "config.json")
+    if config is None:
+        raise FolderError("There is no config.json.")
+    kind, positions = config.get("model_type"), config.get("position_embedding_type", "absolute")
+    if kind != "bert" or positions != "absolute":
+        raise FolderError(f"Models of the kind “{kind}” ({positions} positions) are not known, only “bert”.")
+    pooling = _json(path / "1_Pooling" / "config.json") or {}
+    sentences = _json(path / "sentence_bert_config.json") or {}
+    try:
+        shape = Architecture(
+            dimensions=int(config["hidden_size"]),
+            layers=int(config["num_hidden_layers"]),
+            heads=int(config["num_attention_heads"]),
+            epsilon=float(config.get("layer_norm_eps", 1e-12)),
+            activation=str(config.get("hidden_act", "gelu")),
+            max_tokens=min(
+                MAX_TOKENS,
+                int(config["max_position_embeddings"]),
+                int(sentences.get("max_seq_length") or MAX_TOKENS),
+            ),
+            first_token=bool(pooling.get("pooling_mode_cls_token")),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise FolderError(f"config.json is not that of a BERT model: {error}") from error
+    if shape.activation not in ("gelu", "relu"):
+        raise FolderError(f"The activation “{shape.activation}” is not known, only “gelu” and “relu”.")
+    if shape.heads < 1 or shape.dimensions % shape.heads or min(shape.layers, shape.max_tokens) < 1:
+        raise FolderError("config.json is not that of a BERT model: its sizes do not fit each other.")
+    return shape
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    """The object in a file; None without the file. Raises FolderError."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise FolderError(f"{path.name} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise FolderError(f"{path.name} is not an object.")
+    return found

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import quote
 
 Given = Literal["text", "both", "image"]
 
@@ -39,6 +40,16 @@ class SourceView:
     def model_text(self) -> str:
         """The text given to the model: the captions if there are any, else the content."""
         return " ".join(caption.text for caption in self.captions) or self.content
+
+    @property
+    def address(self) -> str:
+        """Where it is below the site's address.
+
+        By its id: another document of the same name changes nothing. The name is there for people.
+        """
+        name = self.sourcefile.rpartition("/")[2]
+        page = f"#page={self.page}" if self.page else ""
+        return f"/content/{self.document_id}/{quote(name)}{page}"
 
 
 @dataclass(frozen=True, slots=True)

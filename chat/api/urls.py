@@ -47,6 +47,10 @@ urlpatterns = [
     *_chat_ui("multi-agent-chat", views.TeamChatUiView, "chat-ui-team"),
     *_chat_ui("minimal/chat", views.MinimalChatUiView, "minimal"),
     *_chat_ui("minimal/multi-agent-chat", views.TeamMinimalChatUiView, "minimal-team"),
+    re_path(r"^api/messages/chat/?\Z", views.MessagesChatUiView.as_view(), name="messages"),
+    re_path(
+        r"^api/messages/multi-agent-chat/?\Z", views.TeamMessagesChatUiView.as_view(), name="messages-team"
+    ),
     re_path(r"^v1//?chat/completions/?\Z", openai.ChatCompletionsView.as_view(), name="completions"),
     re_path(r"^v1//?completions/?\Z", openai.CompletionsView.as_view(), name="legacy-completions"),
     re_path(r"^v1//?embeddings/?\Z", embeddings.EmbeddingsView.as_view(), name="embeddings"),

@@ -22,9 +22,11 @@ from chat.protocols import (
     AiChatProtocol,
     ChatProtocol,
     ChatUi,
+    ChatUiMessages,
     ChatUiMinimal,
     RagChat,
     TeamChatUi,
+    TeamChatUiMessages,
     TeamChatUiMinimal,
 )
 from chat.requests import (
@@ -213,6 +215,18 @@ class TeamMinimalChatUiView(ChatUiView):
     """`POST /api/minimal/multi-agent-chat`."""
 
     protocol: ChatProtocol = TeamChatUiMinimal()
+
+
+class MessagesChatUiView(RunView):
+    """`POST /api/messages/chat`, never streamed."""
+
+    protocol: ChatProtocol = ChatUiMessages()
+
+
+class TeamMessagesChatUiView(RunView):
+    """`POST /api/messages/multi-agent-chat`, never streamed."""
+
+    protocol: ChatProtocol = TeamChatUiMessages()
 
 
 def _with_headers(response: HttpResponseBase, run: AcceptedRun) -> HttpResponseBase:

@@ -14,8 +14,10 @@ from .ai_chat_protocol import AiChatProtocol
 from .chat_completions import ChatCompletions
 from .chat_ui import (
     ChatUi,
+    ChatUiMessages,
     ChatUiMinimal,
     TeamChatUi,
+    TeamChatUiMessages,
     TeamChatUiMinimal,
 )
 from .openai import (
@@ -37,6 +39,7 @@ __all__ = [
     "ChatCompletions",
     "ChatProtocol",
     "ChatUi",
+    "ChatUiMessages",
     "ChatUiMinimal",
     "Encoder",
     "NumberedEncoder",
@@ -46,6 +49,7 @@ __all__ = [
     "RagChat2026",
     "Responses",
     "TeamChatUi",
+    "TeamChatUiMessages",
     "TeamChatUiMinimal",
     "WebComponent",
     "choose",

@@ -4,8 +4,8 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 from chat import errors
 from chat.events import (
@@ -56,6 +56,7 @@ class ChatUi:
 
     stream_type = "text/event-stream"
     gap = INTERVAL  # one client takes whatever arrives at once for one event
+    team = False
 
     def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)
@@ -67,41 +68,36 @@ class ChatUi:
             validators.a_text(conversation_id, "conversationId")
         named = session(conversation_id, "conversationId")
         said = tuple(replace(turn, content=_CITATION_LINK.sub(r"[\1]", turn.content)) for turn in earlier)
-        return RunRequest(question, named, earlier=said, listed=named is not None)
+        return RunRequest(question, named, earlier=said, listed=named is not None, team=self.team)
 
     def encoder(self) -> "ChatUiEncoder":
-        return ChatUiEncoder()
+        return ChatUiEncoder(team=self.team)
 
     def whole(self, whole: Whole) -> tuple[int, Any]:
         if failed_without_text(whole):
-            return _failure(whole)
+            return self._failure(whole)
         return 200, _messages(ChatUiEncoder(lambda: 0.0), whole)[-1]
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         return {"error": {"message": message, "code": code or CODES.get(status, "invalid_request")}}
+
+    def _failure(self, whole: Whole) -> tuple[int, Json]:
+        code = whole.end.code if isinstance(whole.end, Failed) else "internal"
+        return errors.status(code), self.error(errors.words(code), code)
 
 
 def failed_without_text(whole: Whole) -> bool:
     return whole.end is None or (isinstance(whole.end, Failed) and not whole.text)
 
 
-def _failure(whole: Whole) -> tuple[int, Json]:
-    code = whole.end.code if isinstance(whole.end, Failed) else "internal"
-    return errors.status(code), ChatUi().error(errors.words(code), code)
-
-
 class TeamChatUi(ChatUi):
     """The multi-agent mode: each agent's answer is a message of its own; whole, they come in an array."""
 
-    def parse(self, body: Any) -> RunRequest:
-        return replace(super().parse(body), team=True)
-
-    def encoder(self) -> "ChatUiEncoder":
-        return ChatUiEncoder(team=True)
+    team = True
 
     def whole(self, whole: Whole) -> tuple[int, Any]:
         if failed_without_text(whole):
-            return _failure(whole)
+            return self._failure(whole)
         return 200, _messages(ChatUiEncoder(lambda: 0.0, team=True), whole)
 
 
@@ -112,6 +108,36 @@ def _messages(encoder: "ChatUiEncoder", whole: Whole) -> list[Json]:
         for chunk in encoder.encode(event):
             latest[chunk["messageId"]] = chunk
     return list(latest.values())
+
+
+class ChatUiMessages(ChatUi):
+    """What the ChatUI reads since May 2025: an object with its own messages. It asks for no stream."""
+
+    stream_type = "application/json"
+
+    def whole(self, whole: Whole) -> tuple[int, Any]:
+        if failed_without_text(whole):
+            return self._failure(whole)
+        messages = _messages(ChatUiEncoder(lambda: 0.0, team=self.team), whole)
+        return 200, {"messages": [_as_kept_by_client(message) for message in messages]}
+
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
+        """The client shows `message`, which its document has inside `error`."""
+        return super().error(message, code, status=status, member=member) | {"message": message}
+
+
+class TeamChatUiMessages(ChatUiMessages):
+    """The same of a team."""
+
+    team = True
+
+
+def _as_kept_by_client(message: Json) -> Json:
+    """A message with the names that the client has for it, and reads from its history."""
+    # Django sets the local time zone to the site's.
+    clock = datetime.fromisoformat(message["createdAt"]).astimezone().strftime("%I:%M %p")
+    agent = {"agentIdentifier": message["agentName"]} if "agentName" in message else {}
+    return message | {"id": message["messageId"], "timestamp": clock} | agent
 
 
 class ChatUiEncoder:
@@ -198,7 +224,7 @@ class ChatUiMinimal(ChatUi):
 
     def whole(self, whole: Whole) -> tuple[int, Any]:
         if failed_without_text(whole):
-            return _failure(whole)
+            return self._failure(whole)
         encoder = MinimalEncoder()
         return 200, [chunk for event in whole.retold() for chunk in encoder.encode(event)]
 
@@ -206,8 +232,7 @@ class ChatUiMinimal(ChatUi):
 class TeamChatUiMinimal(ChatUiMinimal):
     """The same of a team."""
 
-    def parse(self, body: Any) -> RunRequest:
-        return replace(super().parse(body), team=True)
+    team = True
 
 
 class MinimalEncoder:
@@ -248,7 +273,8 @@ class MinimalEncoder:
         plain, self._text = "".join(self._text), []
         text = with_links(plain, self._sources)
         texts = [text] if text or not failed else []
-        extra: Json = {"AuthorName": self._message.agent} if self._message.agent else {}
+        agent = self._message.agent
+        extra: Json = {"AuthorName": agent, "authorName": agent} if agent else {}
         if self._statements:
             extra["verification"] = verification(plain, self._sources, self._statements)
         if failed:
@@ -258,6 +284,7 @@ class MinimalEncoder:
             {
                 "Role": {"Label": "Assistant"},
                 "Items": [{"$type": "TextContent", "Text": item} for item in texts],
+                "content": "\n".join(texts),  # with `authorName`, what the ChatUI reads since April 2025
                 "ModelId": self._started.model,
                 "Metadata": {"Id": self._message.message_id, "CreatedAt": self._message.created_at},
                 **extra,
@@ -269,19 +296,14 @@ def _source(source: SourceView) -> Json:
     return {
         "id": f"{source.document_id}-{source.passage_id}",
         "title": source.title,
-        # By its id: another document of the same name changes nothing. The name is there for people.
-        "url": _address(source),
+        "url": source.address,
         "snippet": " ".join(source.content.split())[:SNIPPET],
     }
 
 
-def _address(source: SourceView) -> str:
-    return f"/content/{source.document_id}/{quote(_file_name(source))}{_fragment(source)}"
-
-
 def with_links(text: str, sources: Iterable[SourceView]) -> str:
     """The text with each citation of one of the sources as a Markdown link to its document."""
-    addresses = {source.label: _address(source) for source in sources}
+    addresses = {source.label: source.address for source in sources}
 
     def link(match: re.Match[str]) -> str:
         address = addresses.get(match[1])
@@ -292,7 +314,7 @@ def with_links(text: str, sources: Iterable[SourceView]) -> str:
 
 def verification(text: str, sources: Iterable[SourceView], statements: Iterable[Statement]) -> list[Json]:
     """The statements in the text as :func:`with_links` gives it."""
-    addresses = {source.label: _address(source) for source in sources}
+    addresses = {source.label: source.address for source in sources}
     edits = [
         (match.end(), match.end(), len(address) + 2)
         for match in _CITATION.finditer(text)
@@ -300,11 +322,3 @@ def verification(text: str, sources: Iterable[SourceView], statements: Iterable[
     ]
     place = after_edits(edits)
     return to_api([statement.placed(place) for statement in statements])
-
-
-def _file_name(source: SourceView) -> str:
-    return source.sourcefile.rpartition("/")[2]
-
-
-def _fragment(source: SourceView) -> str:
-    return f"#page={source.page}" if source.page else ""

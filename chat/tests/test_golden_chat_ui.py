@@ -119,14 +119,17 @@ class TeamTests(GoldenTestCase):
         whole = (await self.post("/api/minimal/multi-agent-chat", QUESTION)).json()
         events = await self.events("/api/minimal/multi-agent-chat/stream", QUESTION)
         for messages in (whole, [json.loads(text) for text in events]):
-            self.assertEqual([message["AuthorName"] for message in messages], ["Research", "Code"])
+            for member in ("AuthorName", "authorName"):
+                self.assertEqual([message[member] for message in messages], ["Research", "Code"])
             self.assertEqual(len({message["Metadata"]["Id"] for message in messages}), 2)
 
 
 class MinimalTests(GoldenTestCase):
     def check(self, message):
         self.like(golden("chat_ui_minimal")["answer"][0]["Items"][0]["Text"], message["Items"][0]["Text"])
-        self.assertEqual(set(message), {"Role", "Items", "ModelId", "Metadata", "verification"})
+        self.assertEqual(set(message), {"Role", "Items", "content", "ModelId", "Metadata", "verification"})
+        # Its client reads `Items` up to April 2025, and `content` since.
+        self.assertEqual(message["content"], message["Items"][0]["Text"])
         self.assertEqual(message["Role"], {"Label": "Assistant"})
         [item] = message["Items"]
         self.assertEqual(set(item), {"$type", "Text"})

@@ -25,6 +25,8 @@ WHOLES = (
     "/api/multi-agent-chat/",
     "/api/minimal/chat/batch",
     "/api/minimal/multi-agent-chat/batch/",
+    "/api/messages/chat/",
+    "/api/messages/multi-agent-chat",
     "/v1/chat/completions/",
 )
 

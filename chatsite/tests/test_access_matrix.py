@@ -126,6 +126,10 @@ chat-api:minimal-team-stream  POST   session  401       yes      yes      yes   
 chat-api:minimal-team-stream  POST   key      401       yes      yes      yes      yes      401
 chat-api:minimal-team-batch   POST   session  401       yes      yes      yes      yes      401
 chat-api:minimal-team-batch   POST   key      401       yes      yes      yes      yes      401
+chat-api:messages             POST   session  401       yes      yes      yes      yes      401
+chat-api:messages             POST   key      401       yes      yes      yes      yes      401
+chat-api:messages-team        POST   session  401       yes      yes      yes      yes      401
+chat-api:messages-team        POST   key      401       yes      yes      yes      yes      401
 chat-api:models          GET    key      401       yes      yes      yes      yes      401
 chat-api:model           GET    session  401       yes      yes      yes      yes      401
 chat-api:model           GET    key      401       yes      yes      yes      yes      401

@@ -175,6 +175,44 @@ class ChatUiClient(TransactionTestCase):
             self.assertEqual(refused.status_code, 400, messages)
             self.assertIn("role", refused.json()["error"]["message"])
 
+    def test_the_client_of_may_2025_reads_messages_and_saves_them_as_they_came(self):
+        Agent.objects.all().delete()
+        for order, name in enumerate(("Research", "Code")):
+            Agent.objects.create(name=name, instructions=f"You are {name}.", order=order)
+        for mode, path, agents in (
+            ("standard", "/api/messages/chat", [None]),
+            ("multiAgent", "/api/messages/multi-agent-chat", ["Research", "Code"]),
+        ):
+            with self.subTest(mode):
+                chat = self.call("POST", "/chat-history", {"mode": mode, "title": "New Chat"}).json()["id"]
+                shown = []
+                for number, question in enumerate(QUESTIONS):
+                    shown.append(
+                        {
+                            "id": f"{mode}{number}",
+                            "role": "user",
+                            "content": question,
+                            "timestamp": "10:15 AM",
+                        }
+                    )
+                    asked = [{"role": each["role"], "content": each["content"]} for each in shown]
+                    answers = self.call("POST", path, {"messages": asked}).json()["messages"]
+                    self.assertEqual([each.get("agentIdentifier") for each in answers], agents)
+                    shown += answers
+                    self.call("PUT", f"/chat-history/{chat}", {"messages": shown})
+                read = self.call("GET", f"/chat-history/{chat}/messages").json()
+                for member in ("id", "content", "role", "timestamp", "agentIdentifier"):
+                    self.assertEqual([row.get(member) for row in read], [row.get(member) for row in shown])
+
+    def test_the_client_of_may_2025_shows_the_words_of_an_error(self):
+        asked = {"messages": [{"role": "user", "content": QUESTIONS[0]}]}
+        with use_model(ScriptedModel(words=(), error=ModelError("upstream_unavailable"))), self.assertLogs():
+            failed = self.client.post("/api/messages/chat", asked, **JSON)
+        refused = self.client.post("/api/messages/multi-agent-chat", {"messages": []}, **JSON)
+        for response, status in ((failed, 502), (refused, 400)):
+            body = response.json()
+            self.assertEqual((response.status_code, body["message"]), (status, body["error"]["message"]))
+
     def whole(self, messages):
         return self.call("POST", "/api/minimal/chat", {"messages": messages}).json()
 

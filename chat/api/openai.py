@@ -46,6 +46,7 @@ class ChatCompletionsView(RunView):
 
     def choose(self, request: Request) -> tuple[ChatProtocol, bool]:
         protocol = self.spoken.of(request.data)
+        protocol.site = request.build_absolute_uri("/").rstrip("/")
         return protocol, protocol.streams(request.data)
 
     def read(self, principal: Principal, body: Any) -> RunRequest:

@@ -1,5 +1,6 @@
 """OpenAI's chat completions, for any client of that API: the sources come in the member `sources`."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,6 +40,7 @@ ERROR_TYPES = {
     429: "rate_limit_error",
 }
 DONE = "[DONE]"
+BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")  # what a citation looks like
 FILTERED = "content_filter"
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 # How an answer is sampled and where it ends, as chat completions and completions spell it.
@@ -72,6 +74,7 @@ class OpenAI:
     stream_type = "text/event-stream"
     gap = 0.0
     images_member = "messages"
+    site = ""  # the address that links to documents begin with
     # Which member a failure of the model is about.
     members: Mapping[str, str] = {"format_refused": "response_format", "length_refused": "max_tokens"}
 
@@ -121,7 +124,14 @@ class OpenAI:
         assert whole.started is not None
         reason = code or (whole.done.finish_reason if whole.done else "stop")
         return 200, self.envelope(whole.started, streamed=False) | {
-            "choices": [self.choice(whole.text, reason, refused=bool(code) and not whole.text)],
+            "choices": [
+                self.choice(
+                    whole.text,
+                    reason,
+                    refused=bool(code) and not whole.text,
+                    noted=self.annotations(whole.text, whole.context),
+                )
+            ],
             "usage": usage(whole.usage),
             "sources": sources(whole.context),
             "verification": to_api(whole.verification),
@@ -140,10 +150,29 @@ class OpenAI:
         """The members around the choices."""
         return envelope(started, "chat.completion.chunk" if streamed else "chat.completion")
 
-    def choice(self, text: str, reason: str, *, refused: bool) -> Json:
+    def annotations(self, text: str, context: ContextReady | None) -> list[Json]:
+        """Each citation with the address of its document; none of JSON, which is no text to be cited in."""
+        if context is None or self._json:
+            return []
+        known = {source.label: source for source in context.sources}
+        return [
+            {
+                "type": "url_citation",
+                "url_citation": {
+                    "start_index": match.start(),
+                    "end_index": match.end(),
+                    "title": source.label,
+                    "url": self.site + source.address,
+                },
+            }
+            for match in BRACKET.finditer(text)
+            if (source := known.get(match[1]))
+        ]
+
+    def choice(self, text: str, reason: str, *, refused: bool, noted: list[Json]) -> Json:
         """A whole answer; what was `refused` before its first word says so."""
         said = {"refusal": errors.words(reason)} if refused else self._said(text)
-        message = {"role": "assistant", "content": None, "refusal": None} | said
+        message = {"role": "assistant", "content": None, "refusal": None, "annotations": noted} | said
         return {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
 
     def piece(self, text: str | None, reason: str | None) -> Json:
@@ -164,6 +193,7 @@ class OpenAIEncoder:
         self._started: Started | None = None
         self._context: ContextReady | None = None
         self._usage: Usage | None = None
+        self._text: list[str] = []
         self._refusing: bool | None = None  # known with the first text
         self._ended = False
 
@@ -175,6 +205,7 @@ class OpenAIEncoder:
             case ContextReady():
                 self._context = event
             case TextDelta():
+                self._text.append(event.text)
                 return [self._chunk(event.text)]
             case MessageDone():
                 return [self._end(event.finish_reason) | {"verification": to_api(event.verification)}]
@@ -190,7 +221,11 @@ class OpenAIEncoder:
 
     def _end(self, reason: str) -> Json:
         self._ended = True
-        return self._chunk(None, reason) | {"sources": sources(self._context)}
+        chunk = self._chunk(None, reason)
+        noted = self._form.annotations("".join(self._text), self._context)
+        if noted and "delta" in chunk["choices"][0]:
+            chunk["choices"][0]["delta"] = {"annotations": noted}
+        return chunk | {"sources": sources(self._context)}
 
     def _count(self) -> list[Json]:
         """A chunk without choices, which only those expect who have asked for it."""

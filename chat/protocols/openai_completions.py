@@ -72,7 +72,7 @@ class OpenAICompletions(OpenAI):
     def envelope(self, started: Started, *, streamed: bool) -> Json:
         return envelope(started, "text_completion") | {"id": f"cmpl-{started.answer_id}"}
 
-    def choice(self, text: str, reason: str, *, refused: bool) -> Json:
+    def choice(self, text: str, reason: str, *, refused: bool, noted: list[Json]) -> Json:
         return {"index": 0, "text": text, "finish_reason": reason, "logprobs": None}
 
     def piece(self, text: str | None, reason: str | None) -> Json:

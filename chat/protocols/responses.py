@@ -31,6 +31,7 @@ from chat.statements import to_api
 from . import openai_members as shared
 from . import validators
 from .openai import (
+    BRACKET,
     FILTERED,
     OpenAI,
     is_refusal,
@@ -95,7 +96,6 @@ ECHO: Mapping[str, Any] = {
     "user": None,
 }
 _ID = re.compile(r"(resp|msg)_([0-9a-f]{32})")
-_BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")
 _TOOL_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _PASSED_OVER = ("function_call", "custom_tool_call", "reasoning")  # of another model, before the question
 
@@ -388,7 +388,7 @@ def annotations(text: str, found: Iterable[SourceView]) -> list[Json]:
             "filename": source.sourcefile,
             "index": match.start(),
         }
-        for match in _BRACKET.finditer(text)
+        for match in BRACKET.finditer(text)
         if (source := known.get(match[1]))
     ]
 

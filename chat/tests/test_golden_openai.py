@@ -11,12 +11,14 @@ PATH = "/v1/chat/completions"
 ASKED = {"model": "any", "messages": [{"role": "user", "content": "What is included in the Northwind plan?"}]}
 ENVELOPE = {"id": "x", "created": 1, "model": "x", "system_fingerprint": None}
 SOURCE = {"sourcepage": "x", "title": "x", "content": "x", "score": 0.5}
+CITED = {"start_index": 9, "end_index": 20, "title": "x", "url": "http://testserver/content/"}
+ANNOTATIONS = [{"type": "url_citation", "url_citation": CITED}]
 WHOLE = ENVELOPE | {
     "object": "chat.completion",
     "choices": [
         {
             "index": 0,
-            "message": {"role": "assistant", "content": "x", "refusal": None},
+            "message": {"role": "assistant", "content": "x", "refusal": None, "annotations": ANNOTATIONS},
             "finish_reason": "stop",
             "logprobs": None,
         }
@@ -36,7 +38,13 @@ class OpenAITests(GoldenTestCase):
     async def test_a_whole_answer_has_the_shape_of_a_completion(self):
         answer = (await self.post(PATH, ASKED)).json()
         self.like(WHOLE, answer)
-        self.assertEqual(answer["choices"][0]["message"]["content"], "".join(WORDS))
+        message = answer["choices"][0]["message"]
+        self.assertEqual(message["content"], "".join(WORDS))
+        [note] = message["annotations"]
+        place = note["url_citation"]
+        self.assertEqual(message["content"][place["start_index"] : place["end_index"]], f"[{place['title']}]")
+        self.assertTrue(place["url"].startswith("http://testserver/content/"))
+        self.assertTrue(place["url"].endswith("#page=91"))
 
     async def test_a_stream_goes_from_the_role_to_the_end_mark(self):
         *events, last = await self.events(PATH, ASKED | {"stream": True}, alone=False)
@@ -45,7 +53,10 @@ class OpenAITests(GoldenTestCase):
         self.like(chunk({"role": "assistant", "content": ""}), first)
         for event in middle:
             self.like(chunk({"content": "x"}), event)
-        self.like(chunk({}, "stop") | {"sources": [SOURCE], "verification": [VERIFIED]}, end)
+        self.like(
+            chunk({"annotations": ANNOTATIONS}, "stop") | {"sources": [SOURCE], "verification": [VERIFIED]},
+            end,
+        )
         self.assertEqual("".join(event["choices"][0]["delta"]["content"] for event in middle), "".join(WORDS))
         self.assertEqual(len({event["id"] for event in (first, *middle, end)}), 1)
 

@@ -16,7 +16,7 @@ from chat.runs import finish, journal, manager
 from chat.runs.manager import run_manager
 from chatsite.db.availability import DISK_FULL, breaker
 from chatsite.db.threads import in_database
-from chatsite.tests.limits import MARGIN_SECONDS
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from history.models import Message
 from ingestion.search import retrieval
 from ingestion.tests.factories import command_principal, make_document, make_user
@@ -73,7 +73,7 @@ class EndTests(TransactionTestCase):
         with use_model(ScriptedModel(words=WORDS, pause=0.02)):
             accepted = await self.begun()
             reading = asyncio.create_task(self.ended(accepted))
-            await runs.shutdown(5)
+            await runs.shutdown(HANG_SECONDS)
             self.assertEqual(run_manager().active, {})
             self.assertEqual(await reading, ("complete", "".join(WORDS), Finished("complete")))
 

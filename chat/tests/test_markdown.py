@@ -232,8 +232,8 @@ class HostileTests(SimpleTestCase):
             for unit in ("\n", "a\n", "//", "!", "[](", "= ", "'", "<!--"):
                 before = time.thread_time()
                 code_block(language, (unit * 10_000)[:10_000])
-                self.assertLess(time.thread_time() - before, 2, (language, unit))
+                self.assertLess(time.thread_time() - before, 10, (language, unit))
         for unit in ("{", "^", "_{", "\\left(", "\\frac", "&", "\\\\", "\\begin{matrix}"):
             before = time.thread_time()
             mathml((unit * 2_000)[:2_000])
-            self.assertLess(time.thread_time() - before, 2, unit)
+            self.assertLess(time.thread_time() - before, 10, unit)

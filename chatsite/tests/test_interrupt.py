@@ -20,7 +20,7 @@ class Finder:
         if name == "{module}":
             sys.meta_path.remove(self)
             try:
-                os.kill(os.getpid(), {number})
+                signal.raise_signal({number})
             except KeyboardInterrupt as error:
                 raise RuntimeError from error
 

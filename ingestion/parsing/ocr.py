@@ -4,12 +4,15 @@ import csv
 import ctypes
 import io
 import os
+import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
@@ -27,6 +30,11 @@ PAGE_SECONDS = 60
 LISTING_SECONDS = 10
 DOTS_PER_INCH = 300
 LEAST_CONFIDENCE = 40  # of 100; what it is less sure of is a stain or a picture
+SURE = 75  # a page of words that it is on average less sure of may be turned,
+UNREADABLE = 60  # and one that it is less sure of whichever way it is turned holds noise
+TURNS = {90: Image.Transpose.ROTATE_90, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_270}
+ORIENTATION = re.compile(rb"^Orientation in degrees: (90|180|270)", re.MULTILINE)
+SMALLEST_TURNED = 200  # points of the shorter side: a smaller picture is no page
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NOT_INSTALLED = "{what}, and text recognition (tesseract) is not installed on the server."
 SWITCHED_OFF = "{what}, and text recognition is switched off on the server."
@@ -56,39 +64,98 @@ def usable(languages: str) -> str:
     return "+".join(language for language in languages.split("+") if language in installed)
 
 
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """Text in paragraphs, with the mean confidence (0 to 100) in its characters."""
+
+    text: str
+    confidence: float
+
+
 def recognise(image: Image.Image, languages: str) -> str:
-    """The text of a picture in paragraphs. Raises Unreadable where it takes too long."""
-    picture = io.BytesIO()
-    image.convert("L").save(picture, "PPM")
+    """The text of a picture in paragraphs; "" where nothing on it can be read.
+
+    A page that stands on its head, or lies on its side, is turned; a faint one gets its full contrast. Raises
+    Unreadable where it takes too long.
+    """
+    picture = ImageOps.autocontrast(_on_white(image))
+    best = _recognised(picture, languages)
+    if best.confidence < SURE and min(picture.size) >= SMALLEST_TURNED:
+        for turn in _turns(picture, all_ways=bool(best.text)):
+            turned = _recognised(picture.transpose(TURNS[turn]), languages)
+            best = max(best, turned, key=lambda found: (found.confidence >= UNREADABLE, _weight(found)))
+    return best.text if best.confidence >= UNREADABLE else ""
+
+
+def _weight(found: Recognised) -> float:
+    return found.confidence * len(found.text)
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    """The picture in greys; what shines through is white, as on a page."""
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        letters = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", letters.size, "white"), letters)
+    return image.convert("L")
+
+
+def _turns(picture: Image.Image, all_ways: bool) -> Sequence[int]:
+    """By how many degrees, against the clock, to turn the picture: as tesseract sees it, else each way."""
+    seen = ORIENTATION.search(_output(picture, "--psm", "0", "-l", "osd"))
+    return [int(seen[1])] if seen else list(TURNS) if all_ways else []
+
+
+def _recognised(picture: Image.Image, languages: str) -> Recognised:
+    table = _output(picture, "-l", usable(languages), "--dpi", str(DOTS_PER_INCH), "tsv")
+    words = list(_words(table.decode("utf-8", "replace")))
+    letters = sum(len(word.text) for word in words)
+    confidence = sum(word.confidence * len(word.text) for word in words) / letters if letters else 0
+    return Recognised("\n\n".join(_paragraphs(words)), confidence)
+
+
+def _output(picture: Image.Image, *arguments: str) -> bytes:
+    """What tesseract writes. Raises Unreadable where it takes too long."""
+    data = io.BytesIO()
+    picture.save(data, "PPM")
     try:
-        found = subprocess.run(  # noqa: S603 - a fixed program; the picture goes through a pipe
-            [PROGRAM, "stdin", "stdout", "-l", usable(languages), "--dpi", str(DOTS_PER_INCH), "tsv"],
-            input=picture.getvalue(), capture_output=True, timeout=PAGE_SECONDS, check=False,
+        return subprocess.run(  # noqa: S603 - a fixed program; the picture goes through a pipe
+            [PROGRAM, "stdin", "stdout", *arguments],
+            input=data.getvalue(), capture_output=True, timeout=PAGE_SECONDS, check=False,
             env=os.environ | {"OMP_THREAD_LIMIT": "1"}, preexec_fn=_die_with_parent,
-        )  # fmt: skip
+        ).stdout  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise Unreadable(TOO_LONG.format(seconds=PAGE_SECONDS)) from error
-    return "\n\n".join(_paragraphs(found.stdout.decode("utf-8", "replace")))
 
 
 def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _paragraphs(table: str) -> Iterator[str]:
-    """The words of tesseract's table in paragraphs; a hyphen at a line's end joins the two halves."""
-    text, place, line = "", ("", ""), ""
+class _Word(NamedTuple):
+    text: str
+    confidence: float
+    paragraph: tuple[str, str]
+    line: str
+
+
+def _words(table: str) -> Iterator[_Word]:
+    """The words of tesseract's table but for those that it is not sure of at all."""
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
-        word = one_line(row.get("text") or "", 200)
-        if not word or float(row["conf"]) < LEAST_CONFIDENCE:
-            continue
-        here = (row["block_num"], row["par_num"])
-        if here != place and text:
+        text = one_line(row.get("text") or "", 200)
+        if text and (confidence := float(row["conf"])) >= LEAST_CONFIDENCE:
+            yield _Word(text, confidence, (row["block_num"], row["par_num"]), row["line_num"])
+
+
+def _paragraphs(words: Iterable[_Word]) -> Iterator[str]:
+    """The words in paragraphs; a hyphen at a line's end joins the two halves."""
+    text, place, line = "", ("", ""), ""
+    for word in words:
+        if word.paragraph != place and text:
             yield text
             text = ""
-        broken = text.endswith("-") and line != row["line_num"] and word[0].islower()
-        text = text[:-1] + word if broken else f"{text} {word}".strip()
-        place, line = here, row["line_num"]
+        broken = text.endswith("-") and line != word.line and word.text[0].islower()
+        text = text[:-1] + word.text if broken else f"{text} {word.text}".strip()
+        place, line = word.paragraph, word.line
     if text:
         yield text
 

@@ -1,6 +1,7 @@
 """PDF: text page by page, read from pictures where a page is one, and pages as images."""
 
 import io
+import itertools
 from pathlib import Path
 
 import pypdfium2
@@ -12,19 +13,23 @@ from .formats import (
     PASSWORD,
 )
 from .pdf_lines import (
+    Bookmarks,
     Line,
     lines_of,
     sections_of,
     without_furniture,
 )
-from .sections import Contents, Limits, Progress, Unreadable
+from .sections import HEADING_CHARACTERS, Contents, Limits, Progress, Unreadable, one_line
 
 IMAGE_SCALE = 110 / 72
 IMAGE_SIDE = 2_000  # pixels; pages may claim to be as large as a house
 SCAN_SIDE = 4_000
 SCAN_LETTERS = 20  # a page with fewer, most of which is a picture, is a scan
 SCAN_SHARE = 0.3  # of the page
+DRAWN_SHAPES = 20  # letters drawn as shapes are many of them
+MAX_BOOKMARKS = 10_000
 DEPTH = 3  # of pictures within forms
+NOTHING_READ = "No text was found on the scanned pages, or it is too faint or blurred to be read."
 WHAT = "The pages are scanned images"
 
 
@@ -59,9 +64,24 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
         progress(number + 1 - len(scans), count)
     if scans:
         _recognise(document, pages, scans, limits, progress)
-    for section in sections_of(without_furniture(pages)):
+    for section in sections_of(without_furniture(pages), _bookmarks(document)):
         contents.add(section.anchor, section.page, section.heading, section.text)
     return contents
+
+
+def _bookmarks(document: pypdfium2.PdfDocument) -> Bookmarks:
+    """The bookmarks that lead to a page; a file may hold any number of them."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    try:
+        for bookmark in itertools.islice(document.get_toc(), MAX_BOOKMARKS):
+            title = one_line(bookmark.get_title(), HEADING_CHARACTERS)
+            target = bookmark.get_dest()
+            page = target.get_index() if target else None
+            if page is not None and any(map(str.isalpha, title)):
+                found.setdefault(page + 1, []).append((bookmark.level, title))
+    except pypdfium2.PdfiumError:
+        pass
+    return found
 
 
 def render(path: Path, number: int) -> bytes:
@@ -82,19 +102,28 @@ def _page(document: pypdfium2.PdfDocument, number: int) -> tuple[list[Line], boo
         page = document[number]
         lines = lines_of(page)
         letters = sum(character.isalnum() for line in lines for character in line.text)
-        is_scan = letters < SCAN_LETTERS and _pictured(page)
+        is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
         page.close()
     except pypdfium2.PdfiumError:
         return [], False  # one broken page does not make the others unreadable
     return lines, is_scan
 
 
-def _pictured(page: pypdfium2.PdfPage) -> bool:
-    """Whether pictures cover a good part of the page."""
+def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:
+    """Whether pictures cover a good part of the page; where it has no words, whether it shows anything."""
     width, height = page.get_size()
     covered = 0.0
-    for picture in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=DEPTH):
-        left, bottom, right, top = picture.get_bounds()
+    shapes = 0
+    kinds = [pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_PATH]
+    for drawn in page.get_objects(filter=kinds if wordless else kinds[:1], max_depth=DEPTH):
+        if drawn.type == pdfium.FPDF_PAGEOBJ_PATH:
+            shapes += 1
+            if shapes >= DRAWN_SHAPES:
+                return True
+            continue
+        if wordless:
+            return True
+        left, bottom, right, top = drawn.get_bounds()
         covered += max(0, right - left) * max(0, top - bottom)
     return bool(covered >= width * height * SCAN_SHARE)
 
@@ -124,4 +153,4 @@ def _recognise(
         Contents(limits).check(characters)
         progress(len(pages) - len(scans) + done, len(pages))
     if not any(pages):
-        raise Unreadable("No text was found on the scanned pages.")
+        raise Unreadable(NOTHING_READ)

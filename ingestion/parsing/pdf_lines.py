@@ -2,10 +2,11 @@
 
 import ctypes
 import itertools
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 import pypdfium2
@@ -30,19 +31,27 @@ LEAST_RULES = 3  # between the rows of a table
 GAP = 0.7  # of the line's height: what may keep columns apart
 THIN = 2.5  # points: a thinner rectangle is a line
 BOLD_WEIGHT = 600
+# PDFium gives a hyphen at the end of a line as U+0002 or U+FFFE, also where it has joined that line with the
+# next one (columns). In lines it is this character until `_mended` decides what it was.
+BREAK = "\U000f00ad"
+BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
+BROKEN_WORD = re.compile(rf"(\w+){BREAK}(\w+)")
+COMPOUND = re.compile(r"\w+-\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page, with the size and weight of its first letter.
+    """A line of a page, with the size in which its first letter is drawn.
 
     `whole` is a row of a table or recognised text: never a heading, never joined with its neighbours.
+    `level` is that of the bookmark which points to the line; the size is 0 where only the bookmark is there.
     """
 
     text: str
     size: float
     bold: bool = False
     whole: bool = False
+    level: int | None = None
 
 
 def lines_of(page: pypdfium2.PdfPage) -> list[Line]:
@@ -67,11 +76,27 @@ def _lines(textpage: pypdfium2.PdfTextPage, text: str) -> Iterator[tuple[int, Li
     for raw in text.split("\r\n"):
         start = position
         position += len(raw) + 2
-        # A hyphen at the end of a line comes as U+0002 or U+FFFE: the word goes on in the next line.
-        line = one_line(raw.replace("\x02", "\u2010").replace("\ufffe", "\u2010"), LINE_CHARACTERS)
+        line = one_line(BROKEN_LINE.sub(BREAK, raw), LINE_CHARACTERS)
         if line:
-            size = pdfium.FPDFText_GetFontSize(textpage.raw, start)
-            yield start, Line(line, round(size, 1), _bold(textpage, start))
+            first = _character(textpage, start + len(raw) - len(raw.lstrip()))
+            last = _character(textpage, start + len(raw.rstrip()) - 1)
+            bold = _bold(textpage, first) and _bold(textpage, last)
+            yield start, Line(line, round(_size(textpage, first), 1), bold)
+
+
+def _character(textpage: pypdfium2.PdfTextPage, place: int) -> int:
+    """PDFium's number of the character at this place of the text, which lacks those without a meaning."""
+    index = int(pdfium.FPDFText_GetCharIndexFromTextIndex(textpage.raw, place))
+    return index if index >= 0 else place
+
+
+def _size(textpage: pypdfium2.PdfTextPage, index: int) -> float:
+    """The size in which a character is drawn: many programs set size 1 and scale the text."""
+    size = float(pdfium.FPDFText_GetFontSize(textpage.raw, index))
+    matrix = pdfium.FS_MATRIX()
+    if pdfium.FPDFText_GetMatrix(textpage.raw, index, matrix):
+        size *= math.hypot(matrix.c, matrix.d)
+    return size
 
 
 def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iterator[bool]:
@@ -102,12 +127,13 @@ def _words(textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Li
     for match in WORD.finditer(text):
         while line + 1 < len(lines) and lines[line + 1][0] <= match.start():
             line += 1
-        first = pdfium.FPDFText_GetCharBox(textpage.raw, match.start(), *box)
-        last = pdfium.FPDFText_GetCharBox(textpage.raw, match.end() - 1, *edge)
+        first = pdfium.FPDFText_GetCharBox(textpage.raw, _character(textpage, match.start()), *box)
+        last = pdfium.FPDFText_GetCharBox(textpage.raw, _character(textpage, match.end() - 1), *edge)
         if first and last:
-            left, right, bottom, top = box[0].value, edge[1].value, box[2].value, box[3].value
-            word = match.group().replace("\x02", "-").replace("\ufffe", "-")
-            bottom, top = min(bottom, edge[2].value), max(top, edge[3].value)
+            # The first letter of an Arabic or Hebrew word is its rightmost.
+            left, right = min(box[0].value, edge[0].value), max(box[1].value, edge[1].value)
+            bottom, top = min(box[2].value, edge[2].value), max(box[3].value, edge[3].value)
+            word = BROKEN_WORD.sub(r"\1\2", BROKEN_LINE.sub(BREAK, match.group())).replace(BREAK, "-")
             yield Word(word, left, right, bottom, top, line, lines[line][1].bold)
 
 
@@ -144,10 +170,17 @@ EDGE_LINES = 2  # at the top and at the foot, where running titles and page numb
 EDGE_SHARE = 0.6  # of the pages on which a line must stand to be furniture
 HEADING_SCALE = 1.12  # of the size of the text around
 BOLD_HEADING_SCALE = 1.02  # the same for a bold line
+BOLD_HEADING_LINE = 80  # a bold line of the text's own size is a heading where it is at most so long,
+BOLD_HEADING_LINES = 2  # at most so many of them follow each other,
+BOLD_SHARE = 0.3  # and not more of the text is bold
 HEADING_LINE = 120
 FULL_LINE = 0.72  # of the widest usual line: a shorter one ends its paragraph
 SHORT_LINE = 40  # never joined with the next
+MAX_MARKS = 100  # bookmarks of a page
+MARKED_LINES = 3  # a bookmark's title may go over so many lines
 BULLET = re.compile(r"^(?:[•◦▪‣–*-]|\(?\d{1,2}[.)]|[a-z]\))\s")
+NUMBERED = re.compile(r"^(?:chapter|section|part|appendix|annex)?[\d.ivx]+(?=[^\d.ivx])", re.IGNORECASE)
+Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title, by the number of the page from 1
 
 
 def without_furniture(pages: list[list[Line]]) -> list[list[Line]]:
@@ -171,37 +204,112 @@ def _shape(line: Line) -> str:
     return re.sub(r"\d+", "#", line.text)
 
 
-def sections_of(pages: list[list[Line]]) -> Iterator[Section]:
+def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> Iterator[Section]:
     """One section for each heading on each page; a heading goes on over the page's end."""
     plain = [line for lines in pages for line in lines if not line.whole]
     sizes = [line.size for line in plain for _ in range(0, len(line.text), 20)]
     body = median(sizes) if sizes else 0
+    bold = sum(len(line.text) for line in plain if line.bold)
+    some_bold = bold <= BOLD_SHARE * sum(len(line.text) for line in plain)
+    compounds = {word.lower() for line in plain for word in COMPOUND.findall(line.text)}
     path: list[Line] = []
-    for number, lines in enumerate(pages, 1):
+    for number, page in enumerate(pages, 1):
+        lines = _with_bookmarks(page, (bookmarks or {}).get(number, ()))
         pending: list[Line] = []
         full = max(SHORT_LINE, _widest(lines) * FULL_LINE)
-        for is_heading, run in _runs(lines, body):
+        for is_heading, run in _runs(lines, _headings(lines, body, full, some_bold)):
             if is_heading:
-                path = [line for line in path if line.size > run[0].size * 1.02]
-                path.append(Line(" ".join(line.text for line in run), run[0].size))
+                path = [line for line in path if _outranks(line, run[0])]
+                text = _mended(" ".join(line.text for line in run).replace(f"{BREAK} ", BREAK), compounds)
+                path.append(replace(run[0], text=text))
                 pending = path[-1:]
                 continue
             heading = one_line(" › ".join(line.text for line in path), HEADING_CHARACTERS)
-            yield Section(f"page={number}", number, heading, _paragraphs(run, full))
+            yield Section(f"page={number}", number, heading, _mended(_paragraphs(run, full), compounds))
             pending = []
-        if pending:  # a heading without text under it is still text of this page
+        if pending and pending[0].size:  # a heading without text under it is still text of this page
             yield Section(f"page={number}", number, "", pending[0].text)
 
 
-def _runs(lines: list[Line], body: float) -> Iterator[tuple[bool, list[Line]]]:
-    """Neighbouring lines that are headings of one size, or text."""
-    run: list[Line] = []
-    run_heading = False
+def _with_bookmarks(lines: list[Line], bookmarks: Sequence[tuple[int, str]]) -> list[Line]:
+    """The lines, of which those that bookmarks name know their level; other bookmarks come first."""
+    if not bookmarks:
+        return lines
+    keys = ["" if line.whole else _key(line.text) for line in lines]
+    unseen = []
+    marked: dict[int, tuple[int, int]] = {}  # by the first line: how many lines, and the level
+    for level, title in bookmarks[:MAX_MARKS]:
+        wanted = _key(title)
+        for start, first in enumerate(keys):
+            key, count = first, 1
+            while key and key != wanted and wanted.startswith(key) and count < MARKED_LINES:
+                key += keys[start + count] if start + count < len(keys) and keys[start + count] else "?"
+                count += 1
+            if key and key == wanted and start not in marked:
+                marked[start] = count, level
+                break
+        else:
+            unseen.append(Line(title, 0, level=level))
+    found, place = unseen, 0
+    while place < len(lines):
+        count, at = marked.get(place, (1, None))
+        text = " ".join(line.text for line in lines[place : place + count])
+        found.append(lines[place] if at is None else replace(lines[place], text=text, level=at))
+        place += count
+    return found
+
+
+def _key(text: str) -> str:
+    """A heading's letters and digits, without the number before it, which bookmarks often lack."""
+    key = NUMBERED.sub("", "".join(text.split()))
+    return "".join(filter(str.isalnum, key)).casefold()
+
+
+def _outranks(line: Line, other: Line) -> bool:
+    """Whether a heading stands above another one: bookmarks above what only looks like a heading."""
+    if line.level is not None or other.level is not None:
+        return line.level is not None and (other.level is None or line.level < other.level)
+    return line.size > other.size * 1.02
+
+
+def _headings(lines: list[Line], body: float, full: float, some_bold: bool) -> list[bool]:
+    """For each line whether it is a heading: bookmarked, larger than the text, or bold and by itself."""
+    found = []
     for line in lines:
         scale = BOLD_HEADING_SCALE if line.bold else HEADING_SCALE
         large = line.size >= body * scale and body > 0
-        heading = large and len(line.text) <= HEADING_LINE and not line.whole
-        if run and (heading != run_heading or (heading and line.size != run[-1].size)):
+        fits = len(line.text) <= HEADING_LINE and not line.whole
+        found.append(line.level is not None or (large and fits))
+    start = 0
+    for bold, group in itertools.groupby(lines, key=lambda line: line.bold and not line.whole):
+        end = start + len(list(group))
+        before, after = lines[start - 1] if start else None, lines[end] if end < len(lines) else None
+        ended = before is None or before.whole or len(before.text) < full or before.text[-1] in ".!?:"
+        if bold and some_bold and ended and after and not after.whole and end - start <= BOLD_HEADING_LINES:
+            for index in range(start, end):
+                found[index] = found[index] or (
+                    body <= lines[index].size * BOLD_HEADING_SCALE and _is_title(lines[index].text)
+                )
+        start = end
+    return found
+
+
+def _is_title(text: str) -> bool:
+    return (
+        len(text) <= BOLD_HEADING_LINE
+        and text[-1] not in ".,;:"
+        and sum(map(str.isalpha, text)) > len(text) / 2
+        and not (BULLET.match(text) and not text[0].isdigit())
+    )
+
+
+def _runs(lines: list[Line], headings: list[bool]) -> Iterator[tuple[bool, list[Line]]]:
+    """Neighbouring lines that are headings of one size, or text; a bookmarked heading is alone."""
+    run: list[Line] = []
+    run_heading = False
+    for line, heading in zip(lines, headings, strict=True):
+        marked = line.level is not None or (run and run[-1].level is not None)
+        if run and (heading != run_heading or (heading and (marked or line.size != run[-1].size))):
             yield run_heading, run
             run = []
         run.append(line)
@@ -226,11 +334,26 @@ def _paragraphs(lines: list[Line], full: float) -> str:
             text += f"\n{line.text}" if text else line.text
             previous, size = "", 0.0
             continue
-        if previous.endswith("\u2010"):
-            text = text[:-1] + line.text
+        if previous.endswith(BREAK):
+            text += line.text
         elif goes_on:
             text += f" {line.text}"
         else:
             text += f"\n{line.text}" if text else line.text
         previous, size = line.text, line.size
-    return clean(text.replace("\u2010", "-"))
+    return clean(text)
+
+
+def _mended(text: str, compounds: set[str]) -> str:
+    """The text with the words whole that the ends of lines had broken.
+
+    A hyphen is kept where the document writes the word with one elsewhere, and before digits and names.
+    """
+
+    def joined(match: re.Match[str]) -> str:
+        first, second = match.groups()
+        name = second[0].isupper() and not first[-1].isupper()
+        kept = name or second[0].isdigit() or f"{first}-{second}".lower() in compounds
+        return f"{first}-{second}" if kept else first + second
+
+    return BROKEN_WORD.sub(joined, text).replace(BREAK, "-") if BREAK in text else text

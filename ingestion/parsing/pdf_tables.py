@@ -5,6 +5,7 @@ space that goes through all rows. Everything else stays text.
 """
 
 import math
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -162,17 +163,27 @@ class _Run:
         gutters = [span for span in self._free if self._left < span[0] and span[1] < self._right]
         rows = [_cells(band, gutters) for band in self.bands]
         full = [row for row in rows if sum(map(bool, row)) > 1]
+        if _from_the_right(word for band in self.bands for word in band):
+            rows = [row[::-1] for row in rows]
         if len(full) >= (2 if self._ruled else ROWS) and (self._ruled or _like_cells(rows)):
             named = self._ruled or _named(self.bands, rows)
             yield Table(rows, named, frozenset(word.line for band in self.bands for word in band))
 
 
 def _cells(band: list[Word], gutters: list[Span]) -> list[str]:
+    """The texts between the gutters, in the direction in which the script is read."""
     columns: list[list[Word]] = [[] for _ in range(len(gutters) + 1)]
+    backwards = _from_the_right(band)
     for line in _visual_lines(band):
-        for word in line:
+        for word in reversed(line) if backwards else line:
             columns[sum(word.left >= (start + end) / 2 for start, end in gutters)].append(word)
     return [" ".join(word.text for word in column) for column in columns]
+
+
+def _from_the_right(words: Iterable[Word]) -> bool:
+    """Whether most letters are Arabic or Hebrew."""
+    directions = [unicodedata.bidirectional(letter) for word in words for letter in word.text]
+    return directions.count("R") + directions.count("AL") > directions.count("L")
 
 
 def _visual_lines(words: Iterable[Word]) -> list[list[Word]]:
@@ -197,8 +208,18 @@ def _free(band: Sequence[Word], least: float) -> list[Span]:
 
 
 def _common(first: list[Span], second: list[Span], least: float) -> list[Span]:
-    both = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
-    return sorted((start, end) for start, end in both if end - start >= least)
+    """What is white in both, from left to right like each of them."""
+    both = []
+    place = other = 0
+    while place < len(first) and other < len(second):
+        start, end = max(first[place][0], second[other][0]), min(first[place][1], second[other][1])
+        if end - start >= least:
+            both.append((start, end))
+        if first[place][1] < second[other][1]:
+            place += 1
+        else:
+            other += 1
+    return both
 
 
 def _like_cells(rows: list[list[str]]) -> bool:

@@ -46,6 +46,62 @@ def pdf(*pages, title="", encrypted=False):
     return _with_references(objects, trailer)
 
 
+def drawn(*streams, meaning="", bookmarks=()):
+    """A PDF whose pages are these streams; F1 is plain, F2 bold.
+
+    `meaning` is what the characters of F1 from "A" on stand for; a bookmark is (level, title, page).
+    """
+    plain = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding%s>>"
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R%s>>" % (b"/Outlines 5 0 R" if bookmarks else b""),
+        3: plain % (b"/ToUnicode 6 0 R" if meaning else b""),
+        4: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica-Bold/Encoding/WinAnsiEncoding>>",
+    }
+    if meaning:
+        codes = "".join(f"<{65 + place:02X}> <{ord(letter):04X}>\n" for place, letter in enumerate(meaning))
+        objects[6] = _stream(
+            "begincmap 1 begincodespacerange <00> <FF> endcodespacerange\n"
+            f"{len(meaning)} beginbfchar\n{codes}endbfchar endcmap"
+        )
+    for index, stream in enumerate(streams):
+        objects[10 + 2 * index] = (
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents %d 0 R"
+            b"/Resources<</Font<</F1 3 0 R/F2 4 0 R>>>>>>" % (11 + 2 * index)
+        )
+        objects[11 + 2 * index] = _stream(stream)
+    kids = " ".join(f"{10 + 2 * index} 0 R" for index in range(len(streams)))
+    objects[2] = f"<</Type/Pages/Kids[{kids}]/Count {len(streams)}>>".encode()
+    if bookmarks:
+        objects |= _outline(bookmarks, 20 + 2 * len(streams))
+    return _with_references(objects, "/Root 1 0 R")
+
+
+def _stream(text):
+    data = text.encode("latin-1")
+    return b"<</Length %d>>stream\n%s\nendstream" % (len(data), data)
+
+
+def _outline(bookmarks, first):
+    """The objects of bookmarks: 5 is the root, the others are numbered from `first`."""
+    below = {}
+    parents = [5]
+    for number, (level, *_) in enumerate(bookmarks, first):
+        parents = [*parents[: level + 1], number]
+        below.setdefault(parents[level], []).append(number)
+    objects = {5: f"<</Type/Outlines/First {below[5][0]} 0 R/Last {below[5][-1]} 0 R>>".encode()}
+    for parent, numbers in below.items():
+        for place, number in enumerate(numbers):
+            _, title, page = bookmarks[number - first]
+            more = f"/Next {numbers[place + 1]} 0 R" if place + 1 < len(numbers) else ""
+            if number in below:
+                more += (
+                    f"/First {below[number][0]} 0 R/Last {below[number][-1]} 0 R/Count {len(below[number])}"
+                )
+            more += f"/Parent {parent} 0 R/Dest[{8 + 2 * page} 0 R/Fit]"
+            objects[number] = f"<</Title({_quoted(title)}){more}>>".encode()
+    return objects
+
+
 def _sized(line):
     return line if isinstance(line, tuple) else (11, line)
 

@@ -10,10 +10,11 @@ from unittest import mock
 
 import pypdfium2
 from django.test import SimpleTestCase, override_settings
-from PIL import Image
+from PIL import Image, ImageOps
 
-from ingestion.parsing import process
-from ingestion.parsing.sections import Unreadable
+from ingestion.parsing import ocr, pdf, process
+from ingestion.parsing.pdf import NOTHING_READ
+from ingestion.parsing.sections import Limits, Unreadable
 from ingestion.tests import building
 
 TESSERACT = unittest.skipUnless(shutil.which("tesseract"), "tesseract is not installed")
@@ -85,7 +86,55 @@ class PicturesTests(SimpleTestCase):
     @TESSERACT
     def test_pictures_without_words_hold_no_text(self):
         stain = Image.radial_gradient("L").resize((800, 1100))
-        self.assertEqual(self.reason("a.pdf", saved("PDF", stain)), "No text was found on the scanned pages.")
+        self.assertEqual(self.reason("a.pdf", saved("PDF", stain)), NOTHING_READ)
+
+    @TESSERACT
+    def test_a_scan_is_turned_until_it_can_be_read(self):
+        page = picture(*LINES)
+        for turn in (Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_180):
+            found = self.read("a.pdf", saved("PDF", page.transpose(turn), resolution=200))
+            self.assertIn("Sign in at the gate before nine.", found.sections[0].text, turn)
+
+    @TESSERACT
+    def test_a_faint_scan_is_read(self):
+        faint = picture(*LINES).point(lambda point: 225 + point * 30 // 255)
+        self.assertIn("Badges are returned.", self.read("a.png", saved("PNG", faint)).sections[0].text)
+
+    @TESSERACT
+    def test_a_scan_that_cannot_be_read_with_confidence_is_refused_and_not_indexed_as_noise(self):
+        def shaky(image, languages):
+            return ocr.Recognised("Slgn ln ar the gafe betore nlne", 55)
+
+        with (
+            mock.patch.object(ocr, "_recognised", shaky),
+            tempfile.NamedTemporaryFile(suffix=".pdf") as file,
+            self.assertRaisesMessage(Unreadable, NOTHING_READ),
+        ):
+            file.write(scan(LINES))
+            file.flush()
+            pdf.read(Path(file.name), Limits(10, 10_000, 10_000, "eng"), mock.Mock())
+
+    @TESSERACT
+    def test_a_page_without_words_is_recognised_where_it_shows_a_small_picture_or_letters_as_shapes(self):
+        small = picture(*LINES).crop((100, 0, 1000, 300))
+        document = pypdfium2.PdfDocument.new()
+        page = document.new_page(2_000, 2_000)
+        shown = pypdfium2.PdfImage.new(document)
+        shown.set_bitmap(pypdfium2.PdfBitmap.from_pil(small))
+        shown.set_matrix(pypdfium2.PdfMatrix().scale(900, 300).translate(100, 1_500))
+        page.insert_obj(shown)
+        page.gen_content()
+        out = BytesIO()
+        document.save(out)
+        self.assertIn("Sign in at the gate", self.read("a.pdf", out.getvalue()).sections[0].text)
+        strokes = "".join(f"{x} 400 m {x} 600 l S\n" for x in range(100, 500, 12))
+        self.assertEqual(self.reason("a.pdf", building.drawn(strokes)), NOTHING_READ)
+
+    @TESSERACT
+    def test_what_shines_through_a_picture_is_white(self):
+        letters = Image.new("LA", picture(*LINES).size, (0, 0))
+        letters.putalpha(ImageOps.invert(picture(*LINES)))
+        self.assertIn("Badges are returned.", self.read("a.png", saved("PNG", letters)).sections[0].text)
 
     @TESSERACT
     @override_settings(OCR_LANGUAGES="tlh")

@@ -60,7 +60,7 @@ DISK_FULL = (
 DISK_FULL_SECONDS = 10  # Retry-After while the disk is full
 
 
-MAX_RETRY_AFTER = 300  # seconds, however long the model's server asks for
+MAX_RETRY_AFTER = 300  # seconds, whatever the model's server asks for
 
 
 def retry_after(seconds: float | None) -> int | None:

@@ -1,4 +1,4 @@
-"""The life of an answer while it runs: its run, and the journal of its events."""
+"""Runs and the journal of their events; agents and message allowances."""
 
 import uuid
 
@@ -14,7 +14,7 @@ from history.models import Conversation, Message
 
 class AgentQuerySet(models.QuerySet["Agent"]):
     def team(self) -> "AgentQuerySet":
-        """Those who answer, in their order."""
+        """The agents that answer, in their order."""
         return self.filter(active=True)
 
 
@@ -52,7 +52,7 @@ class RunQuerySet(models.QuerySet["Run"]):
 
 
 class Run(models.Model):
-    """One generation. It belongs to the site: its lease says that its process lives."""
+    """One answer being written. Its lease shows that the process writing it is alive."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
@@ -82,7 +82,7 @@ class Run(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(name="run_idempotency", fields=["owner", "idempotency_key"]),
-            # Two answers at once in one conversation would have no order: the second is refused.
+            # A conversation has at most one running answer, so that messages have an order.
             models.UniqueConstraint(
                 name="run_one_unfinished", fields=["conversation"], condition=Q(finished_at=None)
             ),
@@ -96,11 +96,10 @@ class Run(models.Model):
 
 
 class Lease(models.Model):
-    """That the process which writes a run lives. An unfinished run has one; ending the run takes it away.
+    """Shows that the process which writes a run is alive. Every unfinished run has one; its end deletes it.
 
-    Renewed several times a second, so it is narrow, and no index holds its time: PostgreSQL then renews it
-    within its page and leaves the indexes alone (heap-only tuples; a migration leaves room in the pages).
-    Whoever renews it or ends its run holds its lock.
+    Renewed several times a second, so the table is narrow and its time is not indexed: updates stay in
+    the page (heap-only tuples; a migration sets the fill factor). Renewal and the run's end lock the row.
     """
 
     run = models.OneToOneField(Run, primary_key=True, on_delete=models.CASCADE, related_name="lease")
@@ -111,9 +110,9 @@ class Lease(models.Model):
 
 
 class JournalEntry(models.Model):
-    """What one flush wrote for one run: events (chat.events.list_to_json), numbered from `first`.
+    """The events (chat.events.list_to_json) that one flush wrote for one run, numbered from `first`.
 
-    Written several times a second for each run, so it has one index, and no number of its own.
+    Written several times a second for each run, so it has one index and no surrogate key.
     """
 
     pk = models.CompositePrimaryKey("run_id", "first")
@@ -160,7 +159,7 @@ class MessageAllowance(models.Model):
 
 
 class Usage(models.Model):
-    """What somebody has sent today. Its row is locked while a question of theirs is stored."""
+    """The messages that a person has sent today. The row is locked while a question is stored."""
 
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"

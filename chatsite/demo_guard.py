@@ -1,4 +1,4 @@
-"""Refuses whatever is not local while the demo accounts have the passwords they were made with."""
+"""Refuses requests from other machines while the demo accounts have their initial passwords."""
 
 import json
 import logging
@@ -30,7 +30,7 @@ WORDS = (
 
 
 class DemoGuard:
-    """ASGI middleware for requests and sockets. Local ones pass with a look at their headers."""
+    """ASGI middleware for requests and sockets. Local ones pass without a query."""
 
     def __init__(self, application: Callable[..., Awaitable[None]]) -> None:
         self.application = application
@@ -52,7 +52,7 @@ class DemoGuard:
                 self._open = bool(await in_database_soon(known_passwords))
             except DatabaseError:
                 logger.warning("The demo accounts could not be looked at", exc_info=True)
-                return self._open  # nobody signs in without the database
+                return self._open  # without the database nobody can sign in
             self._looked_at = time.monotonic()
         return self._open
 

@@ -1,4 +1,4 @@
-"""How much each person may keep: bytes and documents, as the settings say. Staff keep what they need."""
+"""Quotas of bytes and documents for each person, from the settings. Staff have none."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from chatsite.accounts.models import User
 from .file_names import UploadRefused
 from .models import Document
 
-# Files that wait to take a document's place lie on disk beside it.
+# A replacement that waits to be read is on disk in addition to the current file.
 INCOMING = """
     SELECT coalesce(sum((job.args -> 'replacement' ->> 'size')::bigint), 0)
     FROM procrastinate_jobs AS job
@@ -21,7 +21,7 @@ INCOMING = """
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What somebody keeps, and the most they may; 0 is no limit."""
+    """The stored documents of a person, and their limits; 0 is no limit."""
 
     size: int
     documents: int
@@ -43,7 +43,7 @@ class Usage:
 
 
 def usage_of(user: User) -> Usage:
-    """What the user's documents take, with the files that wait to replace them, where that is limited."""
+    """The user's documents and waiting replacements; zeros if nothing limits them."""
     if user.is_staff or not (settings.USER_MAX_BYTES or settings.USER_MAX_DOCUMENTS):
         return Usage(0, 0, 0, 0)
     mine = Document.objects.filter(owner=user)
@@ -64,8 +64,8 @@ def lock(user: User) -> None:
 def claim(user: User, size: int, *, instead_of: int | None = None) -> None:
     """Let the user keep `size` bytes more: a new document, or a file instead of one of `instead_of` bytes.
 
-    Raises UploadRefused. The caller holds the transaction in which it comes true: until that ends, no other
-    of this user is let through, so the limit holds however many come at once.
+    Raises UploadRefused. The caller's transaction stores the file: until it ends, other claims of this
+    user wait, so the limit holds for any number of concurrent uploads.
     """
     lock(user)
     use = usage_of(user)

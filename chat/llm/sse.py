@@ -13,17 +13,17 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DONE = b"[DONE]"
 FIELDS = frozenset({b"", b"data", b"event", b"id", b"retry", b"error"})
 
-ServerEvent = tuple[bytes, bytes]  # its type, empty where none was given, and its data
+ServerEvent = tuple[bytes, bytes]  # its type, or b"" if none was given, and its data
 
 
 class EventParser:
-    """Fed with pieces of the body; `done` is set after the end mark of a chat completion, [DONE]."""
+    """Parses pieces of the body; `done` is set after [DONE], the end of a chat completion."""
 
     def __init__(self) -> None:
         self.done = False
         self._line: list[bytes] = []  # pieces of the current line
         self._line_bytes = 0
-        self._after_return = False  # a line feed that follows belongs to the line before
+        self._after_return = False  # a line feed that follows is part of the same line end
         self._begun = False
         self._recognized = False
         self._type = b""
@@ -99,7 +99,7 @@ class EventParser:
     def _dispatch_if_whole(self, events: list[ServerEvent]) -> None:
         """End an event whose only data line is complete JSON: no further line can belong to it.
 
-        Events of several lines are not tried, so that none is parsed once for each of its lines.
+        Events of several data lines are not tried, so that none is parsed once for each of its lines.
         """
         if len(self._data) == 1 and _is_json(self._data[0]):
             self._dispatch(events)

@@ -1,4 +1,4 @@
-"""OpenAI's legacy completions: the prompt is one text, in which some libraries send conversations.
+"""OpenAI's legacy completions: the prompt is one text, in which some libraries encode conversations.
 
 A prompt that is written as a conversation, with lines that begin “system: ”, “user: ” and “assistant: ”, is
 read as one; any other is the question.

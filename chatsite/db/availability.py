@@ -1,7 +1,7 @@
 """What the database's errors mean, and what this process currently knows about its availability.
 
-Finding out that a server hangs takes seconds of waiting. So one request that waited in vain opens the
-breaker: until the database answers again, one request a second probes it and the others are refused at once.
+Noticing that a server hangs takes seconds, so one request that times out opens the breaker: until the
+database answers again, one request a second probes it and the others are refused at once.
 If other queries succeeded meanwhile, the database is up and merely busy, so the breaker stays closed.
 
 A server with a full disk refuses writes at once, but may store a question before it refuses the answer. New
@@ -24,7 +24,7 @@ OPERATIONAL = (OperationalError, InterfaceError, psycopg.OperationalError, psyco
 
 
 def sqlstate(error: BaseException) -> str:
-    """PostgreSQL’s code, also of a wrapped error; nothing where the client found the fault."""
+    """The SQLSTATE of an error or of the one it wraps; empty if the error arose in the client."""
     wrapped: BaseException | None = error
     while wrapped is not None:
         if state := getattr(wrapped, "sqlstate", None):
@@ -38,7 +38,7 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """Of a driver's message, which holds no password."""
+    """The first line of a driver's message, which contains no password."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].strip()
 
 
@@ -65,7 +65,7 @@ class DatabaseBreaker:
         self.full_since = float("inf")  # monotonic clock: when the current series of disk-full errors began
 
     def record_timeout(self) -> None:
-        """A request waited in vain.
+        """Record that a request timed out.
 
         If another statement was answered a moment ago, the database is up and merely busy, so the breaker
         stays closed: a wait that was short says nothing by itself.
@@ -75,15 +75,15 @@ class DatabaseBreaker:
             self.is_missing, self._missed = True, now
 
     def record_connection(self) -> None:
-        """A session was handed out; its last answer may be some time ago."""
+        """Record that the pool handed out a session, whose last answer may be some time ago."""
         self.is_missing = False
 
     def record_success(self) -> None:
-        """A statement was answered."""
+        """Record that a statement succeeded."""
         self.is_missing, self._met = False, time.monotonic()
 
     def record_error(self, error: BaseException) -> None:
-        """A statement was answered with an error."""
+        """Record that a statement failed with an error of the server."""
         if is_disk_full(error):
             now = time.monotonic()
             if now - self._full > EPISODE_SECONDS:
@@ -106,7 +106,7 @@ class DatabaseBreaker:
         return self.is_missing and time.monotonic() < self._probed + PROBE_SECONDS
 
     def timed_out_within(self, seconds: float) -> bool:
-        """Whether a request waited in vain in the last `seconds`."""
+        """Whether a request timed out in the last `seconds`."""
         return time.monotonic() - self._missed < seconds
 
     @property

@@ -1,4 +1,4 @@
-"""A limit on the requests of one address that are prepared at the same time: the others wait their turn.
+"""A limit on concurrent requests of one address, until their responses start; the others queue.
 
 Without it, a thousand requests sent at once all start at once, and everybody else waits behind them.
 """
@@ -25,7 +25,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Key = tuple[str, bool]
 
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
-# A request that takes longer waits for a body, an answer or the database, and costs others little.
+# A request that takes longer is waiting for a body, an answer or the database, and costs others little.
 SLOT_SECONDS = 2.0
 WAIT_SECONDS = 10.0  # for a slot; then 503
 RETRY_SECONDS = 5
@@ -37,7 +37,7 @@ _release_slot: ContextVar[Callable[[], object] | None] = ContextVar("release_slo
 
 
 def release_slot() -> None:
-    """Let the next request of the caller's address begin now, as this one only waits. From any thread."""
+    """Give up the request's slot early, because it is only waiting. Callable from any thread."""
     if release := _release_slot.get():
         release()
 
@@ -59,8 +59,7 @@ class AddressLimit:
     answers that take long count no longer; one that only waits may give it back before (`release_slot`). The
     wait for a slot counts as waiting for the database (`WAITED`): while PostgreSQL hangs, a request is
     refused no later than one that had a slot at once. The address is that of the caller behind a trusted
-    proxy. Health checks have slots of their own: a load balancer may share an address with those who ask too
-    much.
+    proxy. Health checks have slots of their own: a load balancer may share its address with busy clients.
     """
 
     def __init__(self, application: Application) -> None:
@@ -113,7 +112,7 @@ class AddressLimit:
             async with asyncio.timeout(WAIT_SECONDS):
                 await turn
         except (TimeoutError, asyncio.CancelledError) as error:
-            if not turn.cancelled():  # the turn came in the same moment
+            if not turn.cancelled():  # it got its slot in the same moment
                 self._release(key)
             if isinstance(error, asyncio.CancelledError):
                 raise
@@ -121,7 +120,7 @@ class AddressLimit:
         return True
 
     def _release(self, key: Key) -> None:
-        """Hand the slot to the next in line, or take it back."""
+        """Pass the slot to the next request in the queue, or free it."""
         queue = self._queues[key]
         while queue.waiting:
             turn = queue.waiting.popleft()

@@ -1,15 +1,15 @@
 """Ctrl-C and SIGTERM, noticed from the first line of a command on.
 
-While a command loads they are only noted: the shell may have started it with SIGINT ignored. From `arm` on
-they raise KeyboardInterrupt, which ends a command through its `finally` blocks, but not in the middle of an
-import, where Python turns it into other errors: then as soon as the import has ended, or a second signal has
-come. Long loops call `check`, in case it was swallowed all the same.
+While a command loads they are only recorded: the shell may have started it with SIGINT ignored. After `arm`
+they raise KeyboardInterrupt, which ends a command through its `finally` blocks. In the middle of an import,
+where Python turns it into other errors, it is raised after the import, or at a second signal. Long loops call
+`check`, in case the exception was swallowed.
 """
 
 import signal
 from types import FrameType
 
-AGAIN_SECONDS = 0.02  # between two looks whether an import has ended
+AGAIN_SECONDS = 0.02  # between two checks whether an import has ended
 
 
 class Interrupt:
@@ -28,7 +28,7 @@ class Interrupt:
         self.check()
 
     def disarm(self) -> None:
-        """Only note them again: the command has ended, and a late alarm would kill its process."""
+        """Only record signals again: the command has ended, and a late alarm would kill its process."""
         self._armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
 

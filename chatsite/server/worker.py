@@ -16,7 +16,7 @@ from chatsite.db.threads import (
 )
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-read_everything_by_default()  # before the settings, which choose the way to the database by it
+read_everything_by_default()  # before the settings, which choose the database connection by it
 django.setup(set_prefix=False)
 
 from django.db import DatabaseError  # noqa: E402
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, required=True)
     die_with(parser.parse_args().parent)
     try:
-        recover_stalled_jobs()  # what a killed worker left
+        recover_stalled_jobs()  # jobs of killed workers
         release_connection()
         asyncio.run(work())
     except (ConnectorException, DatabaseError) as error:
@@ -62,7 +62,7 @@ async def work() -> None:
             asked = asyncio.create_task(stopping.wait())
             await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
             asked.cancel()
-            working.cancel()  # it finishes what it is at, and takes nothing more
+            working.cancel()  # it finishes the current job and takes no other
             ended, _ = await asyncio.wait({working}, timeout=GRACE_SECONDS)
             if not ended:
                 await _leave()
@@ -71,7 +71,7 @@ async def work() -> None:
 
 
 async def _leave() -> NoReturn:
-    """End in the middle of a document: PostgreSQL undoes what was begun, and another worker takes it up."""
+    """Exit in the middle of a document: PostgreSQL rolls back, and another worker takes the job."""
     try:
         await asyncio.wait_for(requeue_active_jobs(), GRACE_SECONDS)
     finally:

@@ -1,4 +1,4 @@
-"""Asking the questions of search, under somebody's rights, and judging what it finds."""
+"""Runs searches under a person's rights and judges the results."""
 
 import functools
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ from ingestion.search.retrieval import (
 DEPTHS = (3, 5, 10)
 METRICS = {"recall": recall, "MRR": reciprocal_rank, "nDCG": ndcg}
 COLUMNS = [(name, depth) for name in METRICS for depth in DEPTHS]
-NDCG_10 = COLUMNS.index(("nDCG", 10))  # what a question is called better or worse by
+NDCG_10 = COLUMNS.index(("nDCG", 10))  # the figure by which two settings are compared
 
 
 class UnknownSetting(Exception):
@@ -35,7 +35,7 @@ class UnknownSetting(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What may be tried out: arguments of ingestion.search.retrieval.search."""
+    """The settings to compare: arguments of ingestion.search.retrieval.search."""
 
     mode: Mode = "hybrid"
     top: int = 10
@@ -63,7 +63,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a citation means to one reader: a document, and the place in it (empty: anywhere)."""
+    """The target of a citation for one reader: a document and a place in it (empty: anywhere)."""
 
     document_id: int
     anchor: str = ""
@@ -84,7 +84,7 @@ class Judged:
         return not self.scores[NDCG_10]
 
 
-# What a citation stands for, or in words why it stands for nothing.
+# The target of a citation, or in words why it has none.
 Resolver = Callable[[str], Wanted | str]
 
 
@@ -126,7 +126,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A citation that stands for nothing, and why."""
+    """A citation without a target, and why."""
 
     place: str
     citation: str
@@ -134,7 +134,7 @@ class Problem:
 
 
 def resolve_truths(questions: Iterable[Question], resolver: Resolver) -> tuple[list[Task], list[Problem]]:
-    """The questions that can be judged, without citations that stand for nothing, and what was left out."""
+    """The questions that can be judged, and the citations without a target, which are left out."""
     known = functools.cache(resolver)
     tasks, problems = [], []
     for question in questions:
@@ -177,7 +177,7 @@ def _scores(places: Sequence[Place], grades: dict[Wanted, float]) -> tuple[float
 
 
 def ranking(found: Sequence[Place], wanted: Container[Wanted]) -> Ranking:
-    """What each passage fulfils: the wish for its very place before the one for its whole document."""
+    """The target that each passage fulfils: its exact place goes before its whole document."""
     keys = []
     for place in found:
         exact = Wanted(place.document_id, place.anchor)
@@ -188,7 +188,7 @@ def ranking(found: Sequence[Place], wanted: Container[Wanted]) -> Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Of so many questions: how many search finds nothing for, and for how many more it is not sure."""
+    """Counts of questions: all, those without results, and those with unsure results."""
 
     asked: int
     refused: int
@@ -203,7 +203,7 @@ class Refusals:
 
 
 def refusals_of(principal: Principal, questions: Iterable[str], settings: Settings) -> Refusals:
-    """What search says to questions that nothing here answers."""
+    """The results of questions that no document answers."""
     results = (search(principal, question, **asdict(settings)) for question in questions)
     return Refusals.of((bool(result.passages), result.sure) for result in results)
 

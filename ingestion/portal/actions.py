@@ -1,4 +1,4 @@
-"""Changing a document: who may read it, reading it again, deleting it. Only a POST changes anything."""
+"""Views that change a document: its readers, reading it again, deleting it. Only POST changes anything."""
 
 from dataclasses import replace
 from typing import Any
@@ -37,7 +37,7 @@ def _may(user: Somebody, document: Document, permission: str) -> bool:
 
 
 def may_change(user: Somebody, document: Document) -> bool:
-    """Of a document the user may read: whether they also decide who else may."""
+    """Whether the user may change the readers of a document that they may read."""
     return _may(user, document, "change_document")
 
 
@@ -46,7 +46,7 @@ def may_delete(user: Somebody, document: Document) -> bool:
 
 
 def _changeable(request: HttpRequest, public_id: UUID) -> Document:
-    """404 for what the caller may not read, 403 for what they may read but not change."""
+    """The document if the caller may change it; otherwise 403, or 404 if they may not read it."""
     readable = listing.with_readers(Document.objects.visible_to(session_principal(request)))
     document = get_object_or_404(readable, public_id=public_id)
     if not may_change(request.user, document):
@@ -60,7 +60,7 @@ def any_group(request: HttpRequest) -> bool:
 
 
 def rights_form(request: HttpRequest, document: Document) -> AudienceForm:
-    """The form with the rights as they are, or as they were just sent."""
+    """The form with the current rights, or with those just submitted."""
     return AudienceForm(
         request.POST if request.method == "POST" else None,
         principal=session_principal(request),
@@ -72,7 +72,7 @@ def rights_form(request: HttpRequest, document: Document) -> AudienceForm:
 @login_required
 @require_POST
 def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Changes who may read the document; when more people will, it asks once with their number."""
+    """Changes who may read the document; asks for confirmation, with their number, if more people will."""
     document = _changeable(request, public_id)
     form = rights_form(request, document)
     context: dict[str, Any] = {"document": document, "form": form}
@@ -93,7 +93,7 @@ def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def again(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Reads the file once more; what was read before stays in use until that is done."""
+    """Reads the file again; the current passages stay in use until that is done."""
     document = _changeable(request, public_id)
     if document.status in Document.UNFINISHED:
         messages.info(request, "The document is already being read.")
@@ -106,7 +106,7 @@ def again(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """Asks, then deletes the file and everything that was made of it."""
+    """Deletes the document with its file and passages, after a confirmation."""
     readable = Document.objects.visible_to(session_principal(request))
     document = get_object_or_404(readable, public_id=public_id)
     if not may_delete(request.user, document):

@@ -1,7 +1,7 @@
 """The files of documents and the images of their pages, to those who may read them.
 
-What one may not read is answered like what does not exist. Nothing that is served can run: types in which
-a script could hide are downloads of another type, and every file stands in a sandbox of its own.
+A document that the caller may not read is a 404, like one that does not exist. Nothing served can run a
+script: types that may contain one are downloads of another type, and every file is sandboxed.
 """
 
 import re
@@ -83,7 +83,7 @@ class StorageAway(APIException):
 
 
 class AnyAccept(BaseContentNegotiation):
-    """What is served is a file, whatever the caller accepts; a refusal is JSON."""
+    """Sends the file whatever `Accept` says; a refusal is JSON."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         return next(iter(parsers), None)
@@ -96,7 +96,7 @@ class AnyAccept(BaseContentNegotiation):
 
 
 class Content(APIView):
-    """Base of what is served here, to sessions and API keys; a browser without either is led to sign-in."""
+    """Base of these views, for sessions and API keys; a browser without either is redirected to sign-in."""
 
     guests_welcome = True
     schema = None  # described in chatsite/openapi
@@ -114,7 +114,7 @@ class Content(APIView):
 class DocumentFile(Content):
     """`/content/<public_id>/<any name>`: the file of a document; `/content/<sourcefile>`: the one so named.
 
-    What follows # (sent as %23) is left aside.
+    A fragment (# sent as %23) is ignored.
     """
 
     def get(self, request: Request, sourcefile: str) -> HttpResponseBase:
@@ -122,7 +122,7 @@ class DocumentFile(Content):
         document = meaning.document
         if document is None:
             return _choices(request, meaning.choices)
-        # A browser keeps the type with the file, so what is sent as another type than before has another tag.
+        # Browsers cache the type with the file, so a file with a changed type gets another tag.
         renamed = document.media_type not in SHOWN and _media_type(document) != document.media_type
         etag = quote_etag(f"{document.sha256}-inert" if renamed else document.sha256)
         if _unchanged(request, etag):
@@ -149,7 +149,7 @@ class PageImage(Content):
         etag = quote_etag(f"{document.sha256}-{page}")
         if _unchanged(request, etag):
             return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
-        release_connection()  # drawing takes its time
+        release_connection()  # rendering takes long
         try:
             image = files.page_image(document, page)
         except (Unreadable, FileNotFoundError):
@@ -162,8 +162,8 @@ class PageImage(Content):
 def _cited(principal: Principal, address: str) -> NameResolution:
     """The readable document of this public id, or else of this name.
 
-    One published client cannot be told digits, and asks for names with look-alikes of them: see
-    chat/protocols/web_component.py. So both spellings count, and neither takes over the other's document.
+    One published client gets, and asks for, names with look-alikes in place of digits: see
+    chat/protocols/web_component.py. Both spellings are tried; neither hides the other's document.
     """
     if public_id := public_id_of(address):
         return NameResolution(Document.objects.visible_to(principal).with_public_id(public_id).first())
@@ -175,7 +175,7 @@ def _cited(principal: Principal, address: str) -> NameResolution:
 
 
 def _choices(request: Request, documents: Sequence[Document]) -> HttpResponseBase:
-    """300: the name alone does not say which of these documents is meant. 404 where there is none."""
+    """A 300 response if the name is ambiguous; raises Http404 if no document has it."""
     if not documents:
         raise Http404
     choices = [
@@ -233,7 +233,7 @@ def _media_type(document: Document) -> str:
 def _guarded(response: HttpResponseBase, etag: str) -> HttpResponseBase:
     _sandbox(response)
     response.headers["ETag"] = etag
-    # Browsers keep it but ask each time: rights apply now, not when something was first seen.
+    # Browsers may store it but must revalidate each time: current rights apply.
     response.headers["Cache-Control"] = "private, no-cache"
     patch_vary_headers(response, ["Cookie", *KEY_HEADERS])
     return response
@@ -253,7 +253,7 @@ def _unchanged(request: Request, etag: str) -> bool:
 
 
 def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
-    """First and last byte of the one range asked for; None for the whole, an empty range where none fits."""
+    """First and last byte of a single range; None for the whole file, an empty range if it does not fit."""
     found = RANGE.fullmatch(request.headers.get("Range", ""))
     if found is None or request.headers.get("If-Range", etag) != etag:
         return None
@@ -272,7 +272,7 @@ def _range(request: Request, etag: str, size: int) -> tuple[int, int] | None:
 def _body(
     request: Request, file: "File[bytes]", start: int, length: int
 ) -> Iterator[bytes] | AsyncIterator[bytes]:
-    """Its bytes in pieces, in the way that the server can take without holding all of them."""
+    """The bytes in pieces, as an async iterator under ASGI, which would otherwise buffer the whole file."""
     file.seek(start)
     if isinstance(request._request, ASGIRequest):
         return _pieces_async(file, length)

@@ -1,4 +1,4 @@
-"""A document in words for people: its state, who may read it, when it changed."""
+"""The state, readers and last change of a document in words for people."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -74,13 +74,13 @@ def rows(documents: Sequence[Document], principal: Principal) -> list[Row]:
 
 
 def places(documents: Iterable[Document]) -> dict[int, int]:
-    """How many documents are read before those that wait, by their turns."""
+    """How many documents are read before each waiting one, by queue position."""
     waiting = {each.queue_position for each in documents if each.status == Document.Status.WAITING}
     return count_waiting_before(waiting) if waiting else {}
 
 
 def state(document: Document, before: int | None = None) -> State:
-    """What is happening to the document; `before` is how many are read before it, where that is known."""
+    """The state of the document; `before` is the number of documents read before it, if known."""
     done, total = document.progress_done, document.progress_total
     match document.status:
         case Document.Status.READY:
@@ -93,7 +93,7 @@ def state(document: Document, before: int | None = None) -> State:
         case Document.Status.READING:
             return State(f"Reading page {done} of {total}" if total else "Reading", detail=LEAVE)
         case Document.Status.INDEXING:
-            # Once all are embedded they are written, which takes its time as well.
+            # After embedding, the passages are still to be written.
             return State(f"Embedding {done:,} of {total:,}" if done < total else "Indexing", detail=LEAVE)
     return State("Waiting", detail=f"{document.reason or _queued(before)} {LEAVE}")
 
@@ -107,7 +107,7 @@ def _queued(before: int | None) -> str:
 
 
 def readers(document: Document, principal: Principal) -> Readers:
-    """Names of people are for the owner; others see how many they are."""
+    """Only the owner sees the names of people; others see their number."""
     entries = list(document.access_list.entries.all())
     if any(entry.guests for entry in entries):
         return Readers("people", "Everyone, including guests")
@@ -135,7 +135,7 @@ def _name(entry: AccessEntry) -> str:
 
 
 def changed(moment: datetime) -> str:
-    """now, today, yesterday, or the date."""
+    """The time of the last change as “now”, “today”, “yesterday”, or a date."""
     if timezone.now() - moment < timedelta(minutes=1):
         return "now"
     days = (timezone.localdate() - timezone.localdate(moment)).days
@@ -143,7 +143,7 @@ def changed(moment: datetime) -> str:
 
 
 def as_json(document: Document, before: int | None = None) -> dict[str, Any]:
-    """What the upload module shows of a document; `before` as for `state`."""
+    """The members that the upload module shows; `before` as for :func:`state`."""
     now = state(document, before)
     return {
         "id": str(document.public_id),

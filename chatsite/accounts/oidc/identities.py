@@ -1,4 +1,4 @@
-"""From the claims of a token to an account here, with the groups that the provider says."""
+"""Finds or creates the account for the claims of a token, and updates its groups."""
 
 import hashlib
 import re
@@ -27,11 +27,11 @@ NAME_CHARACTERS = 150
 
 
 class AccountDisabled(Exception):
-    """The provider knows them, but their account here is switched off."""
+    """The provider accepts the person, but their account here is disabled."""
 
 
 class OtherClaim(Exception):
-    """Their account is linked by `oid`, which is believed only where OIDC_SUBJECT_CLAIM says so."""
+    """Their account is linked by `oid`, which counts only with OIDC_SUBJECT_CLAIM=oid."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -41,10 +41,10 @@ class OtherClaim(Exception):
 
 
 def user_for(claims: Claims) -> User:
-    """The account of that person, made when they are seen for the first time. Raises AccountDisabled.
+    """The account of that person, created at their first sign-in. Raises AccountDisabled.
 
     A person is their provider's subject: no e-mail address and no name leads to an account that exists.
-    Raises OtherClaim for somebody whose account was linked by a claim that is not believed now.
+    Raises OtherClaim if the account was linked by another claim than the configured one.
     """
     identity = _identity(claims) or _linked_by_sub(claims) or _made(claims)
     if not identity.user.is_active:
@@ -54,7 +54,7 @@ def user_for(claims: Claims) -> User:
 
 
 def _identity(claims: Claims) -> ExternalIdentity | None:
-    """The identity by the claim of the settings; one of which the claim was not stored yet becomes that."""
+    """The identity by the configured claim; one without a stored claim gets that claim."""
     claim = settings.OIDC_SUBJECT_CLAIM
     found = ExternalIdentity.objects.filter(issuer=claims.issuer, subject=claims.subject)
     identity = found.filter(claim=claim).select_related("user").first()
@@ -64,7 +64,7 @@ def _identity(claims: Claims) -> ExternalIdentity | None:
 
 
 def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
-    """The identity of a site that has changed OIDC_SUBJECT_CLAIM, or had taken `oid` without being told to.
+    """The identity by `sub`, of a site that has changed OIDC_SUBJECT_CLAIM or used `oid` unasked.
 
     `sub` is what a provider vouches for, so an identity by `sub` becomes one by `oid`. Not the reverse: at
     some providers people choose claims such as `oid` themselves. They are refused, without a second account.
@@ -82,7 +82,7 @@ def _linked_by_sub(claims: Claims) -> ExternalIdentity | None:
 
 
 def _made(claims: Claims) -> ExternalIdentity:
-    """Two first requests at once make one account: the second finds the first's."""
+    """Create the account; of two concurrent first requests, the second finds the first's."""
     for attempt in range(5):
         user = User(
             username=_username(claims, attempt),
@@ -117,7 +117,7 @@ def _newest_of_former(claims: Claims) -> int:
 
 
 def _username(claims: Claims, attempt: int) -> str:
-    """The name the provider prefers, with a random ending where somebody has it already."""
+    """The name the provider suggests, with a random suffix if it is taken."""
     name = UNSAFE.sub("-", unicodedata.normalize("NFKC", claims.username)).strip("-")[:USERNAME_CHARACTERS]
     if not name:
         return f"person-{secrets.token_hex(6)}"
@@ -130,9 +130,9 @@ def _name(text: str) -> str:
 
 
 def _follow_groups(identity: ExternalIdentity, claims: Claims) -> None:
-    """Add the memberships the token gives, take away those an earlier one gave; those by hand stay.
+    """Add the token's memberships and remove those of earlier tokens; manual ones stay.
 
-    A token older than the newest one changes nothing, or it would restore a group withdrawn since.
+    A token older than the newest one changes nothing: it could restore a withdrawn group.
     """
     issued_at = claims.issued_at
     if issued_at < identity.newest_token_at:
@@ -185,8 +185,8 @@ def unlink(identities: QuerySet[ExternalIdentity]) -> None:
 def drop_unmapped_memberships() -> int:
     """Take away memberships that a token gave and no mapping gives now; says how many.
 
-    They came from a group of the same name before that had to be allowed, or by a mapping that is gone.
-    Waiting for the person's next token would keep what nobody decided. Those given by hand are not touched.
+    They come from groups of the same name, before OIDC_GROUPS_BY_NAME existed, or from deleted mappings.
+    Waiting for the person's next token would keep them without anybody's decision. Manual memberships stay.
     """
     if settings.OIDC_GROUPS_BY_NAME:
         return 0

@@ -1,4 +1,4 @@
-"""To the sign-in provider, and back from it."""
+"""Views that send the browser to the sign-in provider, and receive it back."""
 
 import logging
 

@@ -1,7 +1,7 @@
-"""A session that gives itself up where the server answers nothing: frozen, or behind a network that is gone.
+"""A session that closes itself when the server does not respond: frozen, or behind a lost network.
 
-The server ends statements that take too long by itself. Where nothing comes for longer, nothing will: the
-session is closed, its user gets an error like that of a lost connection, and the pool makes another one.
+The server cancels statements that take too long. If even that does not arrive, nothing will: the session is
+closed, its user gets the error of a lost connection, and the pool opens another one.
 """
 
 import threading
@@ -24,16 +24,16 @@ from chatsite.db.threads import (
 )
 
 T = TypeVar("T")
-RETURN_SECONDS = 0.5  # between two tries whether a missing database is back
+RETURN_SECONDS = 0.5  # between two attempts to reach an unavailable database
 CONNECT_SECONDS = 2
 _watched = threading.Lock()
 
 
 def report_missed() -> None:
-    """Report that the database was waited for in vain, and have a thread find out when it is back.
+    """Report a time-out of the database, and let a thread find out when it is back.
 
-    Without that thread a process would learn it only from its requests, of which it lets one a second try:
-    those that come together a while after the return would be refused but for one.
+    Without that thread the process would learn it only from its requests, one of which may probe each second:
+    of those arriving together after the return, all but one would be refused.
     """
     breaker.record_timeout()
     if breaker.is_missing and not default_reader() and _watched.acquire(blocking=False):
@@ -53,13 +53,13 @@ def _watch_for_return() -> None:
 
 
 class Session(psycopg.Connection[Any]):
-    """psycopg's own otherwise."""
+    """A psycopg connection with a time limit on waiting."""
 
     _seconds: float | None = None
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
-        """For the length of the block wait so long for each statement, whoever it is for."""
+        """Inside the block, wait at most so long for each statement, whatever the reader's budget."""
         self._seconds = seconds
         try:
             yield
@@ -67,7 +67,7 @@ class Session(psycopg.Connection[Any]):
             self._seconds = None
 
     def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
-        """Everything that a session waits for after it has begun comes through here."""
+        """Every wait of an established session goes through here."""
         if timeout is None:
             timeout = self._seconds or statement_seconds()
         if timeout is None:
@@ -76,11 +76,11 @@ class Session(psycopg.Connection[Any]):
             with waiting():
                 return super().wait(gen, interval, timeout)
         except psycopg.OperationalError:
-            # Errors of the server come when its answer is whole, and end with the statement.
+            # An error of the server arrives with its complete answer and ends the statement.
             if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()
-            # A shorter wait may have been for a lock, and says nothing of the server.
+            # A shorter wait may have been for a lock, and proves nothing about the server.
             if self._seconds or timeout > settings.LOCK_SECONDS:
                 report_missed()
             raise psycopg.OperationalError(f"The database did not answer within {timeout:.3g} s.") from None

@@ -1,4 +1,4 @@
-"""Where the embedded database and its secrets lie in the data directory.
+"""Paths of the embedded database and its secrets in the data directory.
 
 Everything here is computed, not looked up: settings can name the socket before the server runs.
 """
@@ -16,7 +16,7 @@ from typing import IO
 
 SERVER_ACCOUNT = "nobody"  # runs PostgreSQL where the site is started by root
 DATABASE = ROLE = "chatsite"
-PORT = 5432  # the number is only a part of the socket's name; nothing listens on TCP
+PORT = 5432  # only part of the socket's name; nothing listens on TCP
 SOCKET_PATH_LIMIT = 100  # bytes; the kernel takes 107
 
 
@@ -30,7 +30,7 @@ def password_file(data: Path) -> Path:
 
 
 def socket_directory(data: Path) -> Path:
-    """The cluster's own directory, or a short one where that path is too long for a socket."""
+    """The cluster's own directory, or a short one if that path is too long for a socket."""
     directory = cluster_directory(data)
     if len(os.fsencode(directory / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_LIMIT:
         return directory
@@ -39,7 +39,7 @@ def socket_directory(data: Path) -> Path:
 
 
 def open_lock(path: Path) -> IO[bytes]:
-    """A file to lock, which no other account may open: it could hold the lock for ever."""
+    """Open a file to lock, which no other account may open: it could hold the lock for ever."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     if os.fstat(descriptor).st_mode & 0o077:
         os.fchmod(descriptor, 0o600)
@@ -47,13 +47,13 @@ def open_lock(path: Path) -> IO[bytes]:
 
 
 def is_private(folder: Path, accounts: Collection[int]) -> bool:
-    """Whether this is a folder of one of the accounts, which nobody else may look into. No link counts."""
+    """Whether this is a folder, not a link, of one of the accounts, and closed to all others."""
     status = folder.lstat()
     return stat.S_ISDIR(status.st_mode) and status.st_uid in accounts and not status.st_mode & 0o077
 
 
 def server_account_name() -> str:
-    """The account that PostgreSQL runs as: it refuses to run as root. Empty for one without a name."""
+    """The account that PostgreSQL runs as, since it refuses to run as root; empty if it has no name."""
     try:
         return SERVER_ACCOUNT if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -62,7 +62,7 @@ def server_account_name() -> str:
 
 def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE) -> dict[str, str | int]:
     """libpq parameters of the embedded database, whether it runs or not."""
-    # Who squats on the socket's path is neither spoken to nor told a password.
+    # Do not connect, or send a password, to another account's process on the socket's path.
     peer: dict[str, str | int] = {"requirepeer": name} if (name := server_account_name()) else {}
     return peer | {
         "require_auth": "scram-sha-256",
@@ -71,7 +71,7 @@ def connection_parameters(data: Path, role: str = ROLE, database: str = DATABASE
         "host": str(socket_directory(data)),
         "port": PORT,
         "passfile": str(password_file(data)),
-        "password": "",  # said, so that the file counts also where the shell has another server's PGPASSWORD
+        "password": "",  # not missing: PGPASSWORD of the shell would go before the password file
     }
 
 
@@ -89,8 +89,8 @@ def write_secret(path: Path, text: str) -> None:
 def secret_key(data: Path) -> str:
     """The site's signing key, made once and kept in the data directory.
 
-    Where the directory cannot be written the key lasts as long as the process: commands that need no
-    data (`check`, `makemigrations`) still work, and `up` refuses such a directory by name.
+    If the directory is not writable the key lasts as long as the process: commands that need no data
+    (`check`, `makemigrations`) still work, and `up` reports such a directory.
     """
     path = data / "secret_key"
     with contextlib.suppress(OSError):

@@ -258,6 +258,7 @@ def leg_parameters(somebody: Person, space: EmbeddingSpace, vector: str) -> dict
         "members": [],
         "common": [],
         "max_common": 0,
+        "mean_length": 0.0,
         "visible": float(somebody.visible),
         "every": OPTIONS.passages,
         "with_nearest": True,

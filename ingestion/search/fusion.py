@@ -63,17 +63,24 @@ COMBINED = Bound(0.465, 0.017, 0.68, 0.074)
 WORDS = Bound(0.2, 0.01, 0.36, 0.05)
 PAIRS = Bound(0.12, 0.005, 0.2, 0.03)
 SIMILARITY = Bound(0.275, 0.02, 0.4, 0.03)
+# The share plus the similarity, plus how well the words of a passage match the question's
+# (RerankScores.closest), plus LENGTH_WEIGHT times the logarithm of the question's length: of a long one, less
+# is met.
+CLOSE = Bound(1.32, 0.055, 1.57, 0.096)
+LENGTH_WEIGHT = 0.2
 ALIKE = 0.3  # similarity from which a passage counts as found by its meaning, too
 
 
 @dataclass(frozen=True, slots=True)
 class VectorTrust:
     """How far the embedding model's similarities count: their share of a score, and only in these languages
-    (empty stands for all); `words` bounds what words alone must meet."""
+    (empty stands for all); `words` bounds what words alone must meet. With `close`, whether there is an
+    answer is decided after the words of the best passages were compared (`settle`)."""
 
     weight: float
     languages: frozenset[str]
     words: Bound = WORDS
+    close: Bound | None = None
 
     def covers(self, language: str) -> bool:
         return self.weight > 0 and (not self.languages or language in self.languages)
@@ -94,31 +101,40 @@ MIN_FURTHER_FIT = 0.5  # the part of what the best passage must meet that each f
 
 # What the best are ordered by beside the score of the legs, which counts 1: less where the question is longer
 # than so many words, of which by chance some are near each other in many passages.
-WORD_WEIGHT = 0.25
-NEIGHBOUR_WEIGHT = 0.25
+WORD_WEIGHT = 0.4
+NEIGHBOUR_WEIGHT = 0.1
 SHORT_QUESTION = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Candidates that fit a question, best first; `sure` where the best one clearly does."""
+    """Candidates that fit a question, best first; `sure` where the best one clearly does. `open` is what the
+    best one meets where it is still to be settled whether there is an answer."""
 
     passages: list[Ranked]
     sure: bool = False
+    open: float | None = None
 
 
 def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readable: float) -> Ranking:
     """The candidates that fit the question, best first; equal scores in the order of their ids.
 
-    None at all when not even the best has enough to do with the question. `readable` counts the passages
-    among which they are the best.
+    None at all when not even the best has enough to do with the question, as far as that is known before
+    `settle`. `readable` counts the passages among which they are the best.
     """
     trusted = {language for language in {row.language for row in candidates} if trust.covers(language)}
     met = [_met(row, mode, row.language in trusted) for row in candidates]
     bounds = [_bound(mode, trust, covered=row.language in trusted) for row in candidates]
     answer = {bound: bound.for_answer(readable) for bound in set(bounds)}
     fits = [value / answer[bound] for value, bound in zip(met, bounds, strict=True)]
-    if max(fits, default=0.0) < 1:
+    opened = None
+    if mode == "hybrid" and trust.close:
+        opened = max(
+            (value for value, bound in zip(met, bounds, strict=True) if bound == COMBINED), default=None
+        )
+        fixed = [fit for fit, bound in zip(fits, bounds, strict=True) if bound != COMBINED]
+        opened = None if max(fixed, default=0.0) >= 1 else opened
+    if opened is None and max(fits, default=0.0) < 1:
         return Ranking([])
     best_text = max(row.text_score or 0.0 for row in candidates)
     similarities = [likeness for row in candidates if (likeness := row.likeness) is not None]
@@ -137,7 +153,17 @@ def rank(candidates: Sequence[Candidate], mode: Mode, trust: VectorTrust, readab
         score = (1 - weight) * text + weight * vector
         ranked.append(Ranked(row, min(1.0, score), _found_by(row, mode, covered)))
     sure = any(value >= bound.for_sure(readable) for value, bound in zip(met, bounds, strict=True))
-    return Ranking(sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id)), sure)
+    return Ranking(sorted(ranked, key=lambda item: (-item.score, item.candidate.passage_id)), sure, opened)
+
+
+def settle(ranking: Ranking, trust: VectorTrust, closest: float, length: float, readable: float) -> Ranking:
+    """`ranking`, or nothing where its best passages meet too little of a question of `length` words."""
+    if ranking.open is None or trust.close is None:
+        return ranking
+    met = ranking.open + closest + LENGTH_WEIGHT * math.log(1 + length)
+    if met < trust.close.for_answer(readable):
+        return Ranking([])
+    return Ranking(ranking.passages, met >= trust.close.for_sure(readable))
 
 
 def rerank(ranked: Sequence[Ranked], near: RerankScores, length: float = 0) -> list[Ranked]:

@@ -46,6 +46,7 @@ MAX_COMMON = 300
 PROBES = 1_000
 MIN_PROBED = 20
 SAMPLED = 1_500
+MEASURED = 300  # passages, whose mean length is taken for that of all
 
 # The index of vectors: how many it looks at before it answers, of how many of the nearest pieces the readable
 # are taken (but never fewer than PIECES), and after how many it gives up where hardly any are readable. For
@@ -60,12 +61,14 @@ PLANNER = {"ef_search": EF_SEARCH, "max_scanned": MAX_SCANNED}
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """How many passages the caller may search, about; how many there are; and in a large corpus, how many
-    passages of a sample of the caller's hold exactly these words of the question."""
+    """How many passages the caller may search, about; how many there are; in a large corpus, how many
+    passages of a sample of the caller's hold exactly these words of the question; and how many different
+    words a passage has on average (0 where that is not known)."""
 
     visible: int
     every: int
     held: Sample
+    mean_length: float = 0.0
 
     def plan(self, dimensions: int) -> Plan:
         """The fastest plan for vectors of so many dimensions; longer ones have no index."""
@@ -139,12 +142,14 @@ def survey(search: Mapping[str, Any]) -> Survey:
         "probes": PROBES,
         "min_probed": MIN_PROBED,
         "sampled": SAMPLED,
+        "measured": MEASURED,
         "large": LARGE_CORPUS,
         "max_scan": MAX_SCAN,
     }
     surveyed = _planned("survey", {**search, **bounds})
     held = {frozenset(row["numbers"] or ()): row["passages"] for row in surveyed if row["passages"]}
-    return Survey(surveyed[0]["visible"], surveyed[0]["every"], held)
+    size = surveyed[0]
+    return Survey(size["visible"], size["every"], held, float(size["mean_length"]))
 
 
 def _run(search: Mapping[str, Any], dimensions: int, surveyed: Survey) -> list[dict[str, Any]]:
@@ -157,6 +162,7 @@ def _run(search: Mapping[str, Any], dimensions: int, surveyed: Survey) -> list[d
         "dimensions": dimensions,
         "visible": float(surveyed.visible),
         "every": surveyed.every,
+        "mean_length": surveyed.mean_length,
         "depth": DEPTH,
         "pieces": surveyed.pieces(plan),
         "groups": [place for place, (group, _) in enumerate(groups) for _ in group],

@@ -31,10 +31,11 @@ Numbers = NDArray[np.float32]
 @dataclass(frozen=True, slots=True)
 class RerankScores:
     """Of each text, in order, each from 0 to about 1: how well its words match the question's, and how well
-    neighbouring words do near each other."""
+    neighbouring words do near each other. `closest` is the best match of words of any text, long or short."""
 
     words: Numbers
     neighbours: Numbers
+    closest: float = 0.0
 
 
 def rerank_scores(asked: Sequence[str], texts: Sequence[str]) -> RerankScores:
@@ -49,8 +50,9 @@ def rerank_scores(asked: Sequence[str], texts: Sequence[str]) -> RerankScores:
     best = np.maximum.reduceat(alike, starts, axis=1)
     weights = _weights(best)
     lengths = np.array([max(1, len(text)) for text in cut])
-    words = weights @ best / weights.sum() * (lengths / lengths.mean()) ** -LENGTH
-    return RerankScores(words, _neighbours(alike, starts, weights))
+    matched = weights @ best / weights.sum()
+    words = matched * (lengths / lengths.mean()) ** -LENGTH
+    return RerankScores(words, _neighbours(alike, starts, weights), float(matched.max()))
 
 
 def _alike(asked: Sequence[str], texts: Sequence[Sequence[str]]) -> Numbers:

@@ -7,7 +7,7 @@ afterwards. Which plan finds the candidates is a question of speed alone.
 import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -21,13 +21,16 @@ from ingestion.indexing.passages import vector_text
 from ingestion.models import Document, EmbeddingSpace
 
 from .fusion import (
+    CLOSE,
     PAIRS,
     FoundBy,
     Mode,
     Ranked,
+    Ranking,
     VectorTrust,
     rank,
     rerank,
+    settle,
 )
 from .labels import (
     Uniqueness,
@@ -61,7 +64,7 @@ CONTEXT_WEIGHT = 0.3  # of the words, and the vector, of earlier questions
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
 # The vectors that come with the product know English; elsewhere they say nothing.
-BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}))
+BUILT_IN_TRUST = VectorTrust(weight=0.4, languages=frozenset({"english", "simple"}), close=CLOSE)
 CONFIGURED_TRUST = VectorTrust(weight=0.5, languages=frozenset())
 NO_TRUST = VectorTrust(weight=0, languages=frozenset(), words=PAIRS)
 
@@ -153,12 +156,12 @@ def search(
         **vectors,
     }
     candidates, readable = find_candidates(parameters, space.dimensions)
-    ranking = rank(candidates, mode, _trust(space, query), readable)
-    ranked: Sequence[Ranked] = ranking.passages
+    trust = _trust(space, query)
+    ranking = rank(candidates, mode, trust, readable)
     loaded: Loaded = {}
-    if mode == "hybrid" and ranked:
-        ranked, loaded = _rerank(principal, query, ranked)
-    ranked = [item for item in ranked if item.score >= minimum_score]
+    if mode == "hybrid" and ranking.passages:
+        ranking, loaded = _reranked(principal, query, ranking, trust, readable)
+    ranked = [item for item in ranking.passages if item.score >= minimum_score]
     passages = _distinct(principal, ranked, loaded, top)
     return SearchResult(tuple(passages), query, len(candidates), mode, ranking.sure)
 
@@ -255,8 +258,12 @@ def _vector_parameters(space: EmbeddingSpace, query: str, context: str, mode: Mo
     return {"with_vectors": True, "vector": vector_text(vector), "space_id": space.pk}
 
 
-def _rerank(principal: Principal, query: str, ranked: Sequence[Ranked]) -> tuple[list[Ranked], Loaded]:
-    """The best by the words of their texts too, each one's title and heading among them; and those texts."""
+def _reranked(
+    principal: Principal, query: str, ranking: Ranking, trust: VectorTrust, readable: float
+) -> tuple[Ranking, Loaded]:
+    """The best by the words of their texts too, each one's title and heading among them, or nothing where
+    these have too little to do with the question; and those texts."""
+    ranked = ranking.passages
     asked = list(dict.fromkeys(units(without_question_words(query))))[:MAX_WORDS]
     compared = [item.candidate.passage_id for item in ranked[:COMPARED]]
     wanted = {"user_id": principal.user_id, "passage_ids": compared}
@@ -268,7 +275,9 @@ def _rerank(principal: Principal, query: str, ranked: Sequence[Ranked]) -> tuple
     joined = [f"{text['title']} {text['heading']} {text['content']}" for text in texts]
     words = [row["word"] for row in kept] or asked
     length = len(words) / (UNITS_OF_A_WORD if has_unspaced_script(query) else 1)
-    return rerank(ranked, rerank_scores(words, joined), length), loaded
+    scores = rerank_scores(words, joined)
+    settled = settle(ranking, trust, scores.closest, length, readable)
+    return replace(settled, passages=rerank(settled.passages, scores, length)), loaded
 
 
 def _load(principal: Principal, ranked: Sequence[Ranked]) -> Loaded:

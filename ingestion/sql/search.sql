@@ -28,9 +28,10 @@
 \set max_common 300
 \set estimated '{}'
 \set shares '{}'
--- Passages that may be read, and all there are; those that each leg puts forward, and those of a run before.
+-- Passages that may be read, and all there are; how many different words one has; those that each leg puts forward, and those of a run before.
 \set visible 300
 \set every 300
+\set mean_length 0
 \set depth 100
 \set kept '{}'
 -- The vector of the question, and the space it lies in.
@@ -306,9 +307,9 @@ questions AS MATERIALIZED (
     GROUP BY words.language
 ),
 
--- How many different words a passage that holds any of these has.
+-- How many different words a readable passage has; where the survey met none, one that holds any of these.
 mean AS MATERIALIZED (
-    SELECT avg(hits.length) AS length FROM hits
+    SELECT coalesce(nullif(:'mean_length'::double precision, 0), avg(hits.length)) AS length FROM hits
 ),
 
 -- The passages that the words put forward: BM25 with k1 = 0.9 and b = 0.75, where a word counts as often as the

@@ -1,6 +1,6 @@
 -- How much the caller may search, of how much there is, and, of a large corpus, which words of the question occur
 -- together in how many passages of a sample of it. How much is estimated from a sample of documents where that
--- holds enough of them, else counted.
+-- holds enough of them, else counted. Also how many different words its passages have on average, by some of them.
 \set user_id 1
 \set include_category ''
 \set exclude_category ''
@@ -9,10 +9,11 @@
 \set words '{annual,leave}'
 \set otherwise '{"",""}'
 \set asked 2
--- Documents of the sample, and how many of them must be readable to estimate from them; passages of the sample, where
--- there are more passages than `large` and more readable ones than `max_scan`.
+-- Documents of the sample, and how many of them must be readable to estimate from them; about how many passages are
+-- measured; passages of the sample, where there are more passages than `large` and more readable ones than `max_scan`.
 \set probes 1000
 \set min_probed 20
+\set measured 300
 \set sampled 1500
 \set large 100000
 \set max_scan 4000
@@ -84,6 +85,22 @@ sample AS MATERIALIZED (
     LIMIT :'sampled'
 ),
 
+-- Of documents spread evenly over those probed.
+lengths AS MATERIALIZED (
+    SELECT avg(length(passage.search)) AS mean
+    FROM (
+        SELECT numbered.id, row_number() OVER (ORDER BY numbered.id) AS place
+        FROM probed AS numbered
+    ) AS document
+    CROSS JOIN LATERAL (
+        SELECT words.search
+        FROM ingestion_passagewords AS words
+        WHERE words.document_id = document.id
+        LIMIT 1 + :'measured' / (SELECT count(*) FROM probed)
+    ) AS passage
+    WHERE :'asked' > 0 AND document.place % (1 + (SELECT count(*) FROM probed) / :'measured') = 0
+),
+
 words AS MATERIALIZED (
     SELECT word.number, word.language, word.query
     FROM ingestion_question_words(
@@ -91,8 +108,9 @@ words AS MATERIALIZED (
     ) AS word
 )
 
-SELECT size.visible, size.every, held.numbers, held.passages
+SELECT size.visible, size.every, coalesce(lengths.mean, 0) AS mean_length, held.numbers, held.passages
 FROM size
+CROSS JOIN lengths
 LEFT JOIN (
     SELECT each.numbers, count(*) AS passages
     FROM (

@@ -3,8 +3,9 @@
 from django.test import SimpleTestCase, TestCase
 
 from chatsite.accounts.models import User
+from ingestion.access.lists import Audience
 from ingestion.indexing.passages import NewPassage
-from ingestion.search.fusion import COMBINED, Candidate, VectorTrust, rank
+from ingestion.search.fusion import CLOSE, COMBINED, Candidate, VectorTrust, rank, settle
 from ingestion.search.office_words import office_words
 from ingestion.search.retrieval import search
 
@@ -12,6 +13,7 @@ from .documents import make_document, principal_of
 
 OTHERS = [f"Deck {number} was painted by the crew." for number in range(12)]
 ENGLISH = VectorTrust(weight=0.4, languages=frozenset({"english"}))
+COMPARED = VectorTrust(weight=0.4, languages=frozenset({"english"}), close=CLOSE)
 
 
 class WordTests(TestCase):
@@ -38,6 +40,20 @@ class WordTests(TestCase):
         make_document("long.txt", ["The anchor lies beside " + " ".join(f"thing{n}" for n in range(60))])
         make_document("short.txt", ["The anchor lies here."])
         self.assertEqual(self.found("anchor")[0], "The anchor lies here.")
+
+    def test_a_passage_is_long_or_short_beside_all_that_may_be_read_not_only_those_with_its_words(self):
+        make_document("long.txt", ["The anchor lies beside " + " ".join(f"thing{n}" for n in range(60))])
+        alone = search(self.reader, "anchor", mode="text").passages[0].text_score
+        make_document("longer.txt", [" ".join(f"stone{n}" for n in range(200))])
+        self.assertGreater(search(self.reader, "anchor", mode="text").passages[0].text_score, 1.1 * alone)
+
+    def test_what_others_alone_may_read_changes_no_length(self):
+        make_document("long.txt", ["The anchor lies beside " + " ".join(f"thing{n}" for n in range(60))])
+        before = search(self.reader, "anchor", mode="text").passages[0].text_score
+        owner = User.objects.create_user("owner")
+        texts = [" ".join(f"stone{n}" for n in range(200))]
+        make_document("private.txt", texts, owner=owner, audience=Audience())
+        self.assertEqual(search(self.reader, "anchor", mode="text").passages[0].text_score, before)
 
     def test_a_word_that_the_question_says_twice_counts_twice(self):
         for name in ("anchor", "rope"):
@@ -89,6 +105,25 @@ class BoundTests(SimpleTestCase):
             self.assertLess(low, high)
             self.assertFalse(self.ranked(low, 0.01, readable).sure)
             self.assertTrue(self.ranked(high, 0.01, readable).sure)
+
+    def settled(self, met, closest, readable=300, length=3, language="english"):
+        ranking = rank([Candidate(1, language, 1.0, met, 0.0)], "hybrid", COMPARED, readable)
+        return settle(ranking, COMPARED, closest, length, readable)
+
+    def test_words_like_those_asked_may_make_up_for_what_is_not_said(self):
+        self.assertEqual(self.settled(0.5, 0.2).passages, [])
+        self.assertEqual(len(self.settled(0.5, 0.6).passages), 1)
+        self.assertFalse(self.settled(0.5, 0.6).sure)
+        self.assertTrue(self.settled(0.8, 0.6).sure)
+        self.assertFalse(self.settled(0.8, 0.6, readable=13_000).sure)
+
+    def test_a_long_question_must_be_met_less_than_a_short_one(self):
+        self.assertFalse(self.settled(0.7, 0.5, length=2).sure)
+        self.assertTrue(self.settled(0.7, 0.5, length=12).sure)
+
+    def test_where_the_vectors_do_not_count_the_words_alone_decide(self):
+        self.assertEqual(self.settled(0.1, 1.0, language="german").passages, [])
+        self.assertTrue(self.settled(0.9, 0.0, language="german").sure)
 
 
 class OfficeWordsTests(TestCase):

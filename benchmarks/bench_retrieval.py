@@ -1,8 +1,12 @@
 """How well search finds, and how long it takes: nDCG@10 on public collections, beside stemmed BM25.
 
-python benchmarks/bench_retrieval.py [folder of the collections]
+    python benchmarks/bench_retrieval.py [--only NAME …] [--sizes N …] [folder of the collections]
+
+For each collection, and with `--sizes` for parts of it: the modes of search, the yardstick, and what search
+says to the collection's own questions and to sixty about other things: nothing found, or unsure.
 """
 
+import argparse
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -10,10 +14,12 @@ from pathlib import Path
 from statistics import quantiles
 
 import bm25s
-from collections_bench import Collection, datasets_folder, empty_database, fill, ndcg, read_collection
+from collections_bench import ROOT, Collection, empty_database, fill, ndcg, part_of, read_collection
 from django.db import connection
 
 from chatsite.accounts.principal import Principal
+from ingestion.evaluation.judging import Settings, refusals_of
+from ingestion.evaluation.question_files import read_lines
 from ingestion.search.fusion import Mode
 from ingestion.search.retrieval import search
 from ingestion.search.tokens import search_text
@@ -27,6 +33,7 @@ COLLECTIONS = (
     ("xquad/zh", "simple"),
 )
 MODES: tuple[Mode, ...] = ("hybrid", "text", "vectors")
+OFF_TOPIC = ROOT / "ingestion" / "evaluation" / "off_topic.txt"
 STEM = """
     SELECT coalesce((ts_lexize(%s, each.word))[1], each.word)
     FROM unnest(%s::text[]) WITH ORDINALITY AS each (word, number)
@@ -35,19 +42,43 @@ STEM = """
 
 
 def main() -> None:
-    folder = datasets_folder(__doc__ or "")
+    options = read_options()
+    chosen = [
+        (name, language) for name, language in COLLECTIONS if name in (options.only or dict(COLLECTIONS))
+    ]
+    others = read_lines(OFF_TOPIC)
     print(
-        f"{'collection':12}{'hybrid':>8}{'text':>8}{'vectors':>9}{'BM25':>8}{'lead':>9}"
-        f"{'p50 ms':>8}{'p95 ms':>8}{'none':>6}{'unsure':>8}"
+        f"{'collection':12}{'passages':>9}{'hybrid':>8}{'text':>8}{'vectors':>9}{'BM25':>8}{'lead':>9}"
+        f"{'p50 ms':>8}{'p95 ms':>8}{'own: none':>11}{'unsure':>8}{'other: none':>13}{'unsure':>8}"
     )
-    leads = [measure(folder, name, language) for name, language in COLLECTIONS if (folder / name).is_dir()]
-    english = [lead for lead, (_, language) in zip(leads, COLLECTIONS, strict=False) if language == "english"]
-    print(f"mean lead over stemmed BM25, English: {sum(english) / len(english):+.4f}")
+    leads = []
+    for name, language in chosen:
+        if not (options.datasets / name).is_dir():
+            continue
+        collection = read_collection(options.datasets, name, language)
+        for size in options.sizes:
+            if size < len(collection.texts):
+                measure(part_of(collection, options.datasets, size), others)
+        lead = measure(collection, others)
+        leads += [lead] if language == "english" else []
+    if leads:
+        print(f"mean lead over stemmed BM25, English: {sum(leads) / len(leads):+.4f}")
 
 
-def measure(folder: Path, name: str, language: str) -> float:
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("datasets", nargs="?", type=Path, default=ROOT.parent / "shared" / "datasets")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="of the collections")
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, default=[], metavar="N", help="also with so many texts"
+    )
+    return parser.parse_args()
+
+
+def measure(collection: Collection, others: Sequence[str]) -> float:
     """Print a line of figures; gives by how much the hybrid search is ahead of the yardstick."""
-    collection = read_collection(folder, name, language)
     with empty_database() as principal:
         identifiers = fill(collection)
         scores = {}
@@ -55,10 +86,14 @@ def measure(folder: Path, name: str, language: str) -> float:
             scores[mode], times, empty, doubtful = judge(collection, identifiers, principal, mode)
             if mode == "hybrid":
                 cuts, unanswered, unsure = quantiles(times, n=20), empty, doubtful
+        refused = refusals_of(principal, others, Settings())
         bm25 = yardstick(collection)
+    asked = len(collection.questions)
     print(
-        f"{name:12}{scores['hybrid']:8.4f}{scores['text']:8.4f}{scores['vectors']:9.4f}"
-        f"{bm25:8.4f}{scores['hybrid'] - bm25:+9.4f}{cuts[9]:8.1f}{cuts[18]:8.1f}{unanswered:6}{unsure:8}",
+        f"{collection.name:12}{len(collection.texts):9,}{scores['hybrid']:8.4f}{scores['text']:8.4f}"
+        f"{scores['vectors']:9.4f}{bm25:8.4f}{scores['hybrid'] - bm25:+9.4f}{cuts[9]:8.1f}{cuts[18]:8.1f}"
+        f"{unanswered / asked:11.1%}{unsure / asked:8.1%}"
+        f"{refused.refused / refused.asked:13.1%}{refused.unsure / refused.asked:8.1%}",
         flush=True,
     )
     return scores["hybrid"] - bm25

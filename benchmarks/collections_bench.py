@@ -9,10 +9,19 @@ from pathlib import Path
 
 from ingestion.evaluation import throwaway
 from ingestion.evaluation.metrics import ndcg
-from ingestion.evaluation.question_files import read_questions
+from ingestion.evaluation.question_files import Questions, read_questions, subset
 from ingestion.evaluation.throwaway import empty_database
 
-__all__ = ["ROOT", "Collection", "datasets_folder", "empty_database", "fill", "ndcg", "read_collection"]
+__all__ = [
+    "ROOT",
+    "Collection",
+    "datasets_folder",
+    "empty_database",
+    "fill",
+    "ndcg",
+    "part_of",
+    "read_collection",
+]
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,16 @@ def datasets_folder(description: str) -> Path:
 
 def read_collection(folder: Path, name: str, language: str) -> Collection:
     """A collection in the layout of BEIR: corpus.jsonl, queries.jsonl, qrels/test.tsv."""
-    found = read_questions(folder / name)
+    return _collection(read_questions(folder / name), name, language)
+
+
+def part_of(collection: Collection, folder: Path, size: int) -> Collection:
+    """So many of the collection's texts, and the questions that they answer."""
+    part = subset(read_questions(folder / collection.name), size)
+    return _collection(part, collection.name, collection.language)
+
+
+def _collection(found: Questions, name: str, language: str) -> Collection:
     assert found.corpus, f"{name} has no corpus.jsonl"
     asked = {question.place.removeprefix("query "): question for question in found.asked}
     questions = {key: question.text for key, question in asked.items()}

@@ -101,8 +101,8 @@ MIN_FURTHER_FIT = 0.5  # the part of what the best passage must meet that each f
 
 # What the best are ordered by beside the score of the legs, which counts 1: less where the question is longer
 # than so many words, of which by chance some are near each other in many passages.
-WORD_WEIGHT = 0.4
-NEIGHBOUR_WEIGHT = 0.1
+WORD_WEIGHT = 0.25
+NEIGHBOUR_WEIGHT = 0.25
 SHORT_QUESTION = 4
 
 

@@ -26,6 +26,7 @@ from chatsite.http.address_limit import AddressLimit  # noqa: E402
 from chatsite.http.body_limits import (  # noqa: E402
     BodyLimit,
     LengthHandler,
+    UploadLimit,
 )
 from chatsite.http.cors import Cors  # noqa: E402
 from chatsite.http.origins import OwnOrigin  # noqa: E402
@@ -47,7 +48,7 @@ sockets = URLRouter([*websocket_urlpatterns, re_path("", no_such_socket)])  # ty
 
 application = ProtocolTypeRouter(
     {
-        "http": AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), known_caller)))),
+        "http": UploadLimit(AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), known_caller))))),
         "lifespan": lifespan,
         "websocket": DemoGuard(OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets)))),
     }

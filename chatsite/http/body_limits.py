@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http.cookies import CookieError, SimpleCookie
@@ -36,11 +37,13 @@ DRAIN_SECONDS = 1.0
 MAX_IDLE_THREADS = 16
 IDLE_SECONDS = 30.0  # without a further piece of a body
 LARGE_BODIES = 4  # of one caller, in each process; more wait for their turn
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 0.8  # a refusal comes within a second
+UPLOADS = 12  # of one caller in each process: those that wait for each other included
 RETRY_AFTER = {429: 10, 503: 2}  # seconds
 TOO_MANY = (
     "Several large requests of yours are still on their way. Send this one again when they have arrived."
 )
+TOO_MANY_UPLOADS = "Many files of yours are still on their way. Send this one again when they have arrived."
 TOO_LARGE = "The request’s body is too large."
 TOO_SLOW = "The request’s body did not arrive in time."
 
@@ -51,6 +54,43 @@ class BodyTooLarge(Exception):
 
 class BodyTooSlow(Exception):
     """The rest of the body does not come."""
+
+
+class UploadLimit:
+    """Middleware: 429 for more uploads than one session may send at once, decided by their heads alone.
+
+    Stands before everything that waits or asks the database: of a hundred that come together, those that
+    cannot be taken are refused at once and not when their turn has come.
+    """
+
+    def __init__(self, application: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
+        self.application = application
+        self._paths = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
+        self._sent: Counter[str] = Counter()  # by session
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller = self._caller(scope)
+        if not caller:
+            await self.application(scope, receive, send)
+            return
+        if self._sent[caller] >= UPLOADS:
+            await _refuse(scope, receive, send, 429, TOO_MANY_UPLOADS)
+            return
+        self._sent[caller] += 1
+        try:
+            await self.application(scope, receive, send)
+        finally:
+            self._sent[caller] -= 1
+            if not self._sent[caller]:
+                del self._sent[caller]
+
+    def _caller(self, scope: Scope) -> str:
+        """The session or the address that sends an upload; "" for any other request."""
+        is_upload = any(path.search(scope["path"]) for path in self._paths) and _has_body(scope)
+        if not is_upload:
+            return ""
+        client = scope.get("client") or ("",)
+        return session_key(scope) or str(client[0])
 
 
 class BodyLimit:

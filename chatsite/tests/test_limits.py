@@ -5,10 +5,11 @@ import json
 import time
 
 import pytest
+from django.conf import settings
 
 from chatsite.accounts.known_callers import known_caller
 from chatsite.http import body_limits
-from chatsite.tests.limits import MARGIN_SECONDS
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 
 pytestmark = pytest.mark.server
 
@@ -274,3 +275,45 @@ def test_one_caller_sends_only_a_few_large_bodies_at_once(monkeypatch):
 
     refused, answers, later = asyncio.run(together())
     assert (refused, set(answers), later) == (429, {200}, 200)
+
+
+def test_of_many_uploads_of_one_session_those_too_many_are_refused_by_their_heads():
+    begun, finish = asyncio.Queue(), asyncio.Event()
+
+    async def application(scope, receive, send):
+        begun.put_nowait(scope["path"])
+        await finish.wait()
+        await send({"type": "http.response.start", "status": 201})
+
+    limit = body_limits.UploadLimit(application)
+
+    async def send_one(session, path="/documents/add/", size=b"9"):
+        cookie = f"{settings.SESSION_COOKIE_NAME}={session}".encode()
+        headers = [(b"content-length", size), (b"cookie", cookie)]
+        answers = []
+
+        async def receive():
+            return {"type": "http.disconnect"}
+
+        async def send(message):
+            answers.append(message)
+
+        await limit({"type": "http", "path": path, "headers": headers}, receive, send)
+        return answers[0]
+
+    async def together():
+        tasks = [asyncio.create_task(send_one("one")) for _ in range(body_limits.UPLOADS)]
+        for _ in tasks:
+            await begun.get()
+        refused = await send_one("one")
+        others = [("another",), ("one", "/documents/add/", b"0"), ("one", "/chat")]
+        tasks += [asyncio.create_task(send_one(*each)) for each in others]
+        for _ in others:
+            await begun.get()
+        finish.set()
+        return refused, await asyncio.gather(*tasks), await send_one("one")
+
+    refused, answers, later = asyncio.run(asyncio.wait_for(together(), HANG_SECONDS))
+    assert (refused["status"], dict(refused["headers"])[b"retry-after"]) == (429, b"10")
+    assert {answer["status"] for answer in [*answers, later]} == {201}
+    assert not limit._sent

@@ -70,6 +70,7 @@ class RunManager:
         self._writer: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
         self._looked = 0.0
+        self._look: asyncio.Task[None] | None = None
         self._ticking: asyncio.TimerHandle | None = None
         self._over, self._until = False, float("inf")  # when the process ends, whatever is not stored then
 
@@ -203,10 +204,12 @@ class RunManager:
     async def _write(self) -> None:
         while self.active:
             await asyncio.sleep(settings.JOURNAL_FLUSH_SECONDS)
+            if time.monotonic() - self._looked >= RIGHTS_SECONDS and (not self._look or self._look.done()):
+                # Beside the journal, which must not wait where the documents' tables are locked.
+                self._look = asyncio.create_task(self._check_rights())
             try:
                 async with self._writing:
                     await self._flush()
-                await self._check_rights()
             except DatabaseError as error:
                 # Kept in memory and written with the next flush, as long as the lease is valid.
                 logger.exception("The journal could not be written")
@@ -239,12 +242,14 @@ class RunManager:
 
     async def _check_rights(self) -> None:
         """End runs with a source that was deleted or that their owner may no longer read."""
-        if time.monotonic() - self._looked < RIGHTS_SECONDS:
-            return
         # Sources found during the query are checked next time.
         expected = [(active, dict(active.sources)) for active in self.active.values()]
         asked = [(active.run.principal, message) for active, sources in expected for message in sources]
-        counts = await in_database(journal.count_readable_sources, asked)
+        try:
+            counts = await in_database(journal.count_readable_sources, asked)
+        except DatabaseError:
+            logger.exception("The sources of answers could not be checked")
+            return
         self._looked = time.monotonic()
         for active, sources in expected:
             if any(counts.get(message, 0) < count for message, count in sources.items()):

@@ -1,6 +1,8 @@
 """The life of an answer, on the real database and one event loop."""
 
 import asyncio
+import threading
+from collections import Counter
 from contextlib import aclosing
 from datetime import timedelta
 from unittest.mock import patch
@@ -276,6 +278,33 @@ class RunTests(TransactionTestCase):
             await running._check_rights()
         self.assertEqual((active.sources, active.withdrawn), ({active.run.answer_id: 1}, False))
         active.task.cancel()
+
+    async def test_an_answer_is_written_on_while_its_sources_cannot_be_looked_at(self):
+        """As while a table of the documents is locked: the lease of the run must not expire."""
+        locked = threading.Event()
+
+        def look(asked):
+            locked.wait(HANG_SECONDS)
+            return Counter(message for _, message in asked)
+
+        with (
+            patch.object(journal, "count_readable_sources", look),
+            use_model(ScriptedModel(words=WORDS * 60, pause=0.02)),
+        ):
+            accepted = await in_database(ask, self.principal)
+            runs.start(accepted)
+            try:
+                for _ in range(100):  # at most some seconds, of 48 that the answer takes
+                    if "word9 " in text_of(await in_database(journal.read, accepted.run_id)):
+                        break
+                    await asyncio.sleep(0.1)
+                else:
+                    self.fail("nothing was written")
+            finally:
+                locked.set()
+                await runs.stop(self.principal, accepted.run_id)
+                await asyncio.gather(*(active.task for active in run_manager().active.values()))
+        self.assertEqual((await self.message(accepted)).state, "stopped")
 
     async def test_a_source_that_was_withdrawn_is_not_told_to_a_later_reader(self):
         accepted, _ = await self.answered(ScriptedModel(words=["Five days [guide.md]."]))

@@ -93,7 +93,7 @@ BLOCKED = {  # what is asked anew and needs the table
     "history_conversation": [("GET", "/"), ("GET", "/chat-history"), ("POST", "/chat")],
     "accounts_user": [("GET", "/"), ("GET", "/documents/"), ("POST", "/chat"), ("GET", "/chat-history")],
     "django_session": [("GET", "/"), ("GET", "/documents/")],
-    "ingestion_document": [("GET", "/documents/")],
+    "ingestion_document": [("GET", "/documents/"), ("POST", "/chat")],
 }
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pypdfium2
 import pypdfium2.raw as pdfium
+from PIL import Image
 
 from . import ocr
 from .formats import (
@@ -54,8 +55,12 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
     pages: list[list[Line]] = []
     scans: list[int] = []
     characters = 0
+    is_too_large = False
     for number in range(count):
-        lines, is_scan = _page(document, number)
+        try:
+            lines, is_scan = _page(document, number)
+        except Image.DecompressionBombError:
+            lines, is_scan, is_too_large = [], False, True
         pages.append(lines)
         characters += sum(len(line.text) for line in lines)
         contents.check(characters)
@@ -64,6 +69,8 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
         progress(number + 1 - len(scans), count)
     if scans:
         _recognise(document, pages, scans, limits, progress)
+    elif is_too_large and not any(pages):
+        raise Unreadable(f"The pages are images of more than {ocr.PIXELS // 1_000_000} million pixels.")
     for section in sections_of(without_furniture(pages), _bookmarks(document)):
         contents.add(section.anchor, section.page, section.heading, section.text)
     return contents
@@ -97,16 +104,28 @@ def render(path: Path, number: int) -> bytes:
 
 
 def _page(document: pypdfium2.PdfDocument, number: int) -> tuple[list[Line], bool]:
-    """The page's lines, and whether it is a scan."""
+    """The page's lines, and whether it is a scan. Raises DecompressionBombError for one too large to draw."""
     try:
         page = document[number]
         lines = lines_of(page)
         letters = sum(character.isalnum() for line in lines for character in line.text)
         is_scan = letters < SCAN_LETTERS and _pictured(page, wordless=not letters)
+        if is_scan:
+            _check_pixels(page)
         page.close()
     except pypdfium2.PdfiumError:
         return [], False  # one broken page does not make the others unreadable
     return lines, is_scan
+
+
+def _check_pixels(page: pypdfium2.PdfPage) -> None:
+    """Raise DecompressionBombError for pictures that a page of a few bytes may take half a minute to draw."""
+    pixels = 0
+    for picture in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=DEPTH):
+        columns, rows = picture.get_px_size()
+        pixels += columns * rows
+        if pixels > ocr.PIXELS:
+            raise Image.DecompressionBombError
 
 
 def _pictured(page: pypdfium2.PdfPage, wordless: bool) -> bool:

@@ -136,6 +136,13 @@ class PicturesTests(SimpleTestCase):
         letters.putalpha(ImageOps.invert(picture(*LINES)))
         self.assertIn("Badges are returned.", self.read("a.png", saved("PNG", letters)).sections[0].text)
 
+    def test_pages_with_pictures_of_too_many_pixels_are_not_drawn(self):
+        """Each takes the reader many seconds, and a file of 30 KB may have hundreds of them."""
+        bomb = saved("PDF", Image.new("1", (30_000, 3_400)))
+        self.assertEqual(self.reason("a.pdf", bomb), "The pages are images of more than 100 million pixels.")
+        text = "A page of text that needs no reading."
+        self.assertEqual(self.read("a.pdf", joined(building.pdf([text]), bomb)).sections[0].text, text)
+
     @TESSERACT
     @override_settings(OCR_LANGUAGES="tlh")
     def test_a_language_that_is_not_installed_is_named(self):

@@ -47,7 +47,7 @@ ERRORS: dict[str, ErrorText] = {
     "empty_answer": ErrorText(502, "The language model sent an empty answer."),
     "interrupted": ErrorText(502, "The answer was interrupted."),
     "database_unavailable": ErrorText(503, DATABASE_AWAY),
-    "storage_full": ErrorText(507, "There is no room on the server. Tell whoever runs the site."),
+    "storage_full": ErrorText(507, "There is no room on the server. Tell the operator of the site."),
     "internal": ErrorText(500, INTERNAL),
 }
 
@@ -55,7 +55,7 @@ ERRORS: dict[str, ErrorText] = {
 DATABASE_SECONDS = 2  # Retry-After while the database is unavailable
 DISK_FULL = (
     "There is no room for the question on the server, and nothing of it is kept. "
-    "Tell whoever runs the site, and ask again later."
+    "Tell the operator of the site, and ask again later."
 )
 DISK_FULL_SECONDS = 10  # Retry-After while the disk is full
 

@@ -62,7 +62,7 @@ def allowance_of(principal: Principal) -> Allowance | None:
 
 
 def used_today(principal: Principal) -> int:
-    """How many messages the caller has sent. Whoever else counts waits until the transaction ends."""
+    """The messages the caller has sent today. Locks the count until the transaction ends."""
     turn = rows("take_turn", {"owner": principal.user_id, "today": today()}, SQL)
     return int(turn[0]["messages"])
 

@@ -34,7 +34,7 @@ class Group:
 
 
 def period(day: date, today: date) -> str:
-    """The heading under which a conversation of `day` stands."""
+    """The heading of the sidebar for conversations of `day`."""
     age = (today - day).days
     if age <= 0:
         return "Today"

@@ -14,7 +14,7 @@ WORDS = {
     "length_refused": "The language model does not take this limit of tokens.",
     "empty_answer": "The language model sent an empty answer.",
     "interrupted": "The answer was interrupted.",
-    "storage_full": "There is no room on the server. Tell whoever runs the site.",
+    "storage_full": "There is no room on the server. Tell the operator of the site.",
 }
 OTHERWISE = "The answer could not be written."
 BY_STATE = {

@@ -104,7 +104,7 @@ class NewDocumentForm(DocumentForm):
 
 @admin.register(Document)
 class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
-    """All documents, whoever may read them: the right to this page is for those who keep the site."""
+    """All documents, regardless of their readers: this page is for administrators."""
 
     list_display = ["name", "state", "readers", "folder", "owner", "reason", "page_count", "changed_at"]
     list_filter = ["status", "category", "access_list__entries__group"]

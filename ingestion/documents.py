@@ -236,7 +236,7 @@ def remove_jobs(document: Document, replacement: dict[str, str | int] | None) ->
     """Take this reading's jobs out of the queue: it was done here. What somebody asked for since stays."""
     lock, arguments = lock_name(document.pk), _arguments(document, replacement)
     jobs = ProcrastinateJob.objects.filter(lock=lock, status="todo", args=arguments)
-    with transaction.atomic():  # whoever has the document read again changes its row first
+    with transaction.atomic():  # reading the document again changes its row first
         current = Document.objects.select_for_update().filter(pk=document.pk).first()
         if replacement is None and current and current.status in Document.UNFINISHED:
             return
@@ -401,7 +401,7 @@ def lock_name(document_id: int) -> str:
 
 @contextlib.contextmanager
 def _alone(document_id: int) -> Iterator[None]:
-    """Wait until nobody else reads the document; PostgreSQL forgets the lock of whoever dies."""
+    """Wait until nobody else reads the document; PostgreSQL releases the lock of a process that dies."""
     key = [READING_LOCK, document_id % 2**31]
     with connection.cursor() as cursor:
         while True:

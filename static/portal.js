@@ -422,20 +422,20 @@ function composer() {
         headers: { Accept: 'application/json' },
         redirect: 'manual',
       });
-      const told = answer.headers.get('Content-Type')?.startsWith('application/json')
+      const reply = answer.headers.get('Content-Type')?.startsWith('application/json')
         ? await answer.json()
         : {};
-      if (told.url) {
+      if (reply.url) {
         state.accepted(text);
         store.set('asked', 'yes');
-        location.assign(told.url);
+        location.assign(reply.url);
         return;
       }
       if (answer.type === 'opaqueredirect') {
         tell('You were signed out. Sign in to continue; your text is kept.', true);
         return;
       }
-      if (told.message) state.refused(told.message);
+      if (reply.message) state.refused(reply.message);
       else state.lost();
     } catch {
       state.lost();

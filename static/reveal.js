@@ -11,7 +11,7 @@ const still = matchMedia('(prefers-reduced-motion: reduce)');
 export function reveal(prose, parsed, painted) {
   let box = prose.querySelector('.open');
   let blocks = []; // HTML of finished blocks of which not all is revealed
-  let html = ''; // of the open block, as the server has told it
+  let html = ''; // of the open block, as the server sent it
   let grown = ''; // and the text that has come behind it
   let ends = []; // of each of `blocks`: its last node in the box, and at which character it ends
   let steps = []; // for each text and element of the box

@@ -48,7 +48,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     seq = 0;
     chars = 0;
   }
-  // What stands for the text until it comes. What was found goes in the same frame, so nothing moves later.
+  // A placeholder until the text arrives. The found documents come in the same frame, so nothing moves later.
   const removePlaceholders = () => {
     for (const line of $$('.skeleton', prose)) line.remove();
     $('.found-now', answer)?.replaceChildren();
@@ -62,7 +62,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
       scheduleDraw();
     }
   }
-  // What a screen reader is told about a finished block.
+  // The text that a screen reader announces for a finished block.
   function announceBlock(nodes) {
     if (speak === 'end') return;
     for (const node of nodes) {
@@ -119,7 +119,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
       if (row) row.title = words;
       if ($('#new-title')) $('#new-title').value = words;
     },
-    // Of a team: the next agent's answer, below the one that has just ended.
+    // In a team, the next agent's answer, below the one that has just ended.
     next({ html }) {
       const fresh = parsed(html);
       const node = $('.answer', fresh);
@@ -367,7 +367,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
       clearInterval(polling);
       polling = null;
       if (run || ending) sendMessage({ type: 'follow', run: run ?? ending, after: seq });
-      if (run && stopping === run) sendMessage({ type: 'stop', run }); // what a dead socket was told is not known
+      if (run && stopping === run) sendMessage({ type: 'stop', run }); // it is unknown what a dead socket has delivered
       if (asking) sendMessage({ type: 'ask', ...asking });
       else waitForQuestion();
     };

@@ -52,9 +52,9 @@ function showState(place, found) {
 // Said once a document is done, and not with every page, by a reader of the screen.
 let done = [];
 function announceState(words) {
-  const told = $('[data-announce]');
+  const announcer = $('[data-announce]');
   done.push(`${words}.`);
-  if (told) told.textContent = done.join(' ');
+  if (announcer) announcer.textContent = done.join(' ');
 }
 
 async function pollStates() {

@@ -60,7 +60,7 @@ class RunEventsView(ProtocolView):
         after = max(seen, _number(request.GET.get("after", ""), "after"))
         last = runs.last_event(principal, UUID(self.kwargs["run_id"]))
         if media_type == EVENT_STREAM and last is not None and 0 < last <= seen:
-            return HttpResponse(status=204)  # tells an EventSource not to reconnect
+            return HttpResponse(status=204)  # an EventSource does not reconnect after 204
         return principal, after, media_type, connection_limiter.reserve(principal.user_id)
 
 

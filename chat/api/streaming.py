@@ -146,7 +146,7 @@ async def resumed_stream(
 ) -> AsyncGenerator[bytes, None]:
     """The numbered events of a run above `after`; the end has the messages.
 
-    Losing the right to read, the database, or the process that tells an answer of another, breaks it off
+    If access is revoked, or the database or this process becomes unavailable, the stream breaks off
     without an end: it can be resumed.
     """
     frame = FRAMINGS[media_type]

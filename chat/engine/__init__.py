@@ -1,6 +1,6 @@
 """One run, from a question to its events: search under rights, prompt, model, verified citations.
 
-Knows no request and no socket: whoever is given the events decides what becomes of them.
+Knows no request and no socket: the caller that receives the events decides what to do with them.
 """
 
 from .answering import answer

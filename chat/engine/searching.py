@@ -35,7 +35,7 @@ SENTENCES = 2
 
 
 def captions(query: str, passages: Sequence[FoundPassage]) -> list[tuple[Caption, ...]]:
-    """Those of each passage; none for one that has no sentences, which then stands for itself."""
+    """The captions of each passage; none for a passage without sentences, which is used whole."""
     return [
         tuple(Caption(sentence.text, tuple(matching_words(query, sentence.text))) for sentence in sentences)
         for sentences in best_sentences_per_passage(query, passages, SENTENCES)

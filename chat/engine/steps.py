@@ -1,6 +1,6 @@
 """The steps behind an answer, as the thoughts of the protocols.
 
-Without passages and their names: whoever shows a step adds those that the reader may see.
+They contain no passages and no names of documents: those that the reader may see are added for display.
 """
 
 from collections.abc import Sequence

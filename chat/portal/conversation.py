@@ -331,7 +331,7 @@ def turns_of(principal: Principal, conversation: Conversation) -> list[Turn]:
             turns.append(Turn(message))
         elif turns:
             for earlier in turns[-1].answers:
-                # What other agents of the same team say stands beside it, and replaces nothing.
+                # Answers of other agents of the same run are shown beside it and replace nothing.
                 if earlier.message.run_id != message.run_id:
                     earlier.superseded = True
             turns[-1].answers.append(by_id[message.pk])

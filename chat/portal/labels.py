@@ -28,7 +28,7 @@ class Found(Protocol):
 
 
 def place_of(label: str, heading: str) -> str:
-    """Where in its document a passage stands: “page 4”, “sheet 2026”, a heading, or nothing."""
+    """The place of a passage in its document: “page 4”, “sheet 2026”, a heading, or nothing."""
     match = PLACE.match(label.partition("#")[2])
     return f"{match[1]} {match[2]}" if match else heading
 

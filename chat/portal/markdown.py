@@ -496,7 +496,7 @@ class BlockSplitter:
 
     def __init__(self) -> None:
         self._lines: list[str] = []  # of the current block, complete ones
-        self._line = ""  # the one that is being written
+        self._line = ""  # the unfinished line
         self._fence = ""
         self._list = False
         self._blank = False  # the current block, a list, has been followed by a blank line

@@ -55,7 +55,7 @@ def _is_inline(src: str, first: int, end: int) -> bool:
 
 @functools.lru_cache(LATEST)
 def mathml(tex: str, *, display: bool = False) -> str:
-    """A formula as MathML. The converter escapes nothing: whoever shows it has it cleaned."""
+    """A formula as MathML. The converter escapes nothing: callers must sanitize the result."""
     if len(tex) > LONGEST:
         return f"<code>{html.escape(tex)}</code>"
     try:

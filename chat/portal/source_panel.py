@@ -102,7 +102,7 @@ def parts_of(content: str, quotes: Sequence[Sequence[int]]) -> list[Part]:
 
 
 def _row_of(line: str, position: int) -> dict[str, tuple[int, int]]:
-    """Where the value of each column stands; nothing for a line that is no row."""
+    """The position of each column's value; empty for a line that is not a table row."""
     row: dict[str, tuple[int, int]] = {}
     name, start, place = "", 0, 0
     for piece in line.rstrip("\n").split("; "):
@@ -217,7 +217,7 @@ class Panel:
 
     @property
     def replaced(self) -> bool:
-        """Whether the document was read again since: the passage stands as it was cited."""
+        """Whether the document was read again since; the passage is shown as it was when cited."""
         return self.source is not None and self.source.document.version != self.source.document_version
 
     @property

@@ -39,7 +39,7 @@ Page = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
 
 
 def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """A page for whoever is signed in, or a guest; nothing of it stays in a cache."""
+    """A page for signed-in people and guests, which no cache may store."""
 
     @wraps(view)
     def signed_in(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:

@@ -1,7 +1,7 @@
 """The published protocols: one module each, without I/O.
 
-A protocol turns a body into a RunRequest, and events into the values that its document describes. A wire
-field's name stands in its protocol's module, or in one that several documents share, and nowhere else.
+A protocol turns a body into a RunRequest, and events into the values that its document describes. The name
+of a wire field occurs in its protocol's module, or in one that several documents share, and nowhere else.
 """
 
 from collections.abc import Mapping

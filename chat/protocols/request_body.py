@@ -26,7 +26,7 @@ def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunR
     overrides = validators.an_object(settings.get("overrides"), "context.overrides")
     if flat_overrides:
         flat = {name: value for name, value in settings.items() if name not in FLAT_APART}
-        options(flat, "context")  # so that an error names the member where it stands
+        options(flat, "context")  # so that an error names the member by its place in the body
         overrides = flat | overrides
     return RunRequest(
         question=question,

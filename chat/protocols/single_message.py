@@ -30,7 +30,7 @@ class Single:
                 return self._encode(TextDelta("\n\n")) if done else []
             case MessageDone():
                 self._statements += tuple(each.moved(self._begin) for each in event.verification)
-                # The last one ends the message: whether this is it, the next event tells.
+                # Only the last one ends the message; the next event shows whether this was it.
                 self._done = replace(event, verification=self._statements)
                 return []
             case ContextReady() if self._contexts:

@@ -190,7 +190,7 @@ class RunManager:
                 break
             except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
-                if time.monotonic() > begun + _patience(active, error):
+                if time.monotonic() > begun + _retry_seconds(active, error):
                     # Another process will close the run with what the journal has.
                     code = "storage_full" if is_disk_full(error) else "interrupted"
                     end = Failed(Message.State.INTERRUPTED, code, active.run.request_id)
@@ -262,7 +262,7 @@ def _batch(active: ActiveRun, events: Sequence[Event], *, last: bool = False) ->
     return Batch(active.run.run_id, active.written + 1, events, conversation)
 
 
-def _patience(active: ActiveRun, error: Exception) -> float:
+def _retry_seconds(active: ActiveRun, error: Exception) -> float:
     """Seconds for which to retry storing an end: few for runs begun when the disk was full already.
 
     The first such run has not written anything yet, by which it is recognised.

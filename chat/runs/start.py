@@ -284,12 +284,12 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
     """Answer the question of an earlier answer again; the earlier answer is kept. Raises Refused."""
     with transaction.atomic():
         used = used_today(principal)
-        exchanges = (
+        run_ids = (
             Message.objects.owned_by(principal)
             .filter(pk=answer_id, role=Message.Role.ASSISTANT)
             .values("run_id")
         )
-        earlier = Run.objects.filter(pk__in=exchanges).select_related("question").first()
+        earlier = Run.objects.filter(pk__in=run_ids).select_related("question").first()
         if earlier is None:
             raise Refused("answer_not_found")
         question = earlier.question

@@ -71,7 +71,7 @@ class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
-        """With a new password, whoever is signed in as that person is out at once, open sockets included."""
+        """Set a new password, which ends all sessions and open sockets of the person at once."""
         response = super().user_change_password(request, id, form_url)
         if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
             person = User.objects.get(pk=int(id))

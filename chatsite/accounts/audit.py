@@ -23,7 +23,7 @@ def record(
     """Write down one act, in the caller's transaction.
 
     `actor` is who did it, None for a command; `person` is whom it is about, `subject` what.
-    Names are copied: the log tells who it was also when the account is gone.
+    Names are copied, so that the log names deleted accounts too.
     """
     AuditEntry.objects.create(
         action=action,

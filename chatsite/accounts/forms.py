@@ -82,7 +82,7 @@ class SignInForm(AuthenticationForm):
 
 
 class AdminSignInForm(SignInForm, AdminAuthenticationForm):
-    """The admin's door: the same limit, and staff only."""
+    """The admin's sign-in form: the same limit, and staff only."""
 
 
 class OwnPasswordForm(PasswordChangeForm):

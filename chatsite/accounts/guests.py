@@ -58,7 +58,7 @@ class GuestBackend(BaseBackend):
 
 
 class GuestMiddleware:
-    """Makes a guest of whoever comes without an account to a view that welcomes guests."""
+    """Creates a guest for a caller without an account, on views that welcome guests."""
 
     async_capable = True
     sync_capable = False
@@ -82,7 +82,7 @@ class GuestMiddleware:
                 _become(request, AnonymousUser())
             return None
         api = issubclass(getattr(view, "cls", object), APIView)
-        # An answer of the API never replaces the cookie of a session, whoever's it was.
+        # A response of the API never replaces an existing session cookie.
         has_session = api and request.COOKIES.get(settings.SESSION_COOKIE_NAME)
         if user.is_authenticated or presents_key(request) or has_session:
             return None

@@ -15,7 +15,7 @@ from .guests import BACKEND as GUEST_BACKEND
 def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
     """Return the id of the account by the key or the session of an ASGI scope, or "".
 
-    `guests` tells whether a guest's session counts.
+    `guests`: whether the session of a guest counts.
     """
     if secret := _presented_secret(scope):
         return caller_id(secret)

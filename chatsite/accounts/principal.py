@@ -1,4 +1,4 @@
-"""Who is asking: the one thing about a caller that anything below a door may know."""
+"""Who is asking: all that code below the views may know about a caller."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ def valid_among(principals: Collection[Principal]) -> set[Principal]:
 
 
 def _signed_in(principals: Collection[Principal], passwords: Mapping[int, str]) -> set[Principal]:
-    """Those with an open session that was begun with the password they have now, whoever changed it.
+    """The people with an open session that began with their current password.
 
     A session's content is decoded once for each password: its user and hash never change under one key.
     """

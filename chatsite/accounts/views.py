@@ -23,7 +23,7 @@ NAMES_TO_ASK = 5
 
 
 class SignIn(auth_views.LoginView):
-    """The door of the portal. The demo accounts on it come from the project's context processor."""
+    """The sign-in page. Its demo accounts come from the project's context processor."""
 
     template_name = "accounts/sign_in.html"
     authentication_form = SignInForm
@@ -45,7 +45,7 @@ class SignIn(auth_views.LoginView):
 
 
 class PasswordChange(auth_views.PasswordChangeView):
-    """A new password; whoever knew the old one is signed out, on every other device."""
+    """Change the password, which signs the person out on every other device."""
 
     template_name = "accounts/password.html"
     form_class = OwnPasswordForm
@@ -89,7 +89,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def keys(request: HttpRequest) -> HttpResponse:
-    """The caller's API keys. A new one is part of the answer to the POST and stands nowhere else."""
+    """The caller's API keys. A new key is shown only in the response to the POST."""
     principal = session_principal(request)
     form = ApiKeyForm(request.POST if request.method == "POST" else None)
     secret = ""

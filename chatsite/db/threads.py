@@ -139,7 +139,7 @@ def reading_as(user_id: int | None) -> Iterator[None]:
 
 @contextmanager
 def reading_everything() -> Iterator[None]:
-    """Read and write all documents, whoever asks: for a few statements whose right was checked before."""
+    """Read and write all documents: for a few statements after the right was checked."""
     with _reading(EVERYTHING):
         yield
 

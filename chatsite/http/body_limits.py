@@ -194,7 +194,7 @@ class _CountedBody:
         return message
 
     async def _next(self) -> Message:
-        if self._whole:  # whoever asks now waits for the end of the connection
+        if self._whole:  # after the body, `receive` waits for the end of the connection
             return await self._receive()
         try:
             async with asyncio.timeout(IDLE_SECONDS):

@@ -32,7 +32,7 @@ WORDS = {
     404: "There is nothing here.",
     500: "The site could not answer. The error has been logged.",
     503: "The site cannot reach its database at the moment. Try again in a few seconds.",
-    507: "There is no room for this on the server, and nothing of it is kept. Tell whoever runs the site.",
+    507: "There is no room for this on the server, and nothing of it is kept. Tell the operator of the site.",
 }
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 FOREIGN = "Pages of other sites cannot use this site without a key or a token."

@@ -30,7 +30,7 @@ RETRY_AFTER = b"2"  # seconds
 class OwnSession:
     """ASGI middleware for sockets: the scope's `user` and `session` are those of the cookie.
 
-    Asked in the threads of chatsite.db.threads, with the patience of a request; 503 where that is in vain.
+    Runs in the threads of chatsite.db.threads, within the time of a request; otherwise 503.
     """
 
     def __init__(self, application: Callable[[Message, Receive, Send], Awaitable[None]]) -> None:

@@ -56,7 +56,7 @@ def _look() -> "asyncio.Task[bool]":
 
 
 def _looked(look: "asyncio.Task[bool]") -> None:
-    """Whoever asked may be gone: the error is taken note of, or asyncio would log it."""
+    """Retrieve the error, which asyncio would log if all callers have gone."""
     if not look.cancelled():
         look.exception()
 

@@ -21,8 +21,8 @@ async def lifespan(
 ) -> None:
     """The ASGI lifespan protocol.
 
-    Its state has `end`, for a server that tells before it closes connections: answers may still be written
-    for so many seconds; those that are not whole then are kept as interrupted, which their readers are told.
+    Its state has `end`, for a server that announces its shutdown: answers may still be written for so many
+    seconds; unfinished ones are then stored as interrupted, and their readers receive that end.
     """
     with watched(settings.LOOP_WATCHDOG_SECONDS):
         await _live(scope, receive, send)

@@ -59,13 +59,13 @@ class Watchdog:
         self._next = self._loop.call_later(self._interval, self._came_round)
 
     def _watch(self) -> None:
-        seen, since, told = 0, self._now(), 0
+        seen, since, reported = 0, self._now(), 0
         while not self._over.wait(self._interval):
             now = self._now()
             if self._rounds != seen:
                 seen, since = self._rounds, now
-            elif now - since > self._seconds and told != seen:
-                told = seen
+            elif now - since > self._seconds and reported != seen:
+                reported = seen
                 logger.warning(BLOCKED, now - since, self._stack())
 
     def _now(self) -> float:

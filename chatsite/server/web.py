@@ -28,7 +28,9 @@ def main() -> None:
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--socket", type=int, required=True)
     parser.add_argument("--gate", type=int, required=True, help="Descriptor at whose end serving begins.")
-    parser.add_argument("--serving", type=int, required=True, help="Descriptor that is told of it.")
+    parser.add_argument(
+        "--serving", type=int, required=True, help="Descriptor to which the start of serving is reported."
+    )
     options = parser.parse_args()
     die_with(options.parent)
     raise_file_limit()

@@ -1,5 +1,5 @@
 -- A question and the queued answer to it, at the end of a conversation, which is opened with them where it is new.
--- Whoever asks in a conversation that is there already holds its lock.
+-- The caller holds the lock of a conversation that exists already.
 WITH opened AS (
     INSERT INTO history_conversation (
         id, owner_id, title, title_by_owner, mode, listed, created_at, updated_at, search

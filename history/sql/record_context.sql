@@ -34,7 +34,7 @@ recorded AS (
         found_by = excluded.found_by
 ),
 
--- From now on these names mean these documents to whoever asked.
+-- From now on these names mean these documents to the person who asked.
 named AS (
     INSERT INTO ingestion_citedname (reader_id, name, document)
     SELECT DISTINCT conversation.owner_id, md5(split_part(source.label, '#', 1))::uuid, source.public_id

@@ -22,7 +22,7 @@ DOCUMENTS_SHOWN = 20
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 Kind = Literal["owner", "person", "group", "guests", "everyone"]
-KINDS = get_args(Kind)  # in the order in which they are told
+KINDS = get_args(Kind)  # in the order of the explanation
 TO_THEMSELVES: dict[Kind, str] = {
     "owner": "You added it.",
     "person": "It is shared with you.",
@@ -83,7 +83,7 @@ def explain(user: User, document: Document) -> Explanation:
 
 
 def documents_named(text: str) -> list[Document]:
-    """The documents, at most 20, that a name, a path, a number, a public id or a label stands for."""
+    """The documents, at most 20, with this name, path, number, public id or label."""
     text = text.replace("\0", "").strip()
     folder, _, name = text.rpartition("/")
     wanted = Q(name=text) | Q(folder=folder, name=name)

@@ -95,7 +95,7 @@ def narrowed(before: Audience, after: Audience) -> Audience:
 def set_audience(document: Document, audience: Audience) -> None:
     """Give the document other readers: one row is written, and the next query of anyone goes by it."""
     document.access_list = access_list_for(audience, document.owner_id)
-    # Whoever manages the document for its owner may leave themselves out: the caller has checked their right.
+    # Somebody who manages a document for its owner may remove themselves: their right was checked before.
     with reading_everything():
         Document.objects.filter(pk=document.pk).update(
             access_list=document.access_list, audience_version=F("audience_version") + 1

@@ -37,7 +37,7 @@ def configured() -> tuple[str, int]:
 
 
 def is_built_in(name: str = "") -> bool:
-    """Whether this model, else the configured one, is the one that comes with the site."""
+    """Whether this model (by default the configured one) is the built-in one."""
     return (name or configured()[0]) == BUILT_IN_NAME
 
 

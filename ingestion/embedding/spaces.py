@@ -51,7 +51,7 @@ def activate(space: EmbeddingSpace) -> None:
 
 
 def pending_change() -> str:
-    """What there is to say when the settings name another model than the one that is searched; else empty."""
+    """The warning if the settings name another model than search uses; otherwise empty."""
     space = EmbeddingSpace.objects.filter(active=True).first()
     name, dimensions = configured()
     if space is None or (space.name, space.dimensions) == (name, dimensions) or not is_used(space):

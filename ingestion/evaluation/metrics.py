@@ -13,7 +13,7 @@ Grades = Mapping[Any, float]
 
 
 def recall(ranking: Ranking, grades: Grades, depth: int) -> float:
-    """The share of what is wanted that stands among the first `depth`; 0 where nothing is wanted."""
+    """The share of the wanted places among the first `depth` results; 0 if none are wanted."""
     wanted = _wanted(grades)
     return len(wanted & set(ranking[:depth])) / len(wanted) if wanted else 0.0
 

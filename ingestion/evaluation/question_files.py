@@ -26,7 +26,7 @@ class Malformed(Exception):
 class Question:
     """One question; `truth` has a grade above 0 for each citation that should be found."""
 
-    place: str  # where it stands: "line 3", "query 17"
+    place: str  # in the file: "line 3", "query 17"
     text: str
     truth: dict[str, float]
 

@@ -154,13 +154,13 @@ def _embedded(
         list(dict.fromkeys(pieces_of(NewPassage("", None, row.heading, row.content), row.title)))
         for row in rows
     ]
-    vectors = yield from _embed_patiently(model, [piece for group in pieces for piece in group])
+    vectors = yield from _embed_with_retries(model, [piece for group in pieces for piece in group])
     ends = np.cumsum([len(group) for group in pieces])[:-1]
     digests = [[digest_of(piece) for piece in group] for group in pieces]
     return list(zip(rows, digests, np.split(vectors, ends), strict=True))
 
 
-def _embed_patiently(model: Embedder, texts: Sequence[str]) -> Generator[Progress, None, Vectors]:
+def _embed_with_retries(model: Embedder, texts: Sequence[str]) -> Generator[Progress, None, Vectors]:
     """Ask again where that may help, and say so: a wrong address looks like a server that is away."""
     for wait in WAITS:
         try:
@@ -254,7 +254,9 @@ def _nobody_writes() -> Iterator[None]:
     with connection.cursor() as cursor:
         while True:
             try:
-                cursor.execute("SET lock_timeout = '2s'")  # whoever comes after us waits behind us
+                cursor.execute(
+                    "SET lock_timeout = '2s'"
+                )  # statements that arrive later queue behind this one
                 cursor.execute("SELECT pg_advisory_lock(%s)", [SPACE_LOCK])
                 break
             except OperationalError:

@@ -57,7 +57,7 @@ def prepare(
 ) -> Prepared:
     """Have a vector ready for each piece of the passages, in the active space. Raises EmbeddingError.
 
-    `on_progress` is told after each batch how many passages are done.
+    `on_progress` is called after each batch with the number of passages done.
     """
     prepared = Prepared(active_space())
     try:

@@ -1,6 +1,6 @@
 """A tree and its documents: what differs, and how the documents are made to follow.
 
-Documents of other sources are never touched: what belongs to this one stands in `SourceFile`.
+Documents of other sources are never touched: `SourceFile` lists those of this one.
 """
 
 import hashlib

@@ -23,8 +23,8 @@ class BucketStorage(S3Storage):  # type: ignore[misc]
     """Like django-storages', but what is opened is read where it is wanted, and never held as a whole."""
 
     def __init__(self, **options: Any) -> None:
-        patience = Config(connect_timeout=5, read_timeout=30, retries={"total_max_attempts": 3})
-        super().__init__(**{"client_config": patience} | options)
+        time_limits = Config(connect_timeout=5, read_timeout=30, retries={"total_max_attempts": 3})
+        super().__init__(**{"client_config": time_limits} | options)
         self.transfer_config = TransferConfig(use_threads=False)  # one part of an upload in memory, not ten
 
     def _open(self, name: str, mode: str = "rb") -> "File[bytes]":

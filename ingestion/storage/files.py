@@ -194,7 +194,7 @@ class _Measured(File):  # type: ignore[type-arg]
         self.digest = hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        # One byte beyond the limit tells as much as all of them.
+        # One byte beyond the limit is enough to know.
         most = self.limit - self.total + 1
         data = self.source.read(most if size < 0 else min(size, most))
         self.total += len(data)

@@ -1,5 +1,5 @@
 -- The end of an answer: its last events, and whose messages are still to be closed. No row where it has ended already.
--- The lease goes first: whoever has its lock writes or ends the run, and nobody else.
+-- The lease is deleted first: only the holder of its lock writes or ends the run.
 WITH released AS (
     DELETE FROM chat_lease WHERE run_id = :'run' RETURNING run_id
 ),

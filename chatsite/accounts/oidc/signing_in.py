@@ -1,6 +1,6 @@
 """Signing in to the portal by the provider: the authorization code flow with PKCE, state and nonce.
 
-What belongs to one attempt stands in the session, so that an answer that somebody else began is refused.
+The session stores what belongs to one attempt, so that a response to somebody else's attempt is refused.
 """
 
 import base64

@@ -116,7 +116,7 @@ def _check(session: Session) -> None:
 
 
 def _within_budget(pool: ConnectionPool[Any], timeout: float | None = None) -> Any:
-    """`getconn` of the pool, with the time of whoever asks."""
+    """`getconn` of the pool, within the time budget of the reader."""
     if timeout is None and not default_reader():
         timeout = connection_seconds()
     return ConnectionPool.getconn(pool, timeout=timeout)

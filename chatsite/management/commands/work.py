@@ -1,4 +1,4 @@
-"""`manage.py work`: ingestion workers alone, on a machine beside the one that serves the site."""
+"""`manage.py work`: only ingestion workers, for machines that do not serve the site."""
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError

@@ -39,7 +39,7 @@ timezone = 'UTC'
 """
 
 
-# By password alone, and over the socket alone: nothing listens on TCP, and nobody would be let in there.
+# Only by password and only over the socket: nothing listens on TCP, where nobody could sign in either.
 ACCESS = """
 local all all scram-sha-256
 host all all all reject

@@ -36,6 +36,9 @@ VALUES = {
     "model": "a",
 }
 METHODS = {"get", "put", "post", "patch", "delete"}
+MEMBERS = {
+    "tags", "summary", "description", "operationId", "parameters", "requestBody", "responses", "security",
+}  # fmt: skip
 SECONDS = 10
 
 
@@ -118,6 +121,10 @@ class Description(SimpleTestCase):
         for name in schema["components"]["schemas"]:
             self.assertNotIn(f"\n  {name}:", written)
         self.assertEqual({path.split("/")[1] for path in schema["paths"]}, {"chat-history", "api"})
+
+    def test_operations_have_the_members_of_openapi_alone(self):
+        for method, path, operation in operations(api_description.document()):
+            self.assertLessEqual(operation.keys(), MEMBERS, f"{method} {path}")
 
     def test_every_schema_is_valid(self):
         for name, part in api_description.document()["components"]["schemas"].items():

@@ -222,8 +222,8 @@ class Sessions(TestCase):
         begun = time.monotonic()
         try:
             with self.assertRaisesMessage(psycopg.OperationalError, "did not answer within 0.3 s"):
-                self.ask()
-            self.assertLess(time.monotonic() - begun, 2)
+                self.ask("SELECT pg_sleep(30)")
+            self.assertLess(time.monotonic() - begun, 10)
             self.assertFalse(known.allows_probe() and known.allows_probe())
         finally:
             known.record_success()

@@ -25,7 +25,8 @@ from chatsite.tests.server import BASE, TOKEN, Site, alive, temporary_folder
 
 pytestmark = pytest.mark.server
 
-SECOND_START_SECONDS = 3
+SECOND_START_SECONDS = 3  # on a machine with nothing else to do
+BESIDE_OTHERS = 5  # times as long, for what is CPU alone
 STOP_SECONDS = 8
 
 
@@ -88,8 +89,7 @@ class TestLife:
         with site:
             seconds = time.monotonic() - begun
             assert site.session().get("/readyz").status == 200
-        # Other work on the machine may slow one start; the limit is for an idle machine.
-        assert seconds < SECOND_START_SECONDS * max(1, os.getloadavg()[0])
+        assert seconds < SECOND_START_SECONDS * BESIDE_OTHERS
 
     def test_killed_hard_it_leaves_no_child_and_the_next_start_works(self, folder):
         site = quiet(folder).start()
@@ -110,7 +110,8 @@ class TestLife:
             for path, accept in (("/", "text/html"), ("/chat", "*/*"), ("/readyz", "*/*")):
                 begun = time.monotonic()
                 answer = site.session().get(path, Accept=accept)
-                assert time.monotonic() - begun < 3  # not the four, and those of the start
+                # Nobody waits for the next start, or they would be let in.
+                assert time.monotonic() - begun < 3 + MARGIN_SECONDS
                 found.append((answer.status, answer.headers["Content-Type"].partition(";")[0]))
                 assert 2 <= int(answer.headers["Retry-After"]) <= 7
             assert found == [(503, "text/html"), (503, "application/json"), (503, "application/json")]

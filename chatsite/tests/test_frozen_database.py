@@ -197,8 +197,8 @@ def test_while_postgresql_stands_still_pages_that_come_are_refused_in_time_and_l
     deadline = time.monotonic() + BACK_SECONDS
     while True:
         try:
-            session.websocket(path).close()
-            break
+            with session.websocket(path):
+                break
         except InvalidStatus:
             assert time.monotonic() < deadline
             time.sleep(0.1)

@@ -117,6 +117,7 @@ def test_a_page_that_slept_notices_that_its_connection_is_dead(chromium, wire):
         # Nothing comes while it sleeps, and then its clock has jumped.
         page.evaluate(AN_HOUR_LATER)
         wait_for_state(page, "complete")
+        expect(page.locator(".answer .next")).to_be_visible()  # it comes after the rest
         wire.cut()  # the browser's other connections are dead, too
         wire.mend()
         assert "31 March" in prose(page)

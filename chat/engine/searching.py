@@ -80,7 +80,7 @@ async def search(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Sear
     drawn = {page.label for page in pages}
     given: Given = "image" if options.pages == "images" else "both"
     sources = tuple(
-        _view(
+        as_source(
             rank,
             passage,
             captions=shown_captions[rank - 1],
@@ -178,14 +178,15 @@ def _record(answer_id: UUID, found: Search, thoughts: Sequence[Thought], readabl
     recording.record_context(answer_id, sources, [members(thought) for thought in thoughts], readable)
 
 
-def _view(
+def as_source(
     rank: int,
     passage: FoundPassage,
     *,
-    captions: tuple[Caption, ...],
-    given: Given,
-    ranker_score: float | None,
+    captions: tuple[Caption, ...] = (),
+    given: Given = "text",
+    ranker_score: float | None = None,
 ) -> SourceView:
+    """The passage as it is given to a model."""
     return SourceView(
         rank=rank,
         label=passage.label,

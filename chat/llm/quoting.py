@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
@@ -12,8 +12,10 @@ from chat.sources import SourceView
 from chat.statements import marks_by_rank
 from chat.verification import verify
 from chatsite.db.retry import retry_until_available
+from ingestion.search.extracts import Extract, extract
 from ingestion.search.sentences import (
     Sentence,
+    answers,
     best_sentences,
 )
 
@@ -30,13 +32,24 @@ from .base import (
 from .followup_detection import context_of, leaned_on
 
 NOTHING_MORE = "There is nothing to add from the documents you may read."
-NOTICE = "No language model is connected, so the answer quotes the documents word for word."
-UNSURE = "No language model is connected, and no sentence clearly answers this. The nearest ones are:"
+UNSURE = "No exact answer found. The closest passages:"
 SURE = 0.65  # score of the best sentence; docs/benchmarks.md says how often it is right above and below
-SENTENCES = 2
+QUOTATIONS = 2
+LOOKED_AT = 12  # sentences, of which some stand in one place
+SECOND = 0.8  # of the score of the best sentence, for a second quotation
+MAX_HEADING = 160  # characters
 FOLLOWUPS = 3
 
 _CAPTION = re.compile(r"^[\d.\s§)(-]+")
+_NUMBER = re.compile(r"\d{1,2}[.)]\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """Quotations as Markdown, and whether the first clearly answers."""
+
+    texts: tuple[str, ...]
+    is_sure: bool
 
 
 class QuotingModel:
@@ -44,25 +57,17 @@ class QuotingModel:
 
     name = "quotations"
     writes_json = False
-    notices: tuple[str, ...] = (NOTICE, UNSURE, NOTHING_MORE)
+    notices: tuple[str, ...] = (UNSURE, NOTHING_MORE)
 
     def __init__(self, name: str = "") -> None:
         """There is only one, whatever model is asked for."""
 
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        earlier = " ".join(
-            [*leaned_on(prompt.question, prompt.earlier), context_of(prompt.question, prompt.earlier)]
-        )
-        count = SENTENCES * (1 + len(prompt.said))
-        passages = [replace(source, content=source.model_text) for source in prompt.sources]
-        found = await retry_until_available(best_sentences, prompt.question, passages, count, earlier)
-        sentences = [item for item in found if not _quoted(item, prompt.said)][:SENTENCES]
-        if not sentences:
+        quoted = await retry_until_available(quote, prompt)
+        if not quoted.texts:
             text = NOTHING_MORE if prompt.said else NOTHING_FITS
         else:
-            quotes = [_quotation(sentence, prompt.sources) for sentence in sentences]
-            notice = NOTICE if prompt.sure and sentences[0].score >= SURE else UNSURE
-            text = "\n\n".join(quotes if prompt.said else [notice, *quotes])
+            text = "\n\n".join(quoted.texts if quoted.is_sure or prompt.said else [UNSURE, *quoted.texts])
         words = re.findall(r"\s*\S+|\s+\Z", text)
         most = prompt.generation.max_tokens  # a word counts as a token here
         if settings.QUOTING_WORDS_PER_SECOND:
@@ -111,11 +116,79 @@ def _caption(source: SourceView) -> str:
     return _CAPTION.sub("", source.heading.rpartition("›")[2]).strip()
 
 
-def _quoted(sentence: Sentence, said: Sequence[Said]) -> bool:
-    words = " ".join(sentence.text.split())
-    return any(words in item.text for item in said)
+def quote(prompt: Prompt) -> Quoted:
+    """The best sentences of the sources with what belongs to them."""
+    earlier = " ".join(
+        [*leaned_on(prompt.question, prompt.earlier), context_of(prompt.question, prompt.earlier)]
+    ).strip()
+    passages = [replace(source, content=source.model_text) for source in prompt.sources]
+    count = LOOKED_AT * (1 + len(prompt.said))
+    found = best_sentences(prompt.question, passages, count, earlier)
+    texts, held = _quotations(found, passages, prompt.said)
+    is_sure = (
+        bool(texts)
+        and prompt.sure
+        and found[0].score >= SURE
+        and answers(f"{earlier} {prompt.question}", held)
+    )
+    return Quoted(tuple(texts), is_sure)
 
 
-def _quotation(sentence: Sentence, sources: Sequence[SourceView]) -> str:
-    words = " ".join(sentence.text.split())
-    return f"> {words} [{sources[sentence.passage].label}]"
+def _quotations(
+    found: Sequence[Sentence], sources: Sequence[SourceView], said: Sequence[Said]
+) -> tuple[list[str], list[str]]:
+    """The best sentences with what belongs to them, each place once, as Markdown; and the words of the first
+    with its headings."""
+    quotations: list[str] = []
+    held: list[str] = []
+    taken: dict[int, list[tuple[int, int]]] = {}
+    for sentence in found:
+        places = taken.setdefault(sentence.passage, [])
+        if any(start <= sentence.start < end for start, end in places):
+            continue
+        if quotations and sentence.score < SECOND * found[0].score:
+            break
+        source = sources[sentence.passage]
+        starts = [
+            each.start
+            for each in found
+            if each.passage == sentence.passage and each.score >= SECOND * sentence.score
+        ]
+        quoted = extract(source.content, sentence.start, starts)
+        if quoted is None or any(start < quoted.end and quoted.start < end for start, end in places):
+            continue
+        places.append((quoted.start, quoted.end))
+        words = " ".join((quoted.lead, *quoted.lines))
+        if any(sentence.text in item.text or words in item.text for item in said):
+            continue
+        held = held or [words, source.title, source.heading]
+        quotations.append(_markdown(quoted, source))
+        if len(quotations) == QUOTATIONS:
+            break
+    return quotations, held
+
+
+def _markdown(quoted: Extract, source: SourceView) -> str:
+    """The extract as a block quotation or a table, with its citation."""
+    cite = f"[{source.label}]"
+    heading = f"**{heading_of(source)}**" if quoted.needs_heading and heading_of(source) else ""
+    if quoted.kind == "table":
+        rows = [list(cells) for cells in quoted.cells]
+        for row in rows:
+            row[-1] = f"{row[-1]} {cite}".strip()
+        lines = [quoted.columns, ["---"] * len(quoted.columns), *rows]
+        table = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in lines)
+        return "\n\n".join(part for part in (heading, quoted.lead, table) if part)
+    lines = [quoted.lead] if quoted.lead else []
+    lines += [line if _NUMBER.match(line) else f"- {line}" for line in quoted.lines]
+    quotation = "\n".join(f"> {line}" for line in lines)
+    if quoted.lead and quoted.lines:
+        quotation = quotation.replace("\n", "\n>\n", 1)
+    return "\n\n".join(part for part in (heading, f"{quotation} {cite}") if part)
+
+
+def heading_of(source: SourceView) -> str:
+    """The two innermost headings of a passage without their numbers, the title left out."""
+    parts = [_CAPTION.sub("", part).strip() for part in source.heading.split("›")]
+    parts = [part for part in parts if part and part != source.title]
+    return " › ".join(parts[-2:])[:MAX_HEADING]

@@ -62,7 +62,6 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
     """The empty state: a box, and three questions to start with."""
     context = {
         "starts": starts(principal),
-        "connected": bool(settings.CHAT_MODEL),
         "team_size": Agent.objects.team().count(),
     }
     return render(
@@ -161,6 +160,7 @@ def _asked_for(request: HttpRequest) -> tuple[str, str, str]:
 
 def _composer(principal: Principal) -> dict[str, Any]:
     return {
+        "connected": bool(settings.CHAT_MODEL),
         "most_characters": settings.MESSAGE_MAX_CHARACTERS,
         "form_key": uuid4().hex,
         "text": "",

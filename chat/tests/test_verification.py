@@ -143,6 +143,14 @@ class VerdictTests(SimpleTestCase):
         )
         self.assertEqual(self.verdicts(answer), ["quoted", "uncited"])
 
+    def test_a_block_quotation_that_cites_at_its_end_is_one_statement(self):
+        quotation = "> You can carry over five days of leave until 31 March. The meal allowance is £25."
+        answer = f"It says:\n\n{quotation} [a.md#x]\n\n> Nobody knows more.\n\nThat is all we know."
+        self.assertEqual(len(self.verdicts(answer)), 3)
+        first = verify(answer, (LEAVE, BOATS))[0]
+        self.assertEqual(answer[first.start : first.end], quotation.removeprefix("> "))
+        self.assertEqual(self.verdicts(answer)[1:], ["uncited", "uncited"])
+
     def test_each_citation_of_a_sentence_has_its_own_part_of_it(self):
         answer = "You can carry over five days [a.md#x], and boats sail at ten o’clock daily [b.md]."
         found = verify(answer, (LEAVE, BOATS))

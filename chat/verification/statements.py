@@ -1,7 +1,7 @@
 """An answer cut into statements, each with the citations that belong to it."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +12,9 @@ CITATION = re.compile(r"\[([^\[\]\n]{1,800})\](?!\()")
 
 _FENCE = re.compile(r"^[ \t>]{0,20}(`{3,}|~{3,})", re.MULTILINE)
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]{1,400}(?<!`)\1(?!`)")
+_FIRST = re.compile(r"[^\s>*•–-]")
+_QUOTED_LINE = re.compile(r"^ {0,3}>.*\n?", re.MULTILINE)
+_QUOTED_TABLE = re.compile(r"^ {0,3}>[ \t]{0,8}\|", re.MULTILINE)
 _TABLE_RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-[-|: \t]*+$", re.MULTILINE)
 _NOT_SPACE = re.compile(r"[^\s]")
 _WORD = re.compile(r"\w")
@@ -45,7 +48,8 @@ def cut(answer: str, labels: Collection[str]) -> list[Cut]:
     """The statements in order: sentences, list items and table rows, without headings, lead-ins and code.
 
     A sentence that cites in several places is one statement for each of them. A citation behind a full stop
-    belongs to the sentence before it; those of a lead-in also to the list items below that cite nothing.
+    belongs to the sentence before it; those of a lead-in also to the list items below that cite nothing. A
+    block quotation that cites only at its end is one statement.
     """
     masked = _without_code(answer)
     citations = [
@@ -56,6 +60,8 @@ def cut(answer: str, labels: Collection[str]) -> list[Cut]:
     prose = _blanked(masked, [(citation.start, citation.end) for citation in citations])
     spans = [_without_number(prose, span) for span in split_sentences(prose)]
     starts = [citation.start for citation in citations]
+    quotations = _quotations(prose, citations)
+    quoted_from = [start for start, _, _ in quotations]
     found: list[Cut] = []
     inherited: tuple[Citation, ...] = ()
     for place, span in enumerate(spans):
@@ -68,13 +74,51 @@ def cut(answer: str, labels: Collection[str]) -> list[Cut]:
             inherited = own if span.text.endswith(":") else ()
         if not own and is_item and inherited:
             own = inherited
-        if own or not _says_nothing(prose, span):
+        nearest = bisect_right(quoted_from, span.start) - 1
+        if nearest >= 0 and span.start < quotations[nearest][1]:
+            if not found or found[-1] is not quotations[nearest][2]:
+                found.append(quotations[nearest][2])
+        elif own or not _says_nothing(prose, span):
             found += _segments(prose, span, own)
         if len(found) > MAX_STATEMENTS:
             first = found[MAX_STATEMENTS].start
             rest = tuple(citations[bisect_left(starts, first) :])
             return [*found[:MAX_STATEMENTS], Cut(first, len(answer), rest, past_bound=True)]
     return found
+
+
+def _quotations(prose: str, citations: Sequence[Citation]) -> list[tuple[int, int, Cut]]:
+    """Start and end of the block quotations with citations at their end and nowhere else, each with its one
+    statement."""
+    found = []
+    place = 0
+    for start, end in _quoted_blocks(prose):
+        while place < len(citations) and citations[place].start < start:
+            place += 1
+        within = place
+        while within < len(citations) and citations[within].start < end:
+            within += 1
+        own = tuple(citations[place:within])
+        place = within
+        first = _FIRST.search(prose, start, end)
+        if not own or first is None or not first.start() < own[0].start:
+            continue
+        if not _WORD.search(prose, own[0].start, end) and not _QUOTED_TABLE.search(prose, start, end):
+            found.append((start, end, Cut(*_bare(prose, first.start(), own[0].start), own)))
+    return found
+
+
+def _quoted_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each run of lines that begin with ">"."""
+    start = end = -1
+    for match in _QUOTED_LINE.finditer(text):
+        if match.start() != end:
+            if start >= 0:
+                yield start, end
+            start = match.start()
+        end = match.end()
+    if start >= 0:
+        yield start, end
 
 
 def _without_code(answer: str) -> str:

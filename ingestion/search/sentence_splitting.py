@@ -10,8 +10,11 @@ from dataclasses import dataclass
 
 LONGEST = 500  # characters; what is longer is cut at semicolons or line breaks
 _SHORT_LINE = 70  # characters of a line that can be a heading
+_NUMBERED_LINE = 100  # of one that begins with the number of a section
 
 _BLOCK_START = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s|#{1,6}\s|\||>)")
+_ITEM = re.compile(r"\s*(?:[-*•–▪‣]\s|\(?\d{1,2}[.)]\s|\(?[a-z]\)\s)")
+_NUMBERED = re.compile(r"(?:\d{1,3}\.){1,5}\d{1,3}\.?[ \t]{1,8}(?:[^\Wa-zß-öø-ÿ\d_]|/)")
 _MARKER = re.compile(r"(?:\s|[-*•–▪‣](?=\s)|#{1,6}(?=\s)|\|(?=\s)|>(?=\s))+")
 _ROW = re.compile(r"\s*[^;:\n]{1,80}: [^;\n]*(?:; [^;:\n]{1,80}: [^;\n]*)+\s*\Z")
 _RULE = re.compile(r"[\s|:\-=_*+]*\Z")
@@ -27,23 +30,32 @@ _ABBREVIATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A sentence: `text` is what stands at start:end, on one line."""
+    """A sentence: `text` is what stands at start:end, on one line.
+
+    `block` counts the paragraphs, list items, rows and headings, so that neighbours can be told apart.
+    """
 
     start: int
     end: int
     text: str
     is_heading: bool = False
+    is_item: bool = False
+    is_row: bool = False
+    block: int = 0
 
 
 def split_sentences(content: str) -> list[Span]:
     """The sentences and headings of `content` in order, without bullets, marks and empty ones."""
     spans = []
-    for start, end in _blocks(content):
-        heading = _is_heading(content[start:end])
+    for number, (start, end) in enumerate(_blocks(content)):
+        block = content[start:end]
+        heading = _is_heading(block)
+        row = bool(_ROW.match(block))
+        item = not row and bool(_ITEM.match(block))
         for first, last in [(start, end)] if heading else _sentences(content, start, end):
-            span = _trimmed(content, first, last, heading)
+            span = _trimmed(content, first, last)
             if span is not None:
-                spans.append(span)
+                spans.append(Span(*span, heading, item, row, number))
     return spans
 
 
@@ -54,11 +66,12 @@ def _blocks(content: str) -> Iterator[tuple[int, int]]:
     for line in content.splitlines(keepends=True):
         blank = not line.strip()
         row = bool(_ROW.match(line))
-        if place > start and (blank or single or row or _BLOCK_START.match(line)):
+        heading = _is_numbered_heading(line)
+        if place > start and (blank or single or row or heading or _BLOCK_START.match(line)):
             yield start, place
             start = place
         place += len(line)
-        single = row or line.lstrip().startswith(("#", "|"))
+        single = row or heading or line.lstrip().startswith(("#", "|"))
         if blank:
             start = place
     if place > start:
@@ -99,7 +112,7 @@ def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _is_heading(block: str) -> bool:
     text = block.strip()
-    if text.startswith("#"):
+    if text.startswith("#") or _is_numbered_heading(text):
         return True
     return (
         not _BLOCK_START.match(text)
@@ -110,7 +123,13 @@ def _is_heading(block: str) -> bool:
     )
 
 
-def _trimmed(content: str, start: int, end: int, heading: bool) -> Span | None:
+def _is_numbered_heading(line: str) -> bool:
+    """Whether it is the heading of a section with a number of at least two levels: “4.2 Sick pay”."""
+    text = line.strip()
+    return len(text) <= _NUMBERED_LINE and bool(_NUMBERED.match(text)) and text[-1] not in ".,;:!?"
+
+
+def _trimmed(content: str, start: int, end: int) -> tuple[int, int, str] | None:
     marker = _MARKER.match(content, start, end)
     start = marker.end() if marker else start
     while end > start and (content[end - 1].isspace() or content[end - 1] == "|"):
@@ -118,4 +137,4 @@ def _trimmed(content: str, start: int, end: int, heading: bool) -> Span | None:
     text = " ".join(content[start:end].split())
     if not text or _RULE.match(text):
         return None
-    return Span(start, end, text, heading)
+    return start, end, text

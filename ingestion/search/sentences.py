@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -27,8 +28,19 @@ IN_PASSAGE = 0.15  # what a word counts that stands elsewhere in the passage
 PASSAGE = 0.25  # weights of the passage's own score, of likeness, and of the kind of thing asked for
 LIKENESS = 0.3
 KIND = 0.15
+HEADED = 0.12  # weight of the question's words that the headings hold
+DEFINES = 0.2  # what a definition of the thing asked for earns
+NO_ANSWER = 0.2  # what a sentence loses that points elsewhere, was cut off, or introduces what is not there
 EARLIER = 0.5  # what a word counts that only the questions before this one hold
 MAX_STEM = 6
+MIN_NAMED = 0.5  # of what a question names, that an answer must hold to be given as one
+LISTS = 0.1  # what a lead-in with its list earns where several things are asked for
+LITERAL = 0.1  # what a path or a name with signs in it earns, written as in the question
+WEAK = 0.25  # what a word counts that only says how the thing asked for is dealt with
+NEXT_KIND = 0.6  # of KIND, where the next sentence holds the number asked for
+BARE_WORDS = 5  # a list item of no more says nothing alone
+MAX_DEFINED = 200  # characters of a question that asks for a definition
+SUBJECT_WORDS = 2  # before the verb of a definition, besides the thing
 NEARLY = 0.7  # of the score of a passage's best sentence
 
 _STOP_WORDS = frozenset(
@@ -38,9 +50,17 @@ _STOP_WORDS = frozenset(
     they this to was we were what when where which who whom whose why will with would you your
     """.split()  # noqa: SIM905 (a list of words reads as one)
 )
+_WEAK_WORDS = """
+    allowed answer apply asked belong best called change come contain difference do find found get give given
+    go good happen happens hold kept keep know made make mean means must need needed needs offer place placed
+    possible put required say says stand store stored take taken tell thing things use used uses work works
+    much many long often old far high large big early late soon spend
+    """
+_SEVERAL = re.compile(r"\s*(?:what|which)\b|\bwelche\b", re.IGNORECASE)
 _AMOUNT = re.compile(
     r"\bhow (many|much|long|often|old|far|high|large|big|early|late|soon)\b|\b(when|which year)\b"
     r"|\bwhat (year|date|time|percentage|number|amount|day|score)\b"
+    r"|\b(what|which)\b[^?]{0,40}\b(minimum|maximum|rate|limit|length|size|age|price|cost|fee|deadline|share|salary)\b"
     r"|\bwie ?(viele?|lange|oft|hoch|alt)\b|\bwann\b",
     re.IGNORECASE,
 )
@@ -50,8 +70,26 @@ _NUMBER = re.compile(
     r"weekly|monthly|yearly|once|twice|several|none)\b",
     re.IGNORECASE,
 )
+_DEFINITION = re.compile(
+    r"(?:what (?:is|are|does)|what's|was (?:ist|sind|bedeutet)) (?:(?:an?|the|ein|eine|der|die|das) )?"
+    r"(?P<thing>[^?]{2,60}?)(?: (?:used for|for|mean|stand for|good for))?\Z",
+    re.IGNORECASE,
+)
+_STATES = re.compile(
+    r"\b(?:is|are|means?|refers?|contains?|includes?|holds?|consists?|provides?|describes?|offers?|ist|sind|bedeutet)\b",
+    re.IGNORECASE,
+)
+_POINTER = re.compile(
+    r"(?:please )?(?:see|refer to|read|consult|siehe|vgl)\b"
+    r"|(?:for )?(?:more|further|detailed) (?:details|information)\b",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
 _WORD = re.compile(r"\w+")
+_LEADER = ". . . ."
+_QUOTES = ".,;:?!\"'“”‘’()"
+_COMPARISON = re.compile(r"\b(?:difference|differ|unterschied)\w*\b", re.IGNORECASE)
+_QUESTION_MARKS = ("?", "？")
 
 
 class Quotable(Protocol):
@@ -90,6 +128,10 @@ class _Choice:
     words: frozenset[str]
     around: frozenset[str]
     everywhere: frozenset[str]
+    headings: frozenset[str]
+    following: str  # the next sentence of the same paragraph
+    has_list: bool  # whether it introduces a list or table
+    cut: bool  # whether it is a part of a sentence, or introduces something that the passage does not hold
 
 
 def best_sentences(
@@ -122,6 +164,17 @@ def best_sentences_per_passage(
     return [sorted(chosen, key=lambda sentence: sentence.start) for chosen in found]
 
 
+def answers(question: str, texts: Sequence[str]) -> bool:
+    """Whether `texts` hold most of what a question names, and a number where it asks for one."""
+    asked = _stems(question)
+    named = (asked - _weak()) or asked
+    held = _stems(" ".join(texts))
+    if _AMOUNT.search(question) and not any(_NUMBER.search(text) for text in texts):
+        return False
+    share = 1 if _COMPARISON.search(question) else MIN_NAMED
+    return len(named & held) >= share * len(named)
+
+
 def matching_words(question: str, text: str) -> list[tuple[int, int]]:
     """Where in `text` the words of the question stand, in whatever form, as (start, end)."""
     wanted = _stems(question)
@@ -141,9 +194,13 @@ def _judged(
     weights = _weights(wanted, choices)
     for word in wanted - asked:
         weights[word] *= EARLIER
+    for word in wanted & _weak():
+        weights[word] *= WEAK
     # Whole passages' worth of sentences are too many to have embedded elsewhere.
     alike_counts = not everything or runs_here()
     likeness = _likeness(question, choices) if alike_counts else [0.0] * len(choices)
+    thing = _thing(question)
+    literals = _literals(question)
     judged = []
     for choice, alike in zip(choices, likeness, strict=True):
         if not everything and len(wanted & (choice.words | choice.around)) < MIN_SHARE * len(wanted):
@@ -152,7 +209,12 @@ def _judged(
             _share(choice, weights)
             + PASSAGE * passages[choice.passage].score
             + LIKENESS * alike
-            + KIND * _has_kind(question, choice.span.text)
+            + KIND * _kind(question, choice)
+            + LISTS * (choice.has_list and bool(_SEVERAL.match(question)))
+            + HEADED * _held(choice.headings, weights)
+            + DEFINES * _defines(thing, choice.span.text)
+            + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
+            - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))
         )
         span = choice.span
         judged.append(Sentence(choice.passage, span.start, span.end, span.text, score))
@@ -165,20 +227,62 @@ def _choices(index: int, passage: Quotable) -> list[_Choice]:
     choices = []
     heading: frozenset[str] = frozenset()
     before: frozenset[str] = frozenset()
-    for span in split_sentences(passage.content):
+    spans = split_sentences(passage.content)
+    for place, span in enumerate(spans):
         words = _stems(span.text)
         if span.is_heading:
             heading, before = words, frozenset()
             continue
-        choices.append(_Choice(index, span, words, named | heading | before, everywhere))
+        if not span.text.endswith(_QUESTION_MARKS) and not _is_bare_item(spans, place):
+            after = spans[place + 1] if place + 1 < len(spans) else None
+            choices.append(
+                _Choice(
+                    index,
+                    span,
+                    words,
+                    named | heading | before,
+                    everywhere,
+                    named | heading,
+                    following=after.text if after and after.block == span.block else "",
+                    has_list=after is not None
+                    and (after.is_item or after.is_row)
+                    and span.text.endswith((":", "：")),
+                    cut=_is_cut(spans, place),
+                )
+            )
         before = words
     return choices
+
+
+def _is_bare_item(spans: Sequence[Span], place: int) -> bool:
+    """Whether it says nothing alone: a line of a table of contents, or an item of few words that nothing
+    introduces, such as the number and title of a part."""
+    span = spans[place]
+    if _LEADER in span.text:
+        return True
+    if not span.is_item or len(span.text.split()) > BARE_WORDS:
+        return False
+    first = place
+    while first and spans[first - 1].is_item:
+        first -= 1
+    return first == 0 or spans[first - 1].is_heading or not spans[first - 1].text.endswith((":", "："))
+
+
+def _is_cut(spans: Sequence[Span], place: int) -> bool:
+    span = spans[place]
+    starts_within = place == 0 and span.text[:1].islower() and not (span.is_item or span.is_row)
+    return starts_within or (place == len(spans) - 1 and span.text.endswith((":", "：")))
 
 
 def _stems(text: str) -> frozenset[str]:
     """Words without their endings, roughly and for any language: enough to tell which are the same."""
     words = (word for word in search_text(text, stored=False).split() if word not in _STOP_WORDS)
     return frozenset(_stem(word) for word in words)
+
+
+@cache
+def _weak() -> frozenset[str]:
+    return _stems(_WEAK_WORDS)
 
 
 def _stem(word: str) -> str:
@@ -217,6 +321,38 @@ def _likeness(question: str, choices: Sequence[_Choice]) -> Sequence[float]:
     name = BUILT_IN_NAME if runs_here() else ""
     vectors = np.asarray(embedder(name).embed([question, *(choice.span.text for choice in choices)]))
     return [float(value) for value in vectors[1:] @ vectors[0]]
+
+
+def _held(words: frozenset[str], weights: dict[str, float]) -> float:
+    """The share of the question, by weight, that these words hold."""
+    return sum(weight for word, weight in weights.items() if word in words) / (sum(weights.values()) or 1.0)
+
+
+def _thing(question: str) -> frozenset[str]:
+    """The words for what a question asks to have defined; none where it asks something else."""
+    match = _DEFINITION.match(" ".join(question[:MAX_DEFINED].split()).rstrip("? "))
+    return _stems(match["thing"]) if match else frozenset()
+
+
+def _literals(question: str) -> list[str]:
+    """The words with signs in them: paths, file names, 401(k)."""
+    words = (word.strip(_QUOTES) for word in question.split())
+    return [word for word in words if len(word) > 1 and not word.replace("-", "").isalnum()]
+
+
+def _defines(thing: frozenset[str], text: str) -> bool:
+    """Whether `text` begins with the thing and goes on to say what it is."""
+    states = _STATES.search(text) if thing else None
+    if states is None:
+        return False
+    subject = text[: states.start()]
+    return len(subject.split()) <= len(thing) + SUBJECT_WORDS and thing <= _stems(subject)
+
+
+def _kind(question: str, choice: _Choice) -> float:
+    if _has_kind(question, choice.span.text):
+        return 1.0
+    return NEXT_KIND * _has_kind(question, choice.following)
 
 
 def _has_kind(question: str, text: str) -> bool:

@@ -1,0 +1,182 @@
+"""A sentence in its place: with the paragraph, list or table that it belongs to, ready to be quoted.
+
+A lead-in brings its list and an item its lead-in, a row brings the names of its columns, and a sentence that
+points back the one before it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .sentence_splitting import Span, split_sentences
+
+MAX_CHARACTERS = 420  # of a paragraph that is quoted whole, or of what is taken of a longer one
+MAX_LIST = 900  # characters of a list that is quoted whole
+MAX_ROWS = 12
+MAX_ITEM = 80  # characters of a list item that ends without a full stop on purpose
+
+_POINTS_BACK = re.compile(
+    r"(?:this|these|that|those|it|its|they|their|he|she|his|her|such|both|here|there"
+    r"|however|otherwise|but|and|or|also|instead|then|thus|therefore|hence|moreover|furthermore|conversely"
+    r"|in (?:this|these|that|such|other|addition)|for (?:this|these|example|instance)|if so|e\\.g|i\\.e"
+    r"|dies\w{0,2}|sie|er|es|dabei|dann|daher|jedoch|dort|hierbei|hierfür|ferner)\b",
+    re.IGNORECASE,
+)
+_COLUMN = re.compile(r"([^:;\n]{1,100}): ")
+_COMPLETE = re.compile(r".*[.!?:;…。！？]['\"”’»)\]*_]{0,4}\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """What is quoted: text at start:end of the content of a passage.
+
+    `kind` is text (one paragraph), list (`lead` and `lines`) or table (`columns` and `lines`, the rows).
+    `heading` is the text of the heading that it cannot be understood without, empty where it can.
+    """
+
+    start: int
+    end: int
+    kind: str
+    lead: str = ""
+    lines: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    cells: tuple[tuple[str, ...], ...] = ()
+    needs_heading: bool = False
+
+
+def extract(content: str, start: int, wanted: Sequence[int] = ()) -> Extract | None:
+    """The extract around the sentence that begins at `start`; None where nothing there can be quoted.
+
+    `wanted` are where further good sentences begin: of a table their rows are quoted as well.
+    """
+    spans = split_sentences(content)
+    at = next((number for number, span in enumerate(spans) if span.start == start), None)
+    if at is None or spans[at].is_heading:
+        return None
+    if spans[at].is_row:
+        return _table(spans, at, wanted)
+    if spans[at].is_item:
+        return _list(content, spans, at)
+    if spans[at].text.endswith(":"):
+        following = spans[at + 1] if at + 1 < len(spans) else None
+        if following is None or not (following.is_item or following.is_row):
+            return None if following is None else _paragraph(content, spans, at)
+        if following.is_row:
+            return _table(spans, at + 1, [span.start for span in spans])
+        return _list(content, spans, at + 1)
+    return _paragraph(content, spans, at)
+
+
+def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
+    """The paragraph, or of a long one the sentence with the neighbours that fit."""
+    block = spans[at].block
+    first = last = at
+    while first > 0 and spans[first - 1].block == block:
+        first -= 1
+    while last + 1 < len(spans) and spans[last + 1].block == block:
+        last += 1
+    if spans[last].end - spans[first].start > MAX_CHARACTERS:
+        first, last = _neighbours(spans, at, first, last)
+    if last + 1 < len(spans) and spans[last].text.endswith(":") and spans[last + 1].is_item and last == at:
+        return _list(content, spans, last + 1)
+    if spans[last].text.endswith(":") and last > at:
+        last -= 1  # a lead-in of what is not quoted
+    # What the edges of the passage cut off is left out, or marked where it is the sentence itself.
+    if first < at and first == 0 and spans[0].text[:1].islower():
+        first += 1
+    if last > at and last == len(spans) - 1 and not _COMPLETE.match(spans[last].text):
+        last -= 1
+    text = " ".join(span.text for span in spans[first : last + 1])
+    if first == 0 and text[:1].islower():
+        text = f"… {text}"
+    if last == len(spans) - 1 and not _COMPLETE.match(text):
+        text = f"{text} …"
+    return Extract(
+        spans[first].start,
+        spans[last].end,
+        "text",
+        text,
+        needs_heading=bool(_POINTS_BACK.match(spans[first].text)),
+    )
+
+
+def _neighbours(spans: Sequence[Span], at: int, first: int, last: int) -> tuple[int, int]:
+    """The sentence with the one before it where it points back, and with those after it that fit."""
+    start = at - 1 if at > first and _POINTS_BACK.match(spans[at].text) else at
+    end = at
+    while end < last and spans[end + 1].end - spans[start].start <= MAX_CHARACTERS:
+        end += 1
+    while start > first and spans[end].end - spans[start - 1].start <= MAX_CHARACTERS:
+        start -= 1
+    return start, end
+
+
+def _list(content: str, spans: Sequence[Span], at: int) -> Extract:
+    """The list with its lead-in; of a long list the lead-in and the item."""
+    first = last = at
+    while first > 0 and spans[first - 1].is_item:
+        first -= 1
+    while last + 1 < len(spans) and spans[last + 1].is_item:
+        last += 1
+    before = spans[first - 1] if first else None
+    lead_from = first
+    if before and not before.is_heading and not before.is_row:
+        lead_from = first - 1
+        # A lead-in such as “These include:” needs the sentence before it.
+        if lead_from and spans[lead_from - 1].block == before.block and _POINTS_BACK.match(before.text):
+            lead_from -= 1
+    if spans[last].end - spans[lead_from].start > MAX_LIST:
+        first = last = at
+    lines: dict[int, str] = {}
+    for span in spans[first : last + 1]:
+        lines[span.block] = f"{lines[span.block]} {span.text}" if span.block in lines else span.text
+    lead = " ".join(span.text for span in spans[lead_from:first] if not span.is_item)
+    block = spans[last].block
+    if last == len(spans) - 1 and len(lines[block]) > MAX_ITEM and not _COMPLETE.match(lines[block]):
+        lines[block] += " …"
+    return Extract(
+        spans[lead_from].start,
+        spans[last].end,
+        "list",
+        lead,
+        tuple(lines.values()),
+        needs_heading=not lead or bool(_POINTS_BACK.match(lead)),
+    )
+
+
+def _table(spans: Sequence[Span], at: int, wanted: Sequence[int]) -> Extract:
+    """The row, with further wanted rows of the same table, and the names of its columns."""
+    first = last = at
+    while first > 0 and spans[first - 1].is_row:
+        first -= 1
+    while last + 1 < len(spans) and spans[last + 1].is_row:
+        last += 1
+    own = [span for span in spans[first : last + 1] if span.start in wanted or span is spans[at]]
+    rows = [_cells(span.text) for span in own[:MAX_ROWS]]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    before = spans[first - 1] if first else None
+    lead = before.text if before and before.text.endswith(":") else ""
+    return Extract(
+        own[0].start,
+        own[-1].end,
+        "table",
+        lead,
+        tuple(span.text for span in own[:MAX_ROWS]),
+        tuple(columns),
+        tuple(tuple(row.get(name, "") for name in columns) for row in rows),
+        needs_heading=not lead,
+    )
+
+
+def _cells(row: str) -> dict[str, str]:
+    """The row “Case: illness; Days: 5” by its columns."""
+    cells: dict[str, str] = {}
+    name = ""
+    for piece in row.split("; "):
+        pair = _COLUMN.match(piece)
+        if pair and pair[1] not in cells:
+            name = pair[1]
+            cells[name] = piece[pair.end() :]
+        else:
+            cells[name] = f"{cells[name]}; {piece}" if name in cells else piece
+    return cells

@@ -27,6 +27,7 @@ from chatsite.http.loopback import (
 from chatsite.server import embedded_postgres
 from ingestion.access.lists import Audience
 from ingestion.documents import upsert
+from ingestion.models import Document
 
 from . import environment
 
@@ -155,10 +156,13 @@ def _add_samples(accounts: dict[str, User]) -> None:
         "hr": (accounts["hr"], Audience(group_ids=frozenset({group.pk}))),
         "employee": (accounts["employee"], Audience()),
     }
+    questions = json.loads((SAMPLES / "starters.json").read_text())
     for folder, (owner, audience) in folders.items():
         for path in sorted((SAMPLES / folder).iterdir()):
             with path.open("rb") as file:
-                upsert(File(file, name=path.name), path.name, owner=owner, audience=audience)
+                added = upsert(File(file, name=path.name), path.name, owner=owner, audience=audience)
+            # Before the worker reads it: nobody else knows the document yet.
+            Document.objects.filter(pk=added.document.pk).update(questions=questions.get(path.name, []))
 
 
 def _file() -> Path:

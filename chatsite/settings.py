@@ -258,6 +258,11 @@ OPENAI_API_KEY = environment.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL")
 CHAT_MODEL = environment.text("CHAT_MODEL")
 CHAT_BACKEND = "chat.llm.remote.RemoteModel" if CHAT_MODEL else "chat.llm.quoting.QuotingModel"
+QUESTION_WRITER = (
+    "chat.llm.document_questions.write"
+    if CHAT_MODEL and environment.flag("CHATSITE_DOCUMENT_QUESTIONS", True)
+    else ""
+)
 CHAT_MODEL_READS_IMAGES: bool = environment.flag("CHAT_MODEL_IMAGES", False) and bool(CHAT_MODEL)
 RERANK_MODEL = environment.text("RERANK_MODEL")
 RERANK_BASE_URL = environment.text("RERANK_BASE_URL") or OPENAI_BASE_URL

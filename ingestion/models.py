@@ -13,7 +13,7 @@ from django.contrib.auth.models import Group
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import MD5, Lower
 from pgvector.django import HalfVectorField
@@ -137,6 +137,14 @@ class Document(models.Model):
     category = models.CharField(max_length=100, blank=True, db_index=True)
     language = models.CharField(
         max_length=20, blank=True, help_text="Text-search configuration of PostgreSQL."
+    )
+
+    questions = models.JSONField(
+        default=list,
+        db_default=Value([], models.JSONField()),
+        blank=True,
+        editable=False,
+        help_text="That it answers, to begin a conversation with; each is tried before it is shown.",
     )
 
     file = models.FileField(max_length=200, help_text="Kept under a generated name.")

@@ -17,17 +17,24 @@ from chat.events import (
 )
 from chat.llm import ChatModel, Prompt, Said, SearchQuery, configured_model
 from chat.llm.base import NOTHING_FITS
+from chat.requests import EarlierMessage
 from chat.statements import Statement, marks_by_rank, to_rows
 from chat.verification import verify
+from chatsite.accounts.principal import Principal
 from chatsite.db.retry import retry_until_available
 from history import recording
 from history.models import Message
 from history.recording import Closing
+from ingestion.questions import document_questions
 
 from .run import AcceptedRun, Speaker
 from .searching import Search, keep_context, search
 from .team import next_speaker
+from .trial import is_answerable
 from .writing import written
+
+FOLLOWUPS = 3
+TRIED = 8  # follow-up questions, each at the cost of a search
 
 
 @dataclass(slots=True)
@@ -125,8 +132,32 @@ async def _add_followups_and_title(state: _Answer, model: ChatModel) -> None:
 
 
 async def _followups(state: _Answer, model: ChatModel) -> list[str]:
-    wanted = state.run.request.options.followups and state.prompt.sources
-    return await model.followups(state.prompt, state.text) if wanted else []
+    """What the model suggests and the documents' own questions, as far as the caller's search answers it."""
+    prompt, run = state.prompt, state.run
+    if not (run.request.options.followups and prompt.sources):
+        return []
+    suggested = await model.followups(prompt, state.text)
+    return await retry_until_available(_answerable, run.principal, model, prompt, state.text, suggested)
+
+
+def _answerable(
+    principal: Principal, model: ChatModel, prompt: Prompt, answer: str, suggested: Sequence[str]
+) -> list[str]:
+    earlier = [
+        *prompt.earlier,
+        EarlierMessage("user", prompt.question),
+        EarlierMessage("assistant", answer),
+    ]
+    known = {turn.content for turn in earlier}
+    cited = [source.document_id for source in prompt.sources]
+    candidates = dict.fromkeys([*suggested, *document_questions(principal, cited)])
+    found: list[str] = []
+    for question in [each for each in candidates if each not in known][:TRIED]:
+        if is_answerable(principal, model, question, earlier):
+            found.append(question)
+            if len(found) == FOLLOWUPS:
+                break
+    return found
 
 
 async def _title(run: AcceptedRun, model: ChatModel) -> str:

@@ -128,7 +128,11 @@ class ChatModel(Protocol):
         ...
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
-        """Up to three follow-up questions that the sources can answer."""
+        """Follow-up questions that the sources can answer, the most likely first."""
+        ...
+
+    async def document_questions(self, title: str, text: str) -> list[str]:
+        """Questions that a document answers, of which `text` is the beginning; none if it writes none."""
         ...
 
     async def title(self, question: str) -> str:

@@ -12,6 +12,8 @@ from chat.sources import SourceView
 from chat.statements import marks_by_rank
 from chat.verification import verify
 from chatsite.db.retry import retry_until_available
+from ingestion.parsing.language import language_of
+from ingestion.questions import questions_about, subject_of
 from ingestion.search.extracts import Extract, extract
 from ingestion.search.sentences import (
     Sentence,
@@ -37,8 +39,8 @@ SURE = 0.65  # score of the best sentence; docs/benchmarks.md says how often it 
 QUOTATIONS = 2
 LOOKED_AT = 12  # sentences, of which some stand in one place
 SECOND = 0.8  # of the score of the best sentence, for a second quotation
+SECOND_OF_ALL = 0.92  # the same where the first holds all that was asked about
 MAX_HEADING = 160  # characters
-FOLLOWUPS = 3
 
 _CAPTION = re.compile(r"^[\d.\s§)(-]+")
 _NUMBER = re.compile(r"\d{1,2}[.)]\s")
@@ -79,22 +81,26 @@ class QuotingModel:
         yield End("stop" if most is None or len(words) <= most else "length")
 
     async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
-        text = " ".join([*leaned_on(question, earlier), question])
-        return SearchQuery(text, context_of(question, earlier))
+        return search_query(question, earlier)
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
-        """Headings of the passages that the answer does not rest on, as questions."""
+        """What the passages answer besides, as far as the answer does not rest on it."""
         # Passages of a page share a label: an answer that cites the page need not tell all of it.
         ranks = marks_by_rank(verify(answer, prompt.sources))
-        answered = {_caption(source) for source in prompt.sources if source.rank in ranks}
-        questions: list[str] = []
+        answered = {subject_of(source.heading) for source in prompt.sources if source.rank in ranks}
+        known = {prompt.question, *(turn.content for turn in prompt.earlier)}
+        questions: dict[str, None] = {}
         for source in prompt.sources:
-            heading = _caption(source)
-            question = f"What does “{source.title}” say about “{heading}”?"
-            known = questions + [turn.content for turn in prompt.earlier] + [prompt.question]
-            if heading and heading != source.title and heading not in answered and question not in known:
-                questions.append(question)
-        return questions[:FOLLOWUPS]
+            if subject_of(source.heading, source.title) in {"", *answered}:
+                continue
+            language = language_of(source.content)
+            for question in questions_about(source.title, language, [(source.heading, source.content)]):
+                if question not in known:
+                    questions.setdefault(question)
+        return list(questions)
+
+    async def document_questions(self, title: str, text: str) -> list[str]:
+        return []
 
     async def title(self, question: str) -> str:
         return side_texts.title_of(question)
@@ -111,9 +117,10 @@ class QuotingModel:
         return None
 
 
-def _caption(source: SourceView) -> str:
-    """The innermost heading, without its number."""
-    return _CAPTION.sub("", source.heading.rpartition("›")[2]).strip()
+def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
+    """The question with those that it leans on, and others that may say what it is about as context."""
+    text = " ".join([*leaned_on(question, earlier), question])
+    return SearchQuery(text, context_of(question, earlier))
 
 
 def quote(prompt: Prompt) -> Quoted:
@@ -124,29 +131,31 @@ def quote(prompt: Prompt) -> Quoted:
     passages = [replace(source, content=source.model_text) for source in prompt.sources]
     count = LOOKED_AT * (1 + len(prompt.said))
     found = best_sentences(prompt.question, passages, count, earlier)
-    texts, held = _quotations(found, passages, prompt.said)
-    is_sure = (
-        bool(texts)
-        and prompt.sure
-        and found[0].score >= SURE
-        and answers(f"{earlier} {prompt.question}", held)
-    )
+    asked = f"{earlier} {prompt.question}"
+    texts, held = _quotations(asked, found, passages, prompt.said)
+    is_sure = bool(texts) and prompt.sure and found[0].score >= SURE and answers(asked, held)
     return Quoted(tuple(texts), is_sure)
 
 
+def is_answered_by(question: str, earlier: Sequence[EarlierMessage], sources: Sequence[SourceView]) -> bool:
+    """Whether sentences of these sources answer the question clearly."""
+    return quote(Prompt(question, earlier, sources, 0.0)).is_sure
+
+
 def _quotations(
-    found: Sequence[Sentence], sources: Sequence[SourceView], said: Sequence[Said]
+    asked: str, found: Sequence[Sentence], sources: Sequence[SourceView], said: Sequence[Said]
 ) -> tuple[list[str], list[str]]:
     """The best sentences with what belongs to them, each place once, as Markdown; and the words of the first
     with its headings."""
     quotations: list[str] = []
     held: list[str] = []
+    least = SECOND
     taken: dict[int, list[tuple[int, int]]] = {}
     for sentence in found:
         places = taken.setdefault(sentence.passage, [])
         if any(start <= sentence.start < end for start, end in places):
             continue
-        if quotations and sentence.score < SECOND * found[0].score:
+        if quotations and sentence.score < least * found[0].score:
             break
         source = sources[sentence.passage]
         starts = [
@@ -161,7 +170,9 @@ def _quotations(
         words = " ".join((quoted.lead, *quoted.lines))
         if any(sentence.text in item.text or words in item.text for item in said):
             continue
-        held = held or [words, source.title, source.heading]
+        if not held:
+            held = [words, source.title, source.heading]
+            least = SECOND_OF_ALL if answers(asked, held, share=1.0) else SECOND
         quotations.append(_markdown(quoted, source))
         if len(quotations) == QUOTATIONS:
             break

@@ -112,6 +112,10 @@ class RemoteModel:
         asked = [prompt.question, *(turn.content for turn in prompt.earlier if turn.role == "user")]
         return side_texts.followups(text, asked)
 
+    async def document_questions(self, title: str, text: str) -> list[str]:
+        said = [{"role": "user", "content": f"Title: {title}\n\n{text}"}]
+        return side_texts.questions(await self._side("document_questions", said))
+
     async def title(self, question: str) -> str:
         text = await self._side("title", [{"role": "user", "content": question[:2000]}])
         return side_texts.title(text) or side_texts.title_of(question)

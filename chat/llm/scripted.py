@@ -56,6 +56,9 @@ class ScriptedModel:
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
         return list(self.suggestions)
 
+    async def document_questions(self, title: str, text: str) -> list[str]:
+        return []
+
     async def title(self, question: str) -> str:
         return question[:40]
 

@@ -43,7 +43,12 @@ def search_query(text: str) -> str:
 
 
 def followups(text: str, asked: Iterable[str]) -> list[str]:
-    """The questions in a response, without those already asked."""
+    """The questions in a response, at most three, without those already asked."""
+    return questions(text, asked)[:FOLLOWUPS]
+
+
+def questions(text: str, asked: Iterable[str] = ()) -> list[str]:
+    """The questions in a response, each once, without those already asked."""
     known = {_normal(question) for question in asked}
     found: list[str] = []
     for line in without_reasoning(text).splitlines():
@@ -54,7 +59,7 @@ def followups(text: str, asked: Iterable[str]) -> list[str]:
         if _normal(question) not in known:
             known.add(_normal(question))
             found.append(question)
-    return found[:FOLLOWUPS]
+    return found
 
 
 def grades(text: str, count: int) -> dict[int, float]:

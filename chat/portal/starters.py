@@ -1,10 +1,18 @@
-"""The key that a browser gives to each question, so that a question sent twice is asked once."""
+"""The questions to start with, and the key that a browser gives to each question, so that a question sent
+twice is asked once."""
 
+import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.core.cache import cache
+
+from chat.engine.trial import is_answerable
+from chat.llm import configured_model
 from chatsite.accounts.principal import Principal
-from ingestion.models import Document, Passage
+from ingestion.models import Document
+from ingestion.questions import questions_of
 
 KEY = re.compile(r"[A-Za-z0-9-]{8,64}", re.ASCII)
 
@@ -15,7 +23,9 @@ def key_of(value: object) -> str | None:
 
 
 STARTS = 3
-LOOKED_AT = 24
+LOOKED_AT = 24  # newest documents
+TRIED = 12  # questions, each at the cost of a search
+KEPT_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,36 +37,50 @@ class Start:
 
 
 def starts(principal: Principal) -> list[Start]:
-    """At most three, from different folders or categories where there are any."""
-    newest = Document.objects.visible_to(principal).searchable().order_by("-pk")[:LOOKED_AT]
+    """At most three that the caller's documents answer, from several folders or categories if there are any.
+
+    Kept for ten minutes for the caller and the documents that they may read.
+    """
+    newest = Document.objects.visible_to(principal).searchable().order_by("-pk")
+    columns = ("pk", "version", "title", "name", "folder", "category", "language", "questions")
+    documents = list(newest.only(*columns)[:LOOKED_AT])
+    if not documents:
+        return []
+    versions = ",".join(f"{document.pk}.{document.version}" for document in documents)
+    key = f"starts:{principal.user_id}:{hashlib.sha256(versions.encode()).hexdigest()}"
+    found: list[Start] | None = cache.get(key)
+    if found is None:
+        found = _answerable(principal, documents)
+        cache.set(key, found, KEPT_SECONDS)
+    return found
+
+
+def _answerable(principal: Principal, documents: list[Document]) -> list[Start]:
+    """One question of each document that has one which is answered, of other documents first."""
+    model = configured_model()
+    found: dict[int, Start] = {}
+    for _, (document, question) in zip(range(TRIED), _in_turn(documents), strict=False):
+        if document.pk in found or any(start.question == question for start in found.values()):
+            continue
+        if is_answerable(principal, model, question, document_id=document.pk):
+            found[document.pk] = Start(question, document.category or document.folder)
+            if len(found) == STARTS:
+                break
+    return list(found.values())
+
+
+def _in_turn(documents: list[Document]) -> Iterator[tuple[Document, str]]:
+    """The first question of each document, then the second of each; documents of other folders first."""
     chosen: dict[str, Document] = {}
     rest: list[Document] = []
-    for document in newest:
+    for document in documents:
         origin = document.folder or document.category
         if origin in chosen:
             rest.append(document)
         else:
             chosen[origin] = document
-    documents = [*chosen.values(), *rest][:STARTS]
-    headings = _headings([document.pk for document in documents])
-    found = {
-        _question(document, headings.get(document.pk, "")): document.category or document.folder
-        for document in documents
-    }
-    return [Start(question, origin) for question, origin in found.items()]
-
-
-def _headings(documents: list[int]) -> dict[int, str]:
-    """A heading from within each document."""
-    rows = Passage.objects.filter(document__in=documents, position__gt=1).exclude(heading="")
-    return dict(
-        rows.order_by("document_id", "position").distinct("document_id").values_list("document_id", "heading")
-    )
-
-
-def _question(document: Document, heading: str) -> str:
-    title = document.title or document.name
-    last = heading.rpartition(" › ")[2].strip(" .:")
-    if last and last.casefold() != title.casefold() and len(last) <= 80:
-        return f"What does “{title}” say about “{last}”?"
-    return f"What are the main points of “{title}”?"
+    questions = {document.pk: questions_of(document) for document in [*chosen.values(), *rest][:LOOKED_AT]}
+    for place in range(max(map(len, questions.values()), default=0)):
+        for document in [*chosen.values(), *rest]:
+            if place < len(questions[document.pk]):
+                yield document, questions[document.pk][place]

@@ -16,6 +16,8 @@ from ingestion.access.lists import (
 )
 from ingestion.tests.factories import make_document, make_user
 
+START = "How many days of leave may employees carry over?"
+
 
 def text_of(response):
     return response.content.decode()
@@ -30,7 +32,9 @@ class PortalCase(TestCase):
     def setUp(self):
         self.user = make_user("asker")
         self.other = make_user("other")
-        self.document = make_document("guide.md", title="Leave guide", everyone=True, folder="People")
+        self.document = make_document(
+            "guide.md", title="Leave guide", everyone=True, folder="People", questions=[START]
+        )
         self.conversation, self.answer = answered(self.user, self.document)
         self.url = f"/c/{self.conversation.pk}/"
         self.client.force_login(self.user)
@@ -44,12 +48,25 @@ class PageTests(PortalCase):
         page = compact_text_of(self.client.get("/"))
         self.assertIn("the 1 document you can read", page)
         self.assertIn("No language model is connected, so answers quote the documents word for word.", page)
-        self.assertIn("Leave guide", page)
+        self.assertIn(START, page)
 
-    def test_documents_of_the_same_title_suggest_a_question_once(self):
-        make_document("again.md", title="Leave guide", everyone=True)
+    def test_documents_with_the_same_question_suggest_it_once(self):
+        make_document("again.md", title="Leave guide", everyone=True, questions=[START])
         page = text_of(self.client.get("/"))
-        self.assertEqual(page.count("What are the main points of “Leave guide”?</"), 1)
+        self.assertEqual(page.count(f"{START}</"), 1)
+
+    def test_a_question_that_the_documents_do_not_answer_is_not_suggested(self):
+        for question in ("Which quark is heaviest?", "How long is the winter discount on boots?"):
+            name, texts = f"{len(question)}.md", ["Boots are cleaned weekly."]
+            make_document(name, texts, everyone=True, questions=[question])
+            self.assertNotIn(question, text_of(self.client.get("/")))
+
+    def test_what_only_others_may_read_suggests_no_question(self):
+        hidden = "How often are boots cleaned?"
+        make_document("boots.md", ["Boots are cleaned weekly."], owner=self.other, questions=[hidden])
+        self.assertNotIn(hidden, text_of(self.client.get("/")))
+        make_document("all-boots.md", ["Boots are cleaned weekly."], everyone=True, questions=[hidden])
+        self.assertIn(hidden, text_of(self.client.get("/")))
 
     def test_somebody_who_may_read_nothing_is_told_so(self):
         set_audience(self.document, Audience(user_ids=frozenset({self.other.pk})))

@@ -4,8 +4,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from ingestion.embedding import (
     EmbeddingError,
@@ -19,6 +21,7 @@ from ingestion.parsing.formats import (
     ending_of,
 )
 from ingestion.parsing.sections import Unreadable
+from ingestion.questions import MAX_QUESTIONS, questions_about
 from ingestion.storage import files
 
 from .passages import NewPassage
@@ -30,6 +33,7 @@ from .replacing import (
 from .splitting import passages_of
 
 PROGRESS_SECONDS = 0.5
+SHOWN_CHARACTERS = 6_000  # of a document, to the model that writes questions
 SWAP_ATTEMPTS = 3  # tries, each of which another embedding model may forestall
 SPACE_CHANGING = "The embedding model is being changed; the document is read again when that is done."
 WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
@@ -68,11 +72,25 @@ def read(document: Document, stored: files.Stored | None, audience: NewAudience 
         progress(Document.Status.INDEXING, done, len(passages))
 
     embedded(0)
+    document.questions = _questions(document, passages)
     for _ in range(SWAP_ATTEMPTS):
         prepared = prepare(document, passages, document.title, embedded)
         if _swap(document, stored, passages, prepared, audience):
             return
     raise EmbeddingError(SPACE_CHANGING, temporary=True)
+
+
+def _questions(document: Document, passages: list[NewPassage]) -> list[str]:
+    """Those that came with a new document; else a model's, if there is one, and what its text suggests."""
+    if document.questions and not document.version:
+        return list(document.questions)
+    found = questions_about(
+        document.title, document.language, ((passage.heading, passage.content) for passage in passages)
+    )
+    if settings.QUESTION_WRITER:
+        text = "\n\n".join(f"{passage.heading}\n{passage.content}" for passage in passages[:40])
+        found = [*import_string(settings.QUESTION_WRITER)(document.title, text[:SHOWN_CHARACTERS]), *found]
+    return list(dict.fromkeys(found))[:MAX_QUESTIONS]
 
 
 def _swap(
@@ -106,7 +124,7 @@ def _swap(
         Document.objects.filter(pk=document.pk).update(
             title=document.title, language=document.language, page_count=document.page_count,
             version=document.version + 1, status=Document.Status.READY, reason="", changed_at=timezone.now(),
-            progress_done=0, progress_total=0, **changes,
+            progress_done=0, progress_total=0, questions=document.questions, **changes,
         )  # fmt: skip
         if stored:  # done is done, also where the storage fails now: what is left there goes with the orphans
             transaction.on_commit(lambda: files.remove(str(current.file.name)), robust=True)

@@ -164,14 +164,15 @@ def best_sentences_per_passage(
     return [sorted(chosen, key=lambda sentence: sentence.start) for chosen in found]
 
 
-def answers(question: str, texts: Sequence[str]) -> bool:
-    """Whether `texts` hold most of what a question names, and a number where it asks for one."""
+def answers(question: str, texts: Sequence[str], share: float = MIN_NAMED) -> bool:
+    """Whether `texts` hold this share of what a question names, and a number where it asks for one."""
     asked = _stems(question)
     named = (asked - _weak()) or asked
     held = _stems(" ".join(texts))
     if _AMOUNT.search(question) and not any(_NUMBER.search(text) for text in texts):
         return False
-    share = 1 if _COMPARISON.search(question) else MIN_NAMED
+    if _COMPARISON.search(question):
+        share = 1.0
     return len(named & held) >= share * len(named)
 
 

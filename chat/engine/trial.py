@@ -1,0 +1,34 @@
+"""Tries a question before it is offered: whether this reader's search answers it clearly."""
+
+from collections.abc import Sequence
+
+from chat.llm import ChatModel
+from chat.llm.quoting import QuotingModel, is_answered_by, search_query
+from chat.requests import EarlierMessage
+from chatsite.accounts.principal import Principal
+from ingestion.search import retrieval
+
+from .searching import as_source
+
+
+def is_answerable(
+    principal: Principal,
+    model: ChatModel,
+    question: str,
+    earlier: Sequence[EarlierMessage] = (),
+    *,
+    document_id: int = 0,
+) -> bool:
+    """Whether the documents that `principal` may read answer `question`, after `earlier` was said.
+
+    Without a language model a sentence has to answer it, with one the search has to be sure of its best
+    passage. With `document_id` this passage has to be that document's.
+    """
+    query = search_query(question, earlier)
+    found = retrieval.search(principal, query.text, context=query.context)
+    if document_id and not (found.passages and found.passages[0].document_id == document_id):
+        return False
+    if not found.sure or not isinstance(model, QuotingModel):
+        return found.sure
+    sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
+    return is_answered_by(question, earlier, sources)

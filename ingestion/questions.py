@@ -1,0 +1,122 @@
+"""Questions that a document answers, made of its headings and definitions, to begin a conversation with.
+
+They are guesses: whoever shows one asks it first (see chat.engine.trial).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from chatsite.accounts.principal import Principal
+from ingestion.models import Document, Passage
+from ingestion.search.sentence_splitting import split_sentences
+
+MAX_QUESTIONS = 12  # of a document
+LATER_PASSAGES = 30  # that are looked at where a document has no questions
+MAX_PASSAGES = 200  # that are looked at
+MIN_CHARACTERS = 100  # of a passage whose heading is worth a question
+MAX_SUBJECT = 60  # characters
+MAX_WORDS = 8
+
+ABOUT = {
+    "english": "What should I know about {}?",
+    "german": "Was sollte ich über „{}“ wissen?",
+    "french": "Que faut-il savoir sur « {} » ?",
+    "spanish": "¿Qué debo saber sobre «{}»?",
+}
+_NUMBER = re.compile(
+    r"^(?:(?:chapter|section|part|annex|appendix|kapitel|abschnitt)\s+)?[\d.\s§)(:-]+", re.IGNORECASE
+)
+_DEFINITION = re.compile(
+    r"(?P<article>An?\s+)?[\"“]?(?P<thing>[^\W\d_][\w/-]*(?: [\w/-]+){0,3}?)[\"”]?\s+"
+    r"(?P<verb>is|are|means)\s+(?:an?|any|all|either)\s"
+)
+_PRONOUNS = frozenset(
+    """
+    all another any anyone both each either everyone he here how i if it many most neither no nobody none
+    nothing one or our she some someone such that the their then there these they this those we what when
+    where which who why you your
+    """.split()  # noqa: SIM905 (a list of words reads as one)
+)
+_GENERIC = frozenset(
+    """
+    abstract acknowledgements annex appendix background conclusion contact contents definitions details
+    discussion example examples faq general glossary index information introduction methods miscellaneous note
+    notes options other overview preamble preface purpose rationale references remarks requirements results
+    scope summary terms usage einleitung inhalt übersicht zusammenfassung allgemeines
+    """.split()  # noqa: SIM905
+)
+
+
+def document_questions(principal: Principal, public_ids: Sequence[str]) -> list[str]:
+    """Questions that these documents answer, as far as `principal` may read them, in the order of the ids."""
+    readable = Document.objects.visible_to(principal).filter(public_id__in=set(public_ids))
+    found = {str(document.public_id): questions_of(document) for document in readable}
+    return [question for each in dict.fromkeys(public_ids) for question in found.get(each, ())]
+
+
+def questions_of(document: Document) -> list[str]:
+    """Its stored questions; of one that was read before there were any, what its text suggests."""
+    if document.questions:
+        return [question for question in document.questions if isinstance(question, str)]
+    passages = Passage.objects.filter(document=document).order_by("position")[:LATER_PASSAGES]
+    return questions_about(document.title, document.language, passages.values_list("heading", "content"))
+
+
+def questions_about(title: str, language: str, passages: Iterable[tuple[str, str]]) -> list[str]:
+    """At most a dozen questions, from passages given as (heading, content), in the order of the document."""
+    found: dict[str, None] = {}
+    for number, (heading, content) in enumerate(passages):
+        if number >= MAX_PASSAGES or len(found) >= MAX_QUESTIONS:
+            break
+        for question in _questions(title, language, heading, content):
+            found.setdefault(question)
+    return list(found)[:MAX_QUESTIONS]
+
+
+def _questions(title: str, language: str, heading: str, content: str) -> Iterator[str]:
+    if language == "english":
+        yield from _definitions(content)
+    subject = subject_of(heading, title)
+    if subject.endswith(("?", "？")):
+        yield subject
+    elif subject and len(content) >= MIN_CHARACTERS and language in ABOUT:
+        yield ABOUT[language].format(subject)
+
+
+def subject_of(heading: str, title: str = "") -> str:
+    """What a passage is about: its innermost heading that names something, or an empty text."""
+    for part in reversed(heading.split("›")):
+        text = _NUMBER.sub("", part).strip(" .:–-")
+        words = text.split()
+        if not words or text.casefold() == title.casefold():
+            continue
+        if len(words) == 1 and text.casefold() in _GENERIC:
+            continue
+        if len(text) > MAX_SUBJECT or len(words) > MAX_WORDS or not any(map(str.isalpha, text)):
+            return ""
+        return text if text.endswith("?") else _within_sentence(text)
+    return ""
+
+
+def _definitions(content: str) -> Iterator[str]:
+    for span in split_sentences(content):
+        match = None if span.is_heading or span.is_row else _DEFINITION.match(span.text)
+        if match is None:
+            continue
+        words = match["thing"].split()
+        if any(word.casefold() in _PRONOUNS for word in words) or not span.text.endswith("."):
+            continue
+        thing = _within_sentence(match["thing"])
+        if match["verb"] == "are":
+            yield f"What are {thing}?"
+        else:
+            yield f"What is {(match['article'] or '').lower()}{thing}?"
+
+
+def _within_sentence(text: str) -> str:
+    """The text with a small first letter, unless that is a name's or an abbreviation's."""
+    first, _, rest = text.partition(" ")
+    is_name = any(character.isupper() for character in first[1:]) or any(
+        word[:1].isupper() for word in rest.split() if len(word) > 3
+    )
+    return text if is_name else text[:1].lower() + text[1:]

@@ -79,8 +79,15 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
     subject = subject_of(heading, title)
     if subject.endswith(("?", "？")):
         yield subject
-    elif subject and len(content) >= MIN_CHARACTERS and language in ABOUT:
+    elif subject and len(content) >= MIN_CHARACTERS and language in ABOUT and _is_about(subject, content):
         yield ABOUT[language].format(subject)
+
+
+def _is_about(subject: str, content: str) -> bool:
+    """Whether the text names the subject too: a heading may be a running title."""
+    words = {word[:5] for word in re.findall(r"\w{4,}", subject.casefold())}
+    text = content.casefold()
+    return 2 * sum(word in text for word in words) >= max(1, len(words))
 
 
 def subject_of(heading: str, title: str = "") -> str:
@@ -92,7 +99,12 @@ def subject_of(heading: str, title: str = "") -> str:
             continue
         if len(words) == 1 and text.casefold() in _GENERIC:
             continue
-        if len(text) > MAX_SUBJECT or len(words) > MAX_WORDS or not any(map(str.isalpha, text)):
+        if (
+            len(text) > MAX_SUBJECT
+            or (text.isupper() and len(words) > 1)
+            or len(words) > MAX_WORDS
+            or not any(map(str.isalpha, text))
+        ):
             return ""
         return text if text.endswith("?") else _within_sentence(text)
     return ""

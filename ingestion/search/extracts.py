@@ -22,6 +22,7 @@ _POINTS_BACK = re.compile(
     r"|dies\w{0,2}|sie|er|es|dabei|dann|daher|jedoch|dort|hierbei|hierfür|ferner)\b",
     re.IGNORECASE,
 )
+_RUNNING_TITLE = re.compile(r"\d{1,4} (?:chapter|section|part|kapitel)\b", re.IGNORECASE)
 _COLUMN = re.compile(r"([^:;\n]{1,100}): ")
 _COMPLETE = re.compile(r".*[.!?:;…。！？]['\"”’»)\]*_]{0,4}\Z", re.DOTALL)
 
@@ -86,6 +87,8 @@ def _paragraph(content: str, spans: Sequence[Span], at: int) -> Extract:
         first += 1
     if last > at and last == len(spans) - 1 and not _COMPLETE.match(spans[last].text):
         last -= 1
+    if first < at and _RUNNING_TITLE.match(spans[first].text):
+        first += 1
     text = " ".join(span.text for span in spans[first : last + 1])
     if first == 0 and text[:1].islower():
         text = f"… {text}"

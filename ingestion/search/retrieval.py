@@ -42,6 +42,7 @@ from .office_words import office_words
 from .plans import find_candidates
 from .query_expansion import EXPANSION_WEIGHT, joined_words
 from .rerank import rerank_scores
+from .sentences import defines
 from .stopwords import without_question_words
 from .tokens import (
     has_unspaced_script,
@@ -61,6 +62,7 @@ MAX_PASSAGES = 50  # of one answer to a search
 UNITS_OF_A_WORD = 2  # characters, where words are not spaced
 EVERYDAY_WEIGHT = 0.4  # of the words that documents may have in place of everyday ones
 CONTEXT_WEIGHT = 0.3  # of the words, and the vector, of earlier questions
+DEFINING = 2  # passages that define what is asked for, to come before better ones
 COMPARED = 30  # passages whose texts are compared with the question word by word
 
 # The vectors that come with the product know English; elsewhere they say nothing.
@@ -277,7 +279,22 @@ def _reranked(
     length = len(words) / (UNITS_OF_A_WORD if has_unspaced_script(query) else 1)
     scores = rerank_scores(words, joined)
     settled = settle(ranking, trust, scores.closest, length, readable)
-    return replace(settled, passages=rerank(settled.passages, scores, length)), loaded
+    reranked = rerank(settled.passages, scores, length)
+    return replace(settled, passages=_definitions_first(query, reranked, loaded)), loaded
+
+
+def _definitions_first(query: str, ranked: list[Ranked], loaded: Loaded) -> list[Ranked]:
+    """Where a definition is asked for, the two best passages that hold one come first."""
+    defining = [
+        place
+        for place, item in enumerate(ranked[:COMPARED])
+        if (row := loaded.get(item.candidate.passage_id)) and defines(query, row["heading"], row["content"])
+    ][:DEFINING]
+    if not defining or defining[0] == 0:
+        return ranked
+    best = ranked[0].score
+    first = [ranked[place].scored(best) for place in defining]
+    return [*first, *(item for place, item in enumerate(ranked) if place not in defining)]
 
 
 def _load(principal: Principal, ranked: Sequence[Ranked]) -> Loaded:

@@ -79,6 +79,9 @@ _STATES = re.compile(
     r"\b(?:is|are|means?|refers?|contains?|includes?|holds?|consists?|provides?|describes?|offers?|ist|sind|bedeutet)\b",
     re.IGNORECASE,
 )
+_CALLED = re.compile(r"\b(?:called|known as|termed) (?:an? |the )?[\"“]([^\"”]{2,60})[\"”]")
+_TO = re.compile(r"To [\"“]([^\"”]{2,60})[\"”]")
+_POINTS = re.compile(r"(?:this|it|these|they|dies\w{0,2}|es|sie)\b", re.IGNORECASE)
 _POINTER = re.compile(
     r"(?:please )?(?:see|refer to|read|consult|siehe|vgl)\b"
     r"|(?:for )?(?:more|further|detailed) (?:details|information)\b",
@@ -213,7 +216,7 @@ def _judged(
             + KIND * _kind(question, choice)
             + LISTS * (choice.has_list and bool(_SEVERAL.match(question)))
             + HEADED * _held(choice.headings, weights)
-            + DEFINES * _defines(thing, choice.span.text)
+            + DEFINES * _defines(thing, choice.span.text, choice.headings)
             + LITERAL * any(f" {literal}" in f" {choice.span.text}" for literal in literals)
             - NO_ANSWER * (choice.cut or bool(_POINTER.match(choice.span.text)))
         )
@@ -341,12 +344,36 @@ def _literals(question: str) -> list[str]:
     return [word for word in words if len(word) > 1 and not word.replace("-", "").isalnum()]
 
 
-def _defines(thing: frozenset[str], text: str) -> bool:
-    """Whether `text` begins with the thing and goes on to say what it is."""
-    states = _STATES.search(text) if thing else None
+def defines(question: str, heading: str, content: str) -> bool:
+    """Whether `content`, below `heading`, says what the thing is whose definition is asked for."""
+    thing = _thing(question)
+    if not thing:
+        return False
+    headings = _stems(heading)
+    return any(
+        _defines(thing, span.text, headings) for span in split_sentences(content) if not span.is_heading
+    )
+
+
+def _defines(thing: frozenset[str], text: str, headings: frozenset[str] = frozenset()) -> bool:
+    """Whether `text` begins with the thing and goes on to say what it is, or calls something by its name.
+
+    “This directory contains …” is about what the headings name.
+    """
+    if not thing:
+        return False
+    called = _CALLED.search(text)
+    if called and thing == _stems(called[1]):
+        return True
+    to = _TO.match(text)
+    if to and thing == _stems(to[1]):
+        return True
+    states = _STATES.search(text)
     if states is None:
         return False
     subject = text[: states.start()]
+    if _POINTS.match(subject) and len(subject.split()) <= SUBJECT_WORDS:
+        return thing <= _stems(subject) | headings
     return len(subject.split()) <= len(thing) + SUBJECT_WORDS and thing <= _stems(subject)
 
 

@@ -26,7 +26,7 @@ from ingestion.search.retrieval import search
 
 QUESTIONS = Path(__file__).with_name("questions")
 FIRST = 5  # passages among which the right one should be
-CONVERSATIONS = ("conversations_first",)
+CONVERSATIONS = ("conversations_first", "conversations_second")
 EVERYDAY = "everyday_words"
 
 Row = dict[str, Any]

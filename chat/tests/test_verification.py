@@ -68,6 +68,26 @@ FRIST = source(
 )
 
 
+FAIRS = source(
+    7,
+    "g.md",
+    "Refunds are paid within seven days. Rosters are published 28 days ahead. "
+    "Stays of six months need a permit.\n\n"
+    "If the price limit cannot be kept because of a trade fair, the travel desk may approve up to "
+    "30 per cent more.\n\n"
+    "The Head of People appoints an investigator on form HR-07.\n\n"
+    "The policy must not:\n\n- Require personal information.\n- Limit testing to members.",
+)
+FARES = source(
+    8,
+    "h.md",
+    "Ticket: Adult; Winter fare (GBP): 22; Summer fare (GBP): 28\n"
+    "Ticket: Child; Winter fare (GBP): 11; Summer fare (GBP): 14\n\n"
+    "Allowance: Night allowance; Amount: £3.35; Approved by: Duty Manager\n"
+    "Allowance: Standby; Amount: £46; Approved by: Technical Director",
+)
+
+
 class VerdictTests(SimpleTestCase):
     def verdicts(self, answer, *sources):
         return [statement.verdict for statement in verify(answer, sources or (LEAVE, BOATS, URLAUB))]
@@ -261,6 +281,60 @@ class VerdictTests(SimpleTestCase):
     def test_many_comparisons_in_one_sentence_end(self):
         text = "nobody may take more of 3 " * 3_000
         self.assertEqual(len(tokens(text)), 4 * 3_000)
+
+    def test_a_noun_that_the_source_does_not_have_is_not_found(self):
+        self.assert_verdicts_in(
+            FAIRS,
+            "not_found",
+            "Refunds are paid within seven days by registered courier",
+            "Refunds are paid within seven days, and the company sends flowers",
+            "The travel desk approves up to 30 per cent more with the consent of a lawyer",
+        )
+        self.assert_verdicts_in(
+            FRIST, "not_found", "Der Arbeitgeber muss dem Betriebsrat eine Bescheinigung aushändigen"
+        )
+
+    def test_a_time_may_be_put_in_another_unit(self):
+        self.assert_verdicts_in(
+            FAIRS,
+            "supported",
+            "You get your refund within a week",
+            "Stays of half a year need a permit",
+            "Rosters are published four weeks ahead",
+        )
+        self.assert_verdicts_in(
+            FAIRS, "not_found", "Stays of half an hour need a permit", "You get your refund within a month"
+        )
+
+    def test_a_condition_denies_nothing_of_what_follows(self):
+        self.assert_verdicts_in(
+            FAIRS, "supported", "During trade fairs the travel desk approves 30 per cent more"
+        )
+
+    def test_a_cell_belongs_to_its_label_and_to_the_first_cell_of_its_row(self):
+        self.assert_verdicts_in(
+            FARES,
+            "supported",
+            "In summer, an adult pays £28",
+            "The night allowance is approved by the Duty Manager",
+        )
+        self.assert_verdicts_in(
+            FARES,
+            "not_found",
+            "In winter, an adult pays £28",
+            "In summer, a child pays £28",
+            "The night allowance is approved by the Technical Director",
+        )
+
+    def test_the_items_of_a_denied_list_are_denied(self):
+        self.assert_verdicts_in(FAIRS, "not_found", "The policy must require personal information")
+        self.assert_verdicts_in(
+            FAIRS, "supported", "The policy must never require personal information from anyone"
+        )
+
+    def test_a_role_has_no_synonyms(self):
+        self.assert_verdicts_in(FAIRS, "not_found", "The investigator is appointed by the Managing Director")
+        self.assert_verdicts_in(FAIRS, "supported", "The investigator is appointed by the Head of People")
 
     def test_scripts_without_spaces_are_compared_by_their_characters(self):
         notice = source(

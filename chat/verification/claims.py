@@ -1,14 +1,22 @@
 """A statement of an answer with what can be compared of it."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .facts import Kind, Token, is_german, tokens
-from .lexicon import LIGHT_WORDS
+from .facts import Kind, Token, is_german, measure, tokens
+from .lexicon import AFTER_NOUNS, BEFORE_NOUNS, GENERAL_NOUNS, LIGHT_WORDS
 from .passages import said
+from .relations import Relations
 
-_JOINS = re.compile(r"[,;]|\b(?:and|or|und|oder|sowie|both|beide)\b", re.IGNORECASE)
+_JOINS = re.compile(r"[,;]\s|\b(?:and|or|und|oder|sowie|both|beide)\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[,;:]|\b(?:and|but|if|when|where|which|who|because|while|whereas|unless|und|aber|wenn|falls|weil|sofern|wobei)\b",
+    re.IGNORECASE,
+)
+_ENDS = ",.;:!?()"
+_NO_NOUNS = ("ly", "ed", "ing")
 _WEIGHTS = {Kind.NUMBER: 1.5, Kind.NAME: 1.5, Kind.WORD: 1.0, Kind.POLAR: 0.3, Kind.NEGATION: 0.0}
 
 
@@ -16,6 +24,7 @@ _WEIGHTS = {Kind.NUMBER: 1.5, Kind.NAME: 1.5, Kind.WORD: 1.0, Kind.POLAR: 0.3, K
 class Claim:
     """A statement with its tokens."""
 
+    text: str
     tokens: tuple[Token, ...]
     names: frozenset[str]  # values that must not be missing
     german: bool
@@ -44,8 +53,46 @@ class Claim:
         )
 
     @cached_property
+    def wholes(self) -> dict[str, str]:
+        """Each word in full, by its stem."""
+        return {token.value: token.whole for token in self.tokens if token.whole}
+
+    @cached_property
+    def nouns(self) -> list[tuple[str, ...]]:
+        """What is spoken of: the last word of each noun phrase, or several where it is not clear."""
+        return _german_nouns(self.tokens) if self.german else _nouns(self.text, self.tokens)
+
+    @cached_property
+    def clauses(self) -> list[list[str]]:
+        """The words of each clause, where it has two or more and no number."""
+        clauses: list[list[Token]] = [[]]
+        for place, token in enumerate(self.tokens):
+            if place and _CLAUSE.search(self.text, self.tokens[place - 1].end, token.start):
+                clauses.append([])
+            clauses[-1].append(token)
+        words = [
+            [
+                token.value
+                for token in clause
+                if token.kind in (Kind.WORD, Kind.NAME) and token.whole not in LIGHT_WORDS
+            ]
+            for clause in clauses
+            if not any(token.kind is Kind.NUMBER for token in clause)
+        ]
+        return [clause for clause in words if len(clause) > 1] if len(clauses) > 1 else []
+
+    @cached_property
+    def relations(self) -> Relations:
+        return Relations(self.tokens)
+
+    @cached_property
     def weights(self) -> dict[str, float]:
         return {token.value: _WEIGHTS[token.kind] for token in self.tokens}
+
+    @cached_property
+    def measures(self) -> dict[tuple[str, float], str]:
+        """The times that pass, with their values here: a source may have them in another unit."""
+        return {found: token.value for token in self.tokens if token.unit and (found := measure(token))}
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -64,4 +111,52 @@ def claim_of(text: str, known_names: frozenset[str]) -> Claim:
         follows = len(found) > 1 and found[1].kind is Kind.NAME and found[1].start - found[0].end <= 1
         if found[0].value in known_names or follows:
             names.add(found[0].value)
-    return Claim(tuple(found), frozenset(names), german, bool(_JOINS.search(text)))
+    return Claim(text, tuple(found), frozenset(names), german, bool(_JOINS.search(text)))
+
+
+def _german_nouns(found: Sequence[Token]) -> list[tuple[str, ...]]:
+    return [
+        (token.value,)
+        for token in found
+        if token.kind is Kind.NAME and token.whole and token.whole not in GENERAL_NOUNS
+    ]
+
+
+def _nouns(text: str, found: Sequence[Token]) -> list[tuple[str, ...]]:
+    """The heads of noun phrases: behind an article or a preposition, or at the end of a clause."""
+    nouns: list[tuple[str, ...]] = []
+    start = 0
+    for place, token in enumerate(found):
+        if place and text[found[place - 1].end : token.start].strip(" -"):
+            start = place
+        following = found[place + 1].start if place + 1 < len(found) else len(text)
+        gap = text[token.end : following]
+        if not gap.strip(" -") and place + 1 < len(found):
+            continue
+        nouns += _head(text, found, start, place, gap)
+    return nouns
+
+
+def _head(text: str, found: Sequence[Token], start: int, last: int, gap: str) -> list[tuple[str, ...]]:
+    """The head of the words from `start` to `last`, between which nothing stands but spaces.
+
+    Before “from” the last word may be a verb (“hours at head office run from”): then any of them may be it.
+    """
+    before = text[found[start - 1].end if start else 0 : found[start].start].casefold().split()
+    after = gap.casefold().split()
+    ended = not after or after[0][0] in _ENDS
+    head = last if ended or after[0] in AFTER_NOUNS else last - 1
+    is_phrase = bool(before) and before[-1] in BEFORE_NOUNS
+    if head < start or not (is_phrase or (ended and last > start)):
+        return []
+    token = found[head]
+    if token.kind not in (Kind.WORD, Kind.NAME) or not token.whole or token.unit:
+        return []
+    if head > start and any(character.isdigit() for character in found[head - 1].value):
+        return []  # “a P2 fault”
+    if token.whole in GENERAL_NOUNS or token.whole.endswith(_NO_NOUNS):
+        return []
+    # “The contract counts” ends with its verb.
+    verb = head > start and token.whole.endswith("s") and not found[head - 1].whole.endswith("s")
+    is_clear = ended and not (verb and is_phrase and head == start + 1)
+    return [(token.value,) if is_clear else tuple(each.value for each in found[start : head + 1])]

@@ -7,9 +7,10 @@ that do not space words by pairs of characters.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
 
 from . import lexicon
 
@@ -17,10 +18,12 @@ MAX_STEM = 7
 # Thai, Lao, Burmese and Khmer; kana and hangul; Chinese characters.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]")
 _TOKEN = re.compile(
-    r"(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
+    # The last alternative, of words that begin with a letter of Europe: most tokens, so it is tried first.
+    r"(?P<plain>[A-Za-zÀ-ÖØ-öø-ÿ][^\W_\u3040-\u31ff\u3400-\u9fff]*(?:[-'’.@/&][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"
+    r"|(?P<iso>\b\d{4}-\d{2}-\d{2}\b)"
     r"|(?P<dotted>\b\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})?(?!\d))"
     r"|(?P<time>\b\d{1,2}:\d{2}(?!\d))"
-    r"|(?P<number>(?<![\w.,])\d+(?:[.,'’\u00a0\u202f]\d+)*)(?P<ordinal>st|nd|rd|th)?(?![^\W\d_\u3040-\ud7af])"
+    r"|(?P<number>(?<![\w.,])\d++(?:[.,'’\u00a0\u202f]\d++)*+)(?P<ordinal>st|nd|rd|th)?(?![^\W\d_\u3040-\ud7af])"
     r"|(?P<unspaced>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u31ff\u3400-\u9fff\uac00-\ud7af]+)"
     r"|(?P<sign>[%‰€$£¥°])"
     r"|(?P<word>[^\W_\u3040-\u31ff\u3400-\u9fff]+(?:[-'’.@/&][^\W_\u3040-\u31ff\u3400-\u9fff]+)*)"
@@ -37,8 +40,7 @@ class Kind(Enum):
     POLAR = "polar"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One word or number at start:end; `value` is its normal form, `unit` what a number counts."""
 
     kind: Kind
@@ -48,6 +50,29 @@ class Token:
     unit: str = ""
     opens: bool = False  # whether a comma or another mark stands before it
     whole: str = ""  # a word in full, in lower case: `value` is its stem
+
+
+# Units in a smaller one, so that two weeks are 14 days.
+MEASURES = {
+    "second": ("second", 1.0),
+    "minute": ("second", 60.0),
+    "hour": ("second", 3_600.0),
+    "day": ("second", 86_400.0),
+    "week": ("second", 604_800.0),
+    "month": ("month", 1.0),
+    "year": ("month", 12.0),
+}
+
+
+def measure(number: Token) -> tuple[str, float] | None:
+    """A time that passes, in seconds or months; None for another number."""
+    if number.unit not in MEASURES or number.kind is not Kind.NUMBER:
+        return None
+    base, size = MEASURES[number.unit]
+    try:
+        return base, float(number.value) * size
+    except ValueError:  # a time of day
+        return None
 
 
 # “no more than three” is “at most three”, and denies nothing.
@@ -62,10 +87,40 @@ _MORE |= dict.fromkeys(("less", "fewer", "shorter", "weniger", "kürzer"), "leas
 _CONDITION = re.compile(
     r"\b(?:if|when|where|once|until|unless|who|wenn|falls|sobald|bis)\b|[,;:]", re.IGNORECASE
 )
+_IF = re.compile(r"\b(?:if|when|where|wenn|falls|sofern|soweit)\b", re.IGNORECASE)
+MAX_CONDITION = 80  # characters between “if” and a negation
+_BEYOND_VERBS = ("überschreiten", "überschritten", "übersteigen", "überstiegen")
 _LATER = ("later", "earlier", "später", "früher")
 _VOWELS = re.compile("[aeiouäöüh]")
 _DOUBLED = re.compile(r"(.)\1+")
+# “half an hour”, “a quarter of an hour”, “ein halbes Jahr”; “a fifth of the staff”.
+_PART = re.compile(
+    r"(?:(?:a\s{1,20}|one\s{1,20})?(?P<part>half|quarter)\s{1,20}(?:of\s{1,20})?an?\s{1,20}|halbe[ns]?\s{1,20})(?P<unit>hour|year|day|stunde|jahre?s?)\b"
+    r"|an?\s{1,20}(?P<whole>hour|year|day)\s{1,20}and\s{1,20}a\s{1,20}half\b"
+    r"|(?:a|one)\s{1,20}(?P<part_of>third|quarter|fifth|tenth)\s{1,20}of\b",
+    re.IGNORECASE,
+)
+# “within a week”: one of a unit that is counted.
+_SINGLE = re.compile(
+    r"\s{1,20}(?:second|minute|hour|day|week|fortnight|month|year|sekunde|minute|stunde"
+    r"|tage?s?|woche|monats?|jahre?s?)\b",
+    re.IGNORECASE,
+)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ARTICLES = frozenset(("a", "an", "one", "ein", "eine", "einem", "einen", "einer", "eines"))
+_FRACTION_WORDS = _ARTICLES | {"half", "quarter", "halbe", "halben", "halbes", "viertelstunde"}
+_PHRASE_WORDS = (
+    frozenset(lexicon.PHRASES)
+    | lexicon.DENIALS
+    | _FRACTION_WORDS
+    | {"es", "left", "leave", "leaves", "leaving", "rule", "rules", "ruled", "ruling"}
+)
+_HALVES = {"hour": ("minute", 30), "year": ("month", 6), "day": ("hour", 12)}
+_SOLID = re.compile(r"\w+")
+MAX_PHRASE = 24  # characters that follow the first word of a verb of several words
 MAX_STRONG = 6  # letters of the stem of a strong verb
+_FRESH = re.compile(r"[.!?:>|•\n]")
+MAX_KNOWN = 40  # letters of a word that is remembered
 _BREAK = re.compile(r"[,;:()–—]")
 _RANGE = re.compile(r"\s+(?:to|or|and)\s+(?:two|three|four|five|\d)", re.IGNORECASE)
 _LEFT_OUT = re.compile(r"(?:left|leav(?:es?|ing)|rul(?:es?|ed|ing))\s+out\b", re.IGNORECASE)
@@ -97,6 +152,8 @@ def stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
             break
+    if word.endswith("t") and len(word) > 3:
+        word = word[:-1]  # “connect” loses it as an ending, so “connected” does as well
     return f"{word[:-1]}i" if word.endswith("y") and len(word) > 3 else word[:MAX_STEM]
 
 
@@ -128,16 +185,26 @@ def number_value(text: str) -> str:
     return text.lstrip("0") or "0"
 
 
-def tokens(text: str) -> list[Token]:
-    """All that counts in `text`, in order; each number with its unit."""
+def tokens(text: str, offset: int = 0) -> list[Token]:
+    """All that counts in `text`, in order; each number with its unit. Places are moved by `offset`."""
     found = _without_comparisons(list(_tokens(text)), text)
     _turn_deadlines(found)
     for place, token in enumerate(found):
-        opens = place > 0 and bool(_BREAK.search(text, found[place - 1].end, token.start))
-        unit = token.unit or (_unit(found, place) if token.kind is Kind.NUMBER else "")
+        before = found[place - 1].end if place else token.start
+        opens = token.start - before > 1 and bool(_BREAK.search(text, before, token.start))
+        unit = token.unit
+        if not unit and token.kind is Kind.NUMBER:
+            unit = _unit(found, place)
+        elif token.kind is Kind.NEGATION and _is_in_condition(text, token.start):
+            unit = "if"
         if opens or unit:
-            found[place] = replace(token, unit=unit, opens=opens)
-    return found
+            found[place] = token._replace(unit=unit, opens=opens)
+    return [_moved(token, offset) for token in found] if offset else found
+
+
+def _is_in_condition(text: str, at: int) -> bool:
+    before = text[max(0, at - MAX_CONDITION) : at]
+    return bool(_IF.search(before, max(before.rfind(mark) for mark in ",;.:") + 1))
 
 
 def _without_comparisons(found: list[Token], text: str) -> list[Token]:
@@ -153,8 +220,17 @@ def _without_comparisons(found: list[Token], text: str) -> list[Token]:
             if found[at].kind is Kind.NEGATION and at not in taken
         ]
         if followed and before and not _CONDITION.search(text, found[before[-1]].end, token.start):
-            found[place] = replace(token, value=_MORE[token.value])
+            found[place] = token._replace(value=_MORE[token.value])
             taken.add(before[-1])
+    for place, token in enumerate(found[:-1]):
+        # “darf acht Stunden nicht überschreiten”
+        if (
+            token.kind is Kind.NEGATION
+            and found[place + 1].whole in _BEYOND_VERBS
+            and any(each.kind is Kind.NUMBER for each in found[max(0, place - 4) : place])
+        ):
+            found[place] = token._replace(kind=Kind.POLAR, value="höchstens")
+            taken = (taken | {place + 1}) - {place}
     return [token for place, token in enumerate(found) if place not in taken]
 
 
@@ -167,7 +243,7 @@ def _turn_deadlines(found: list[Token]) -> None:
         is_deadline = token.value.endswith("stens") or bool(following and following[0] in _LATER)
         if is_deadline and not {"before", "vor"}.isdisjoint(following):
             value = "least" if token.value in ("most", "spätestens") else "most"
-            found[place] = replace(token, value=value)
+            found[place] = token._replace(value=value)
 
 
 def _unit(found: Sequence[Token], place: int) -> str:
@@ -193,41 +269,70 @@ def _tokens(text: str) -> Iterator[Token]:
     fresh = True  # whether a sentence begins here: a capital says nothing there
     end = 0
     for match in _TOKEN.finditer(text):
-        gap = text[end : match.start()]
-        fresh = fresh or (any(mark in gap for mark in ".!?:>|•\n") and end > 0)
+        start = match.start()
+        if start < end:
+            continue  # part of a phrase
+        if not fresh and text[end:start] != " ":
+            fresh = bool(_FRESH.search(text, end, start))
         end = match.end()
-        kind, start = match.lastgroup, match.start()
-        if match["number"]:
-            yield Token(Kind.NUMBER, number_value(match["number"]), start, match.end("number"))
-            if text[end : end + 1] == "+":
-                yield Token(Kind.POLAR, "more", end, end + 1)
-        elif kind == "iso":
-            year, month, day = match[0].split("-")
-            yield from _date(day, month, year, start, end)
-        elif kind == "dotted":
-            day, month, year = match[0].split(".")
-            yield from _date(day, month, year, start, end)
-        elif kind == "time":
-            hours, minutes = match[0].split(":")
-            yield Token(Kind.NUMBER, f"{int(hours)}:{minutes}", start, end, "time")
-        elif kind == "unspaced":
-            run = match[0]
-            for place in range(max(1, len(run) - 1)):
-                yield Token(Kind.WORD, run[place : place + 2], start + place, min(end, start + place + 2))
-        elif kind == "sign":
-            yield Token(Kind.WORD, match[0], start, end, lexicon.UNITS.get(match[0], ""))
-        else:
-            phrase = _phrase(text, match[0], start, end)
+        kind = match.lastgroup
+        if kind in ("plain", "word"):
+            word = match[0]
+            known = _known if len(word) <= MAX_KNOWN else _known.__wrapped__
+            begins_phrase, found = known(word, fresh)
+            phrase = _phrase(text, word, start, end) if begins_phrase else None
             if phrase:
                 yield phrase
+                end = phrase.end
             else:
-                yield from _word(match[0], start, fresh=fresh)
+                for token in found:
+                    yield _moved(token, start)
+        else:
+            yield from _number(text, match)
         fresh = False
+
+
+def _number(text: str, match: re.Match[str]) -> Iterator[Token]:
+    """A number, a date, a time, a sign, or characters of a script without spaces."""
+    kind, start, end = match.lastgroup, match.start(), match.end()
+    if match["number"]:
+        yield Token(Kind.NUMBER, number_value(match["number"]), start, match.end("number"))
+        if text[end : end + 1] == "+":
+            yield Token(Kind.POLAR, "more", end, end + 1)
+    elif kind in ("iso", "dotted"):
+        day, month, year = match[0].split("-")[::-1] if kind == "iso" else match[0].split(".")
+        yield from _date(day, month, year, start, end)
+    elif kind == "time":
+        hours, minutes = match[0].split(":")
+        yield Token(Kind.NUMBER, f"{int(hours)}:{minutes}", start, end, "time")
+    elif kind == "unspaced":
+        run = match[0]
+        for place in range(max(1, len(run) - 1)):
+            yield Token(Kind.WORD, run[place : place + 2], start + place, min(end, start + place + 2))
+    elif kind == "sign":
+        yield Token(Kind.WORD, match[0], start, end, lexicon.UNITS.get(match[0], ""))
+
+
+@lru_cache(50_000)
+def _known(word: str, fresh: bool) -> tuple[bool, tuple[Token, ...]]:
+    """Whether a phrase may begin with a word, and what it is alone, at the place 0."""
+    return word.casefold() in _PHRASE_WORDS or len(word) == 1, tuple(_word(word, fresh=fresh))
+
+
+def _moved(token: Token, by: int) -> Token:
+    kind, value, start, end, unit, opens, whole = token
+    return Token(kind, value, start + by, end + by, unit, opens, whole)
 
 
 def _phrase(text: str, word: str, start: int, end: int) -> Token | None:
     """A word that means something else before certain others."""
     folded = word.casefold()
+    if folded in lexicon.PHRASES and (verb := _verb(text, folded, start, end)):
+        return verb
+    if folded in _FRACTION_WORDS and (fraction := _fraction(text, folded, start, end)):
+        return fraction
+    if folded == "es" and text[end : end + 9].casefold() == " sei denn":
+        return Token(Kind.NEGATION, "not", start, end + 9)
     compared = _COMPARISON.match(text, end) if folded in lexicon.DENIALS else None
     if compared:
         return Token(Kind.POLAR, "most" if compared["most"] else "least", start, end)
@@ -235,8 +340,38 @@ def _phrase(text: str, word: str, start: int, end: int) -> Token | None:
         return Token(Kind.NUMBER, "1", start, end)
     if _LEFT_OUT.match(text, start):
         return Token(Kind.POLAR, "excluded", start, end)
-    if len(word) == 1 and word.isupper() and text[end : end + 1] == ",":
-        return Token(Kind.NAME, f"letter {folded}", start, end)  # “C, fast craft”
+    if len(word) == 1 and word.isupper() and text[end : end + 1] in (",", ";"):
+        return Token(Kind.NAME, f"letter {folded}", start, end)  # “C, fast craft”, “Grade: C; Steps: 5”
+    return None
+
+
+def _verb(text: str, first: str, start: int, end: int) -> Token | None:
+    """A verb of several words as the one that says the same: “call off” as “cancel”."""
+    following = list(islice(_SOLID.finditer(text, end, end + MAX_PHRASE), 2))
+    words = [match[0].casefold() for match in following]
+    for rest, meaning in lexicon.PHRASES[first]:
+        if tuple(words[: len(rest)]) == rest:
+            return Token(Kind.WORD, stem(meaning), start, following[len(rest) - 1].end(), whole=meaning)
+    return None
+
+
+def _fraction(text: str, folded: str, start: int, end: int) -> Token | None:
+    """Half an hour as 30 minutes, a fifth of something as 20 per cent, “within a week” as within one."""
+    if folded == "viertelstunde":
+        return Token(Kind.NUMBER, "15", start, end, "minute")
+    part = _PART.match(text, start)
+    if part and part["part_of"]:
+        return Token(Kind.NUMBER, str(lexicon.FRACTIONS[part["part_of"].casefold()]), start, part.end(), "%")
+    if part and part["whole"]:
+        unit, count = _HALVES[part["whole"].casefold()]
+        return Token(Kind.NUMBER, str(3 * count), start, part.end(), unit)
+    if part:
+        unit, count = _HALVES[lexicon.UNITS[part["unit"].casefold()]]
+        count //= 2 if (part["part"] or "").casefold() == "quarter" else 1
+        return Token(Kind.NUMBER, str(count), start, part.end(), unit)
+    before = text[max(0, start - 12) : start].casefold().split()
+    if folded in _ARTICLES and before and before[-1] in lexicon.BEFORE_UNITS and _SINGLE.match(text, end):
+        return Token(Kind.NUMBER, "1", start, end, whole=folded)
     return None
 
 
@@ -247,8 +382,8 @@ def _date(day: str, month: str, year: str, start: int, end: int) -> Iterator[Tok
         yield Token(Kind.NUMBER, year if len(year) == 4 else f"20{year}", start, end)
 
 
-def _word(word: str, start: int, *, fresh: bool) -> Iterator[Token]:
-    end = start + len(word)
+def _word(word: str, *, fresh: bool) -> Iterator[Token]:
+    start, end = 0, len(word)
     folded = unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
     folded = folded.removesuffix("'s").removesuffix("'")
     capital = word[0].isupper()
@@ -280,7 +415,8 @@ def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Itera
     elif "-" in folded and not is_name:
         for part in folded.split("-"):
             if part in lexicon.ONES or part in lexicon.TENS:
-                yield Token(Kind.NUMBER, str(_number_of(part)), start, end)  # a six-month trial
+                number = lexicon.TENS.get(part) or lexicon.ONES.get(part, 0)
+                yield Token(Kind.NUMBER, str(number), start, end)  # a six-month trial
             elif len(part) > 1 and part not in lexicon.STOP_WORDS:
                 unit = lexicon.UNITS.get(part, "")
                 yield Token(Kind.WORD, stem(unit or part), start, end, unit, whole=part)
@@ -288,6 +424,7 @@ def _content_word(word: str, folded: str, start: int, *, is_name: bool) -> Itera
         yield Token(Kind.NAME if is_name else Kind.WORD, stem(folded), start, end, whole=folded)
 
 
+LISTED = frozenset(form for line in lexicon.SYNONYMS for form in line.split())
 SYNONYMS: dict[str, list[str]] = {}
 for _place, _line in enumerate(lexicon.SYNONYMS):
     for _form in dict.fromkeys(map(stem, _line.split())):
@@ -311,6 +448,6 @@ def _number_of(word: str) -> int | None:
 
 def is_german(text: str) -> bool:
     """Whether capitals say nothing about names, because every noun has one."""
-    found = re.findall(r"[^\W\d_]+", text[:2_000].casefold())
+    found = _LETTERS.findall(text[:2_000].casefold())
     german = sum(word in lexicon.GERMAN for word in found)
     return german > sum(word in lexicon.ENGLISH for word in found)

@@ -4,6 +4,7 @@ Each line of a table is one entry: its forms between spaces.
 """
 
 from itertools import count
+from pathlib import Path
 
 
 def _words(text: str) -> frozenset[str]:
@@ -51,8 +52,27 @@ LIGHT_WORDS = _words(
     """
     get gets got getting take takes taken taking took go goes going gone went put puts bring brings brought
     anyone anybody anything everyone everybody everything someone somebody something whoever whatever
-    case cases person people thing things way ways possible able jemand beträgt betragen gilt gelten
-    bekommt bekommen fall grundsätzlich möglich
+    alone case cases person people thing things way ways possible able well let lets whole really simply
+    usually normally currently automatically overall instead always moment mean means meaning apart
+    jemand beträgt betragen gilt gelten bekommt bekommen fall grundsätzlich möglich
+    """
+)
+# Nouns that name no thing of their own, or whom the text speaks to and for anyway.
+GENERAL_NOUNS = LIGHT_WORDS | _words(
+    """
+    place places middle beginning start end course total basis kind sort type level point time times moment
+    advance board piece majority rest event order line number amount amounts fact reason reasons manner
+    degree hand
+    hands step steps part parts side top bottom size rate matter matters means condition conditions
+    circumstances situation situations example instance addition onwards onward afterwards respect
+    regard behalf purpose question answer result
+    company employer employee employees staff colleague colleagues worker workers organisation firm
+    you user users reader member members team
+    stück rahmen form art zeitpunkt höhe ende anfang beginn bezug regel regelfall person personen jahr zeit
+    dauer grund gründe umstände voraussetzung voraussetzungen bedingung folge teil sinne weise lage
+    satz zweck
+    beschäftigte beschäftigten arbeitgeber arbeitnehmer mitarbeiter unternehmen firma möglichkeit anspruch
+    recht
     """
 )
 NEGATIONS = _words(
@@ -71,7 +91,8 @@ REFUSALS = _words(
     forbid forbids forbidden prohibit prohibits prohibited ban banned disallowed refuse refused exclude
     excludes excluded exempt exempted lapse lapses unpaid unlawful invalid fail fails lack lacks prevent
     prevents ineligible forfeit forfeited irrelevant unnecessary unlimited unable impossible
-    inadmissible verboten untersagt ausgeschlossen unzulässig unbezahlt ungültig unmöglich verfällt
+    free anonymous anonymously untouched uninterrupted ununterbrochen ununterbrochene ununterbrochenen
+    kostenlos inadmissible verboten untersagt ausgeschlossen unzulässig unbezahlt ungültig unmöglich verfällt
     entfällt entfallen unwirksam unberührt omit omits omitted disregard disregarded ignored exception
     exceptions ausnahme ausnahmen verliert verlieren lose loses lost
     """
@@ -83,7 +104,7 @@ before earlier beforehand prior vor vorher davor früher | after afterwards late
 minimum least mindestens minimal frühestens | maximum most höchstens maximal spätestens
 increase increased rises raised erhöht steigt | decrease decreased reduce reduced lower gesenkt sinkt
 ! allowed permitted may erlaubt gestattet zulässig | forbidden prohibited banned verboten untersagt unzulässig
-! paid bezahlt vergütet | unpaid unbezahlt unvergütet
+! paid charged bezahlt vergütet | unpaid free unbezahlt unvergütet kostenlos kostenfrei gratis
 earliest | last latest letzte letzten letzter
 ! open opens opened geöffnet öffnet | closed closes geschlossen schließt
 ! include includes included including einschließlich | exclude excludes excluded excluding ausgenommen
@@ -115,99 +136,9 @@ DENIABLE = frozenset(number for number, line in enumerate(_POLES) if line.starts
 
 # Words for the same, one group a line.
 SYNONYMS = tuple(
-    """
-begin begins beginning begun start starts starting commence commences
-end ends finish finishes expire expires expiry lapse lapses terminate terminates
-get gets got receive receives obtain obtains earn earns earned accrue accrues gain given awarded granted grant
-buy buys bought purchase purchases purchased
-need needs needed require requires required requirement necessary must
-allow allows allowed permit permits permitted
-phone phones telephone call calls ring
-tell tells told inform informs informed notify notifies notified notification report reports announce
-ask asks request requests requested apply applies application
-show shows shown display displayed
-send sends sent submit submits submitted forward
-keep keeps kept store stores stored retain retained hold held
-help helps assist assists assistance support
-use uses used using utilise employ apply
-last lasts lasting duration long
-away absent absence missing
-return returns returning back
-new fresh another
-sick ill illness sickness unwell
-staff employee employees worker workers colleague colleagues personnel everyone anyone
-pay pays paid payment money salary wage wages
-yearly annual annually year
-doctor physician medical
-job work post position role
-leave holiday holidays vacation
-boat ship vessel craft
-choose chooses chosen select selects selected pick
-change changes changed alter altered amend amended modify
-check checks checked inspect inspected examine examined examination test tested verify review reviewed
-give gives hand hands issue issued issues provide provides provided
-big large great huge
-small little tiny
-fast quick quickly rapid rapidly
-responsible charge
-rule rules regulation regulations policy
-cost costs price fee charge charges
-build built construct constructed construction
-near close nearby
-happen happens occur occurs
-fix repair repaired repairs mend
-remove removes removed delete deleted take
-stop stops stopped cease ceases halt
-throughout entire whole complete entirely completely full
-several many multiple various
-enough sufficient suffice suffices
-correct right accurate
-kid child children
-mother father parent parents
-live lives reside resides residence
-cover covers covered apply applies
-document documents record records file files
-machine device equipment unit
-kept maintained maintain maintains
-replace replaces replaced substitute exchange exchanged renew renewed
-sign signs signed signature
-approve approves approved approval authorise authorises authorised agree agrees agreed consent
-teach train trained training instruct instruction
-danger dangerous hazard hazardous unsafe
-visitor visitors guest guests
-meet meets meeting gather
-wait waits waiting
-quarter quarterly
-beginnen beginnt beginn anfangen anfängt start startet
-enden endet ende ablaufen abläuft auslaufen erlischt verfallen verfällt
-erhalten erhält bekommen bekommt kriegen
-erwerben erwirbt erworben entstehen
-brauchen braucht benötigen benötigt erforderlich notwendig nötig
-beantragen beantragt antrag anträge
-kündigen kündigt kündigung
-mitteilen mitgeteilt melden meldet meldung anzeigen informieren informiert unterrichten
-zahlen zahlt gezahlt bezahlen bezahlt vergüten vergütet vergütung auszahlen lohn gehalt entgelt
-arbeitnehmer beschäftigte beschäftigten beschäftigter mitarbeiter mitarbeitende angestellte
-bestehen besteht bestanden bestehende
-jährlich jahr kalenderjahr
-krank krankheit erkrankt erkrankung arbeitsunfähig
-arzt ärztlich ärztliches ärztin
-bescheinigung attest zeugnis nachweis
-dauern dauert dauer
-geben gibt erteilen erteilt gewähren gewährt ausstellen
-verbieten verboten untersagen untersagt
-vorlegen vorzulegen einreichen abgeben
-wählen auswählen gewählt
-prüfen prüft geprüft kontrollieren überprüfen
-verwenden verwendet benutzen benutzt nutzen nutzt gebrauchen
-aufbewahren aufbewahrt speichern gespeichert
-ändern änderung geändert anpassen
-kosten preis gebühr
-chef vorgesetzte vorgesetzter leiter leitung
-hälfte halb halbe
-""".casefold()
-    .strip()
-    .splitlines()
+    line
+    for line in Path(__file__).with_name("synonyms.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
 )
 
 ONES = _numbered(
@@ -252,8 +183,8 @@ ninety neunzig
 _ORDINALS = _numbered(
     """
 first erste ersten erster erstes
-second twice zweite zweiten zweimal
-third dritte dritten dreimal
+second twice zweite zweiten zweimal double doubled doppelt doppelte doppelten zweifach
+third dritte dritten dreimal triple thrice dreifach dreifache dreifachen
 fourth vierte vierten viermal
 fifth fünfte fünften
 sixth sechste sechsten
@@ -306,6 +237,10 @@ cm centimetre centimetres zentimeter
 kg kilogram kilograms kilo kilogramm
 tonne tonnes tons tonnen
 litre litres liter liters
+g gram grams gramm
+mg milligram milligrams milligramm
+ml millilitre millilitres milliliter
+mile miles meile meilen
 gb gigabyte gigabytes
 mb megabyte megabytes
 bit bits
@@ -315,11 +250,66 @@ kw kilowatt
 person persons people personen menschen
 """
 )
-DIMENSIONS = dict.fromkeys(("day", "week", "month", "year", "hour", "minute", "second", "time"), "time")
+DIMENSIONS = dict.fromkeys(("day", "week", "month", "year", "hour", "minute", "second"), "time")
 DIMENSIONS |= dict.fromkeys(("€", "$", "£"), "money")
+# Verbs of several words, and what they say in one.
+_PHRASES = """
+decline: turn down, turns down, turned down
+cancel: call off, calls off, called off, calling off
+submit: hand in, hands in, handed in, turn in, send in, sends in
+complete: fill in, fills in, filled in, fill out, fills out, filled out
+return: hand back, hands back, give back, gives back, given back, bring back, brings back
+return: come back, comes back
+repay: pay back, pays back, paid back
+contact: get in touch, gets in touch
+care: look after, looks after
+remove: take off, takes off, taken off
+find: find out, finds out, found out
+distribute: hand out, hands out, handed out, give out, gives out
+immediately: at once, right away, straight away, without delay
+remain: carry on, carries on, go on, goes on
+always: around the clock, day and night
+inspect: look at, looks at
+wear: put on, puts on
+telephone: ring up, call up
+investigate: look into, looks into, looked into
+increase: go up, goes up
+decrease: go down, goes down
+"""
+PHRASES: dict[str, list[tuple[tuple[str, ...], str]]] = {}  # by the first word
+for _line in _PHRASES.strip().splitlines():
+    _meaning, _, _verbs = _line.partition(": ")
+    for _first, *_rest in map(str.split, _verbs.split(", ")):
+        PHRASES.setdefault(_first, []).append((tuple(_rest), _meaning))
+# Parts of an hour, a year, a whole.
+FRACTIONS = {"half": 50, "third": 33, "quarter": 25, "fifth": 20, "tenth": 10}
+# Between these and a unit, “a” counts: “within a week” is within one week, “£8 a month” is no month.
+BEFORE_UNITS = _words("within inside after under than last lasts for innerhalb binnen nach")
+# Behind these a noun phrase begins.
+BEFORE_NOUNS = _words(
+    """
+    a an the your our his her their its this these every each any some another by with of in from at on into
+    about against between during for without via per
+    """
+)
+# Behind the last word of a noun phrase there may be one of these.
+AFTER_NOUNS = _words(
+    """
+    is are was were be been has have had can could may might must shall should will would do does did and or
+    but if when where while who which that whose by with of in from at on into about against between during
+    there here again back for to as than because unless until before after not never
+    """
+)
 ENDINGS = (
-    "ungen", "ung", "ingly", "ings", "ing", "edly", "ed", "ern", "ens", "en", "er", "em", "es", "est", "ly",
-    "s", "e", "n", "t",
+    "ungen", "ung", "ingly", "ings", "ing", "edly", "ed", "ern", "ens", "en", "ers", "er", "em", "es", "ests",
+    "est", "ly", "ts", "s", "e", "n", "t",
 )  # fmt: skip
-GERMAN = _words("der die das und ist nicht ein eine den dem des mit für von zu auf im wird werden sind bei")
+GERMAN = _words(
+    """
+    der die das und ist nicht ein eine einem einen einer eines den dem des mit für von zu auf im wird
+    werden sind bei dürfen darf müssen muss können kann soll sollen wer mehr als sich oder auch wenn nach
+    bis zum zur beim ab pro jeder jede jedes kein keine keinen nur aus durch ohne über unter zwischen man
+    hat haben wurde höchstens mindestens
+    """
+)
 ENGLISH = _words("the of and is not a an to in for with be are by on that this it or")

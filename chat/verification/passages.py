@@ -3,15 +3,16 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Protocol
 
 from ingestion.search.sentence_splitting import split_sentences
 
-from .facts import UNSPACED, Kind, Token, tokens
+from .facts import UNSPACED, Kind, Token, measure, tokens
 from .lexicon import STOP_WORDS
+from .relations import Relations
 
 Mark = tuple[int, int]
 
@@ -21,10 +22,24 @@ _EDGES = ".,;:!?()[]{}\"'“”„‘’«»‹›…*_`>|•–-—。！？、
 _WRAPPED = (
     0.85  # of the longest line: where the next word had still fitted up to here, a line was ended on purpose
 )
+_LABEL = re.compile(r"(?:^|;\s)\s{0,20}([^:;\s][^:;\n]{0,60}):\s")
+_FOOT = re.compile(r"\b(?:Page|Seite) \d{1,5} (?:of|von) \d")  # of a page: it says nothing
+_FOOT_LENGTH = 200
+_ITEM = re.compile(r"[ \t]{0,20}(?:[-*•]|\d{1,3}[.)]|[a-z]\))[ \t]")
 _HEADER_LINES = 2  # of a table, a heading above it included
 _HEADER_TOKENS = 40  # of one line
 _LEAST_WORDS = 2  # of a quotation
 _LEAST_CHARACTERS = 4  # of one in a script that does not space words
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell with its label; `start` and `end` are places among the tokens of its row."""
+
+    label: frozenset[str]
+    words: frozenset[str]
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -39,6 +54,9 @@ class Unit:
     context: frozenset[str] = frozenset()  # what the heading above and the header of its table say
     table: int = -1  # which table of the passage it is a row of
     header: tuple[Token, ...] = ()  # of this table
+    denied: bool = False  # whether the line above its list has a negation: “It must not:”
+    columns: tuple[Token, ...] = ()  # the last line of this header
+    cells: tuple[Cell, ...] = ()  # of a row that is written as “Class: A; Passengers: 320”
 
     @cached_property
     def said(self) -> frozenset[tuple[str, bool]]:
@@ -58,6 +76,18 @@ class Unit:
     @cached_property
     def names(self) -> frozenset[str]:
         return frozenset(token.value for token in self.tokens if token.kind is Kind.NAME)
+
+    @cached_property
+    def measures(self) -> frozenset[tuple[str, float]]:
+        return frozenset(found for token in self.tokens if token.unit and (found := measure(token)))
+
+    @cached_property
+    def numbers(self) -> int:
+        return sum(token.kind is Kind.NUMBER for token in self.tokens)
+
+    @cached_property
+    def relations(self) -> Relations:
+        return Relations(self.tokens)
 
 
 def said(found: Iterable[Token]) -> frozenset[tuple[str, bool]]:
@@ -99,23 +129,46 @@ class Passage:
         """Sentences and items, and each row of a table of which only the lines are left, as in a PDF."""
         lines = _lines(self.text)
         header: tuple[Token, ...] = ()
+        columns: tuple[Token, ...] = ()
         headers = 0
+        denied = False
         found: list[Unit] = []
         table = rows = 0
         context: frozenset[str] = frozenset()  # while in a table, of this; else the heading above
         for place, (start, end, is_heading) in enumerate(lines):
-            held = tuple(_moved(tokens(self.text[start:end]), start))
+            held = tuple(tokens(self.text[start:end], start))
+            if end - start < _FOOT_LENGTH and _FOOT.search(self.text, start, end):
+                continue
+            if denied:
+                denied = bool(_ITEM.match(self.text, self.text.rfind("\n", 0, start) + 1))
             if held and held[0].kind is Kind.NUMBER and _NUMBERED.match(self.text, held[0].end):
                 held = held[1:]  # “(2) …”
             if is_heading or not self.text[start:end].rstrip("\"'”’)*_ ").endswith(_SENTENCE_ENDS):
-                heading_like = not any(token.kind is Kind.NUMBER for token in held[1:])
+                cells = _cells(self.text, start, end, held)
+                heading_like = not cells and not any(token.kind is Kind.NUMBER for token in held[1:])
                 is_header = rows == headers < _HEADER_LINES and heading_like
-                number = -1 if is_header or not rows else table
-                found.append(Unit(self.rank, place, held, is_heading, False, context, number, header))
+                number = -1 if is_header or not (rows or cells) else table
+                found.append(
+                    Unit(
+                        self.rank,
+                        place,
+                        held,
+                        is_heading,
+                        False,
+                        context,
+                        number,
+                        header,
+                        denied,
+                        columns,
+                        cells,
+                    )
+                )
                 own = frozenset(
                     token.value for token in held[:_HEADER_TOKENS] if token.kind in (Kind.WORD, Kind.NAME)
                 )
                 if is_header:
+                    if not any(token.value.startswith("letter ") for token in columns):
+                        columns = held[:_HEADER_TOKENS]
                     header += held[:_HEADER_TOKENS]
                     headers += 1
                     context |= own
@@ -123,18 +176,33 @@ class Passage:
                 last = own if heading_like else frozenset()
             else:
                 if rows:
-                    context, header, headers, rows, table = last, (), 0, 0, table + 1
-                found.append(Unit(self.rank, place, held, False, True, context))
+                    context, header, columns, headers, rows, table = last, (), (), 0, 0, table + 1
+                found.append(Unit(self.rank, place, held, False, True, context, denied=denied))
+            if self.text[start:end].rstrip("*_ ").endswith(":"):
+                denied = any(token.kind is Kind.NEGATION for token in held)
         return found
 
     @cached_property
     def around(self) -> frozenset[str]:
         """What its title and headings say: the passage need not repeat it."""
-        return frozenset(token.value for token in tokens(self._around) if token.kind is not Kind.NEGATION)
+        return frozenset(token.value for token in self.tokens if token.kind is not Kind.NEGATION)
 
     @cached_property
     def names(self) -> frozenset[str]:
         return frozenset().union(*(unit.names for unit in self.units if unit.is_sentence))
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        return self.around.union(*(unit.values for unit in self.units))
+
+    @cached_property
+    def relations(self) -> Relations:
+        return Relations([*(token for unit in self.units for token in unit.tokens), *self.tokens])
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """Of its title and headings."""
+        return tokens(self._around)
 
     @cached_property
     def _words(self) -> tuple[str, list[int], list[Mark]]:
@@ -170,6 +238,29 @@ class Passage:
         joined, places = self._characters
         at = joined.find(wanted) if len(wanted) >= _LEAST_CHARACTERS else -1
         return (places[at], places[at + len(wanted) - 1] + 1) if at >= 0 else None
+
+
+def _cells(text: str, start: int, end: int, held: Sequence[Token]) -> tuple[Cell, ...]:
+    """The cells of a row that has its labels with it; none of a line with fewer than two of them."""
+    labels = list(_LABEL.finditer(text[start:end]))
+    if len(labels) < 2:
+        return ()
+    cells = []
+    at = 0
+    for place, match in enumerate(labels):
+        label_end = start + match.end(1)
+        cell_end = start + labels[place + 1].start() if place + 1 < len(labels) else end
+        label: set[str] = set()
+        words: set[str] = set()
+        while at < len(held) and held[at].start < label_end:
+            label.add(held[at].value)
+            at += 1
+        first = at
+        while at < len(held) and held[at].start < cell_end:
+            words.add(held[at].value)
+            at += 1
+        cells.append(Cell(frozenset(label), frozenset(words), first, at))
+    return tuple(cells)
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -211,7 +302,3 @@ def _pieces(text: str) -> Iterable[tuple[str, int, int]]:
 
 def _bare(word: str) -> str:
     return word.strip(_EDGES).casefold().replace("’", "'")
-
-
-def _moved(found: Sequence[Token], by: int) -> Iterable[Token]:
-    return (replace(token, start=token.start + by, end=token.end + by) for token in found)

@@ -1,22 +1,26 @@
 """Compares each statement with the passages that it cites."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from chat.statements import Proof, Statement, Verdict
 
 from .agreement import (
-    exceeds_bound,
+    has_additions,
+    is_of_another_row,
     is_swapped,
+    joins_apart,
     joins_rows,
     names_agree,
     negations_agree,
-    numbers_agree,
     poles_agree,
     related_words,
+    takes_other_name,
 )
 from .claims import Claim, claim_of
 from .facts import Kind, tokens
+from .lexicon import STOP_WORDS
+from .numbers import exceeds_bound, numbers_agree
 from .passages import Citable, Mark, Passage, Unit
 from .statements import Cut, cut
 
@@ -28,6 +32,7 @@ LEAST_GAIN_BESIDE = 1.0  # the same of a neighbour, where the sentence alone doe
 LENGTH = 0.02  # what each word of a sentence costs: a short one with the same words is the better proof
 TOPIC = 0.5  # of a word: what it counts elsewhere in the passage
 HEADING = 0.5  # what a heading costs
+NEAR = 4  # units: how far from the proof something may be mentioned
 WIDE_GAP = 30  # characters between two words that are marked as one
 
 
@@ -61,16 +66,31 @@ def _statement(
     labels = tuple(dict.fromkeys(citation.label for citation in each.citations))
     if each.past_bound:
         return _unproved(each, labels, "not_found" if labels else "uncited")
+    quoted = {label: _quoted(text, by_label[label]) for label in labels}
+    if quoted and all(quoted.values()) and not STOP_WORDS.issuperset(text.casefold().split()):
+        alone = {label: finding for label, finding in quoted.items() if finding}
+        return _proved(each, labels, by_label, alone, None)
     claim = claim_of(text, known_names)
     if not claim.tokens:
         return None
     if not labels:
         return _unproved(each, labels, "uncited")
-    alone = {label: _best(text, claim, by_label[label]) for label in labels}
+    alone = {label: quoted[label] or _best(claim, by_label[label]) for label in labels}
     together: _Finding | None = None
     if all(finding.verdict == "not_found" for finding in alone.values()) and len(labels) > 1:
         passages = [passage for label in labels for passage in by_label[label]]
         together = _compared(claim, [unit for passage in passages for unit in passage.units], passages)
+    return _proved(each, labels, by_label, alone, together)
+
+
+def _proved(
+    each: Cut,
+    labels: tuple[str, ...],
+    by_label: Mapping[str, list[Passage]],
+    alone: Mapping[str, _Finding],
+    together: _Finding | None,
+) -> Statement:
+    """The statement with a proof of each citation, from its sources `alone` or all `together`."""
     proofs = []
     for citation in each.citations:
         finding = alone[citation.label]
@@ -115,12 +135,16 @@ def _without_citations(answer: str, each: Cut) -> str:
     return " ".join(parts)[:MAX_CHARACTERS]
 
 
-def _best(text: str, claim: Claim, passages: Sequence[Passage]) -> _Finding:
-    """The passages of a page share a label: the one that says it best, else all of them together."""
+def _quoted(text: str, passages: Sequence[Passage]) -> _Finding | None:
     for passage in passages:
         mark = passage.quoted(text)
         if mark and not _cut_off(passage, mark):
             return _Finding("quoted", (), ((passage.rank, mark),), 1.0)
+    return None
+
+
+def _best(claim: Claim, passages: Sequence[Passage]) -> _Finding:
+    """The passages of a page share a label: the one that says it best, else all of them together."""
     findings = [_compared(claim, passage.units, [passage]) for passage in passages]
     best = max(findings, key=lambda finding: (finding.verdict == "supported", finding.share))
     if best.verdict == "not_found" and len(passages) > 1:
@@ -145,16 +169,23 @@ def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) 
     chosen = _chosen(claim, units, LEAST_GAIN)
     if not chosen:
         return _Finding("not_found")
-    finding = _judged(claim, chosen, units, around)
+    finding = _judged(claim, chosen, units, around, passages)
     if finding.verdict == "not_found":
         more = _chosen(claim, units, LEAST_GAIN_BESIDE)
-        if len(more) > len(chosen) and (second := _judged(claim, more, units, around)).verdict == "supported":
+        if (
+            len(more) > len(chosen)
+            and (second := _judged(claim, more, units, around, passages)).verdict == "supported"
+        ):
             return second
     return finding
 
 
 def _judged(
-    claim: Claim, chosen: tuple[Unit, ...], units: Sequence[Unit], around: frozenset[str]
+    claim: Claim,
+    chosen: tuple[Unit, ...],
+    units: Sequence[Unit],
+    around: frozenset[str],
+    passages: Sequence[Passage],
 ) -> _Finding:
     above = around.union(*(unit.context for unit in chosen))
     held = frozenset().union(*(unit.values for unit in chosen))
@@ -172,8 +203,12 @@ def _judged(
         and negations_agree(claim, chosen)
         and poles_agree(claim, chosen)
         and not joins_rows(claim, chosen)
+        and not joins_apart(claim, chosen)
+        and not takes_other_name(claim, chosen)
+        and not is_of_another_row(claim, chosen[0], units)
         and not exceeds_bound(claim, chosen)
         and not is_swapped(claim, chosen, missing, share)
+        and not has_additions(claim, _near(chosen, units), passages)
     )
     enough = enough_words >= LEAST_SHARE if total > 2 else len(missing) < max(1, total)
     if agrees and enough:
@@ -181,14 +216,30 @@ def _judged(
     return _Finding("not_found", chosen, (), share, doubtful=agrees and share > 0)
 
 
+def _near(chosen: Sequence[Unit], units: Sequence[Unit]) -> list[Unit]:
+    places = {(unit.rank, unit.place + step) for unit in chosen for step in range(-NEAR, NEAR + 1)}
+    return [unit for unit in units if (unit.rank, unit.place) in places]
+
+
 def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[Unit, ...]:
     """The few units that together hold most of the claim, the best first."""
-    wanted = claim.values
     weights = claim.weights
     chosen: list[Unit] = []
-    rest = [(unit, common) for unit in units if (common := unit.values & wanted)]
+    if claim.measures:
+        rest = [(unit, common) for unit in units if (common := _common(unit, claim))]
+    else:
+        wanted = claim.values
+        rest = [(unit, common) for unit in units if (common := unit.values & wanted)]
     covered: frozenset[str] = frozenset()
     while rest and len(chosen) < MAX_UNITS:
+        if chosen:  # a heading or the foot of a page far from the sentence says nothing more of it
+            rest = [
+                (unit, common)
+                for unit, common in rest
+                if unit.is_sentence or unit.table >= 0 or abs(unit.place - chosen[0].place) <= MAX_UNITS
+            ]
+            if not rest:
+                break
         new = [sum(weights[value] for value in common - covered) for _, common in rest]
         near = [0.3 if chosen and abs(unit.place - chosen[0].place) <= 1 else 0.0 for unit, _ in rest]
         best = max(range(len(rest)), key=lambda at: new[at] + near[at] - _cost(rest[at][0]))
@@ -198,6 +249,14 @@ def _chosen(claim: Claim, units: Sequence[Unit], least_beside: float) -> tuple[U
         chosen.append(unit)
         covered |= common | unit.context
     return tuple(chosen)
+
+
+def _common(unit: Unit, claim: Claim) -> frozenset[str]:
+    """What both say; a time that passes also where it is in another unit."""
+    common = unit.values & claim.values
+    if claim.measures and unit.measures:
+        common |= {value for each, value in claim.measures.items() if each in unit.measures}
+    return common
 
 
 def _cost(unit: Unit) -> float:

@@ -1,0 +1,288 @@
+"""Whether the numbers of a statement stand in a source, and count the same there."""
+
+from collections.abc import Iterable, Sequence
+
+from .claims import Claim
+from .facts import Kind, Token, measure
+from .lexicon import DIMENSIONS
+from .passages import Unit
+
+NEAR = 4  # tokens: how far what belongs together may stand apart
+CLEARLY_MORE = 2  # words by which another sentence with another number must hold more of a statement
+LEAST_HEADER = 4  # words of a header with two columns of numbers
+FIRST_HALF, SECOND_HALF = 0.55, 0.67  # of a header: where the words of two columns stand
+MAX_TOKENS = 2_000  # more than a unit has between two of its words
+MAX_HOLDING = 10  # places of a number that are looked at
+
+_ABOUT_THE_SAME = {("month", 12.0): ("second", 52 * 604_800.0), ("month", 1.0): ("second", 30 * 86_400.0)}
+_BEYOND = {
+    "most": ("more", "exceed", "exceeds", "exceeding", "longer", "mehr", "länger"),
+    "maximum": ("more", "exceed", "exceeds", "exceeding", "longer"),
+    "höchstens": ("mehr", "länger"),
+    "least": ("less", "fewer", "shorter"),
+    "minimum": ("less", "fewer", "shorter"),
+    "mindestens": ("weniger", "kürzer"),
+}
+
+
+def numbers_agree(
+    claim: Claim, chosen: Sequence[Unit], units: Sequence[Unit], around: frozenset[str]
+) -> bool:
+    """Each number stands in a chosen unit, and none other stands nearer to the words around it."""
+    own = [claim.tokens[place] for place in claim.numbers]
+    for number, place in zip(own, claim.numbers, strict=True):
+        holding = [
+            (unit, at)
+            for unit in chosen
+            for at, token in enumerate(unit.tokens)
+            if token.kind is Kind.NUMBER and _same_number(number, token)
+        ]
+        if not holding and number.value == "1" and (not number.unit or _is_single(number, chosen)):
+            continue  # “first” orders what is said
+        if not holding and (number.value, number.unit) == ("50", "%") and _says_half(chosen):
+            continue
+        if not holding:
+            if number.value in around and not number.unit:
+                continue
+            return False
+        beside = beside_of(claim.tokens, place) - around
+        rivals = _with_other_number(units, number, own)
+        if not any(
+            _is_about(claim, unit, at, beside, rivals, own, units) for unit, at in holding[:MAX_HOLDING]
+        ):
+            return False
+    return True
+
+
+def _same_number(one: Token, other: Token) -> bool:
+    if one.value == other.value:
+        return (
+            not (one.unit and other.unit)
+            or one.unit == other.unit
+            or {one.unit, other.unit} <= {"date", "day"}
+        )
+    first, second = measure(one), measure(other)
+    if not first or not second:
+        return False
+    return first == second or _ABOUT_THE_SAME.get(first) == second or _ABOUT_THE_SAME.get(second) == first
+
+
+def _is_single(number: Token, chosen: Sequence[Unit]) -> bool:
+    """Whether a unit of measure stands without a number: “in blocks of a week”."""
+    return any(
+        token.unit == number.unit
+        and token.kind is Kind.WORD
+        and not (at and unit.tokens[at - 1].unit == token.unit)
+        for unit in chosen
+        for at, token in enumerate(unit.tokens)
+    )
+
+
+def _says_half(chosen: Sequence[Unit]) -> bool:
+    return any(token.value in ("half", "halb", "halbe", "halben") for unit in chosen for token in unit.tokens)
+
+
+def _is_about(
+    claim: Claim,
+    unit: Unit,
+    at: int,
+    beside: set[str],
+    rivals: Sequence[Unit],
+    own: Sequence[Token],
+    units: Sequence[Unit],
+) -> bool:
+    """Whether a number of a unit counts there what the claim says that it counts."""
+    in_column = _is_in_column(claim, unit, at, own)
+    if in_column is not None:
+        return in_column
+    if len(own) > 2 and all(each.value in unit.values for each in own):
+        return True
+    if _other_row_holds_more(claim, unit, unit.tokens[at], units, own):
+        return False
+    here = claim.said & unit.said
+    for rival in rivals:
+        there = claim.said & rival.said
+        if here < there and len(there) >= len(here) + CLEARLY_MORE:
+            return False
+    nearer = unit.table < 0 and _other_is_nearer(beside, unit, at, own)  # all cells are of the first one
+    likely = [rival for rival in rivals if len(claim.said & rival.said) >= len(here)]
+    return not (nearer or belongs_elsewhere(beside, unit, likely))
+
+
+def _is_in_column(claim: Claim, unit: Unit, at: int, numbers: Sequence[Token]) -> bool | None:
+    """Whether a number is in the column that the statement names: “ten on Class A, five on Class B”."""
+    if unit.cells:
+        return False if _is_in_another_cell(claim, unit, at, numbers) else None
+    cells = [
+        place
+        for place, token in enumerate(unit.tokens)
+        if (token.kind is Kind.NUMBER and _same_kind(token, unit.tokens[at]))
+        or (unit.table >= 0 and token.kind is Kind.NEGATION)
+    ]
+    own = [value for value in claim.values if value.startswith("letter ")]
+    for found in (unit.tokens, unit.columns):
+        letters = columns_of(found)
+        if len(letters) < 2 or all(each.isdisjoint(own) for each in letters):
+            continue
+        number = cells.index(at)
+        # A row that goes over several lines begins with the first column, and lacks the last ones.
+        is_cut = found is unit.columns and unit.numbers < len(letters)
+        if len(letters) == len(cells) or is_cut:
+            return not letters[number].isdisjoint(own)
+    if all(any(_same_number(each, unit.tokens[cell]) for each in numbers) for cell in cells):
+        return None  # both are said
+    if len(cells) == 2 and unit.table >= 0 and _column_of(claim, unit) == 1 - cells.index(at):
+        return False
+    return None
+
+
+def _is_in_another_cell(claim: Claim, unit: Unit, at: int, numbers: Sequence[Token]) -> bool:
+    own = next((cell for cell in unit.cells if cell.start <= at < cell.end), None)
+    if own is None:
+        return False
+    here = own.label & claim.values
+    return any(
+        here < cell.label & claim.values
+        for cell in unit.cells
+        if any(
+            token.kind is Kind.NUMBER
+            and _same_kind(token, unit.tokens[at])
+            and not any(_same_number(each, token) for each in numbers)
+            for token in unit.tokens[cell.start : cell.end]
+        )
+    )
+
+
+def columns_of(found: Sequence[Token]) -> list[set[str]]:
+    """The letters that name columns; “Class A and B, Class C” are two columns."""
+    columns: list[set[str]] = []
+    last = -2
+    for place, token in enumerate(found):
+        if token.value.startswith("letter "):
+            if place == last + 1 and not token.opens:
+                columns[-1].add(token.value)
+            else:
+                columns.append({token.value})
+            last = place
+    return columns
+
+
+def _column_of(claim: Claim, unit: Unit) -> int:
+    """Which of two columns the statement names by words of the header; -1 where that is not clear."""
+    words = [token.value for token in unit.columns]
+    if len(words) < LEAST_HEADER:
+        return -1
+    named = {
+        (
+            0
+            if place <= FIRST_HALF * (len(words) - 1)
+            else 1
+            if place >= SECOND_HALF * (len(words) - 1)
+            else -1
+        )
+        for place, value in enumerate(words)
+        if place and value in claim.values and words.count(value) == 1 and value not in unit.values
+    }
+    named.discard(-1)
+    return named.pop() if len(named) == 1 else -1
+
+
+def _other_row_holds_more(
+    claim: Claim, unit: Unit, number: Token, units: Sequence[Unit], own: Sequence[Token]
+) -> bool:
+    """Whether another row of its table holds all that this one holds of the claim, and more."""
+    if unit.table < 0:
+        return False
+    rows = [each for each in units if (each.rank, each.table) == (unit.rank, unit.table)]
+    common = frozenset.intersection(*(row.values for row in rows)) | unit.context | {number.value}
+    here = (claim.values & unit.values) - common
+    # A row of which something is said, too.
+    others = {each.value for each in own if each.unit and each.unit == number.unit} - unit.values
+    return any(
+        here < (claim.values & row.values) - common
+        and number.value not in row.values
+        and others.isdisjoint(row.values)
+        for row in rows
+    )
+
+
+def belongs_elsewhere(beside: set[str], unit: Unit, others: Iterable[Unit]) -> bool:
+    """Whether a unit with another such fact holds all the words beside it that this one holds, and more."""
+    here = beside & unit.words
+    return any(here < (beside & other.words) for other in others if other is not unit)
+
+
+def _with_other_number(units: Sequence[Unit], number: Token, own: Sequence[Token]) -> list[Unit]:
+    return [
+        unit
+        for unit in units
+        if any(
+            token.kind is Kind.NUMBER and _same_kind(token, number) and not _is_one_of(token, own)
+            for token in unit.tokens
+        )
+    ]
+
+
+def _is_one_of(token: Token, own: Sequence[Token]) -> bool:
+    """Whether it is among the numbers of the statement; an article is never another number."""
+    return bool(token.whole) or any(token.value == each.value or _same_number(each, token) for each in own)
+
+
+def _same_kind(one: Token, other: Token) -> bool:
+    return DIMENSIONS.get(one.unit, one.unit) == DIMENSIONS.get(other.unit, other.unit)
+
+
+def _other_is_nearer(beside: set[str], unit: Unit, at: int, own: Sequence[Token]) -> bool:
+    """Whether most of the words beside a number stand nearer to another number of its kind in the unit."""
+    others = [
+        position
+        for position, token in enumerate(unit.tokens)
+        if token.kind is Kind.NUMBER
+        and position  # the first one of a unit may be that of a section or of an item
+        and _same_kind(token, unit.tokens[at])
+        and not _is_one_of(token, own)
+    ]
+    if not others:
+        return False
+    nearest: dict[str, int] = {}
+    for position, token in enumerate(unit.tokens):
+        if token.value in beside:
+            # What stands left of a number that begins a clause does not belong to it.
+            near = [abs(position - each) for each in others if each < position or not unit.tokens[each].opens]
+            votes = min(near, default=MAX_TOKENS) - abs(position - at)
+            nearest[token.value] = max(votes, nearest.get(token.value, votes))
+    return sum((vote < 0) - (vote > 0) for vote in nearest.values()) > 0
+
+
+def beside_of(found: Sequence[Token], at: int) -> set[str]:
+    """The words next to a token that say what it is about."""
+    before = [token.value for token in found[max(0, at - NEAR) : at] if _is_topic(token)]
+    after = [token.value for token in found[at + 1 : at + 1 + NEAR] if _is_topic(token)]
+    return {*before[-2:], *after[:2]}
+
+
+def _is_topic(token: Token) -> bool:
+    return token.kind in (Kind.WORD, Kind.NAME) and not token.unit and not token.value.startswith("month")
+
+
+def exceeds_bound(claim: Claim, chosen: Sequence[Unit]) -> bool:
+    """Whether it says “more than” of a number that is the most, or “less than” of the least."""
+    bounds = {(token, number) for unit in chosen for token, number in _bounds(unit.tokens)}
+    said = set(_bounds(claim.tokens))
+    return any(
+        (most, number) in bounds
+        and not any((other, number) in said for other in _BEYOND)
+        and not any((each, number) in bounds for each in beyond)
+        for most, beyond in _BEYOND.items()
+        for each, number in said
+        if each in beyond
+    )
+
+
+def _bounds(found: Sequence[Token]) -> Iterable[tuple[str, str]]:
+    """The words that bound a number, each with it."""
+    for place, token in enumerate(found):
+        if token.kind is Kind.POLAR:
+            number = next((each for each in found[place + 1 : place + 3] if each.kind is Kind.NUMBER), None)
+            if number is not None:
+                yield token.value, number.value

@@ -1,0 +1,75 @@
+"""Words that are not the same but say the same: other forms, synonyms, parts of compounds."""
+
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from math import ceil
+
+from .facts import LISTED, MAX_STEM, SYNONYMS, Token, skeletons, stem
+
+MAX_COMPOUND = 60  # letters of a word that is taken apart
+SAME_WORD = 0.65  # of the letters of a German noun that another form of it begins with
+
+
+class Relations:
+    """The words of some text, to look up which of them another word is related to."""
+
+    def __init__(self, tokens: Iterable[Token]) -> None:
+        there = [token for token in tokens if token.whole]
+        self._beginnings = {token.value[:5]: token.value for token in there if len(token.value) >= 5}
+        self._forms = {form: token.value for token in there for form in forms(token.whole)}
+        self._wholes: dict[str, set[str]] = {}
+        for token in there:
+            self._wholes.setdefault(token.whole[:4], set()).add(token.whole)
+        self._stems = {token.value for token in there if len(token.value) >= 4}
+        self._all_stems = {stem(token.whole) for token in there}
+        self._joined = " ".join(dict.fromkeys(token.whole for token in there)) + " "
+
+    def related(self, value: str, whole: str, *, is_name: bool = False) -> str:
+        """The stem of the word here that a word (by its stem and in full) is related to: Urlaubstage, Urlaub.
+
+        A name has no synonyms.
+        """
+        if not whole or any(character.isdigit() for character in value):
+            return ""
+        if not is_name:
+            for form in forms(whole):
+                if form in self._forms:
+                    return self._forms[form]
+        if len(value) >= 5 and value[:5] in self._beginnings:
+            return self._beginnings[value[:5]]
+        at = self._joined.find(value) if len(value) >= 5 else -1
+        if at < 0 and len(whole) >= 4:
+            at = self._joined.find(f"{whole} ")
+        if at >= 0:
+            first = self._joined.rfind(" ", 0, at) + 1
+            return stem(self._joined[first : self._joined.find(" ", at)])
+        return _part(whole, self._stems)
+
+    def mentions(self, whole: str) -> bool:
+        """Whether a German noun is here, a form or a synonym of it, or the last part of it."""
+        if (len(whole) <= MAX_STEM + 3 or whole in LISTED) and any(
+            form in self._forms for form in forms(whole)
+        ):
+            return True
+        for other in self._wholes.get(whole[:4], ()):
+            if other.startswith(whole[: ceil(SAME_WORD * len(whole))]):
+                return True
+        return any(stem(whole[at:]) in self._all_stems for at in range(3, min(len(whole), MAX_COMPOUND) - 3))
+
+
+@lru_cache(20_000)
+def forms(word: str) -> tuple[str, ...]:
+    """What a word shares with its synonyms and with its strong forms (begins, began; gilt, galt)."""
+    return (*SYNONYMS.get(stem(word), ()), *(skeleton for skeleton in skeletons(word) if skeleton))
+
+
+def _part(word: str, stems: Collection[str]) -> str:
+    """The word at the beginning or the end of a compound, of at least four letters, that is among `stems`."""
+    if len(word) < 7 or len(word) > MAX_COMPOUND:
+        return ""
+    for cut_at in range(len(word) - 4, 3, -1):
+        if word[:cut_at] in stems:
+            return word[:cut_at]
+        if (last := stem(word[cut_at:])) in stems:
+            return last
+    return ""

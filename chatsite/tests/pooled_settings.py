@@ -3,8 +3,8 @@
 import os
 
 from chatsite import environment
-from chatsite.settings import *  # noqa: F403
 from chatsite.settings import DATABASES
+from chatsite.tests.site_settings import *  # noqa: F403
 
 OWN = ("pool", "application_name", "connect_timeout", "options")  # the rest leads to the direct address
 

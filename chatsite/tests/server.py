@@ -56,6 +56,7 @@ class Site:
     """`manage.py up` as a child process. `folder` is its data directory; it survives stop and start."""
 
     code = BASE  # another checkout is another version
+    settings = "chatsite.settings"  # tests have others
 
     def __init__(self, folder, demo=True, web_workers=1, workers=1, **environment):
         self.folder = Path(folder)
@@ -106,6 +107,7 @@ class Site:
             "PYTHONUNBUFFERED": "1",
             "CHATSITE_GRACE_SECONDS": "1",
             "CHATSITE_QUOTING_WORDS_PER_SECOND": "60",  # so that a test can watch words arrive
+            "DJANGO_SETTINGS_MODULE": self.settings,
             **self.environment,
         }
         self.process = subprocess.Popen(
@@ -248,6 +250,11 @@ def alive(process):
 def reading_parameters(folder):
     """libpq's parameters of a site's database, for a session that sees all documents."""
     return connection_parameters(folder) | {"options": "-c chatsite.reader=everything"}
+
+
+def pytest_configure():
+    """The sites of tests hash passwords quickly, those of benchmarks as the product does."""
+    Site.settings = "chatsite.tests.site_settings"
 
 
 @pytest.fixture(scope="session", autouse=True)

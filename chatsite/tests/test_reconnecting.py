@@ -42,9 +42,9 @@ AN_HOUR_LATER = "(now => { Date.now = () => now() + 3_600_000; })(Date.now.bind(
 
 @pytest.fixture
 def wire(slow_site):
-    """The network between a page and the site; `passwords` are the site's."""
+    """The network between a page and the site, which makes its sessions."""
     with Wire(slow_site.url) as between:
-        between.passwords = slow_site.passwords
+        between.sign_in = slow_site.sign_in
         yield between
 
 

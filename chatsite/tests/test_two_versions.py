@@ -102,7 +102,7 @@ def versions():
         with Upstream() as upstream, cluster() as database:
             parameters = connection_parameters(database.data)
             old, new = (FaultSite(folder, upstream, parameters, **shared) for folder in folders[2:])
-            old.code = folders[0]
+            old.code, old.settings = folders[0], "chatsite.settings"
             with old:
                 yield old, new
     finally:

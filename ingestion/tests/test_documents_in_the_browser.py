@@ -86,7 +86,8 @@ def test_widening_asks_and_deleting_asks_in_a_dialog(chromium, site, files):
 
 
 def test_without_scripts_the_form_uploads(chromium, site, files):
-    with signed_in(chromium, site, "hr", java_script_enabled=False) as page:
+    with open_page(chromium, site.url, java_script_enabled=False) as page:
+        sign_in(page, "hr", site.passwords["hr"])
         with page.expect_response(lambda response: response.request.method == "POST"):
             add(page, *files)
         page.goto("/documents/?show=mine")

@@ -38,7 +38,8 @@ class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
     change_user_password_template = "admin/accounts/user/change_password.html"  # noqa: S105
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
-        return User.objects.filter(guest_until=None)  # guests come and go by themselves
+        found: QuerySet[User] = super().get_queryset(request)
+        return found.filter(guest_until=None)  # guests come and go by themselves
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         allowed = super().has_change_permission(request, obj)

@@ -1,0 +1,59 @@
+"""Pytest plugin: which modules share a process, and which of them begin first.
+
+A module runs in one process. Those that use one site of the session run in one together, so that it is
+started once. What starts servers and browsers comes first, because it takes longest: the many short modules
+that follow let all processes end at about the same time.
+"""
+
+from collections import Counter
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+TOGETHER = {
+    "faulty": (
+        "test_process_faults", "test_client_faults", "test_full_disk", "test_socket_faults",
+        "test_store_faults", "test_frozen_database", "test_hostile_answers_in_time",
+        "test_withdrawn_sources",
+    ),
+    "slow_site": (
+        "test_walkthrough", "test_life_of_an_answer", "test_reconnecting", "test_accessibility",
+        "test_composer", "test_two_devices", "test_proof_view", "test_half_closed",
+    ),
+}  # fmt: skip
+GROUPS = {f"chatsite/tests/{name}.py": group for group, names in TOGETHER.items() for name in names}
+
+
+class GroupScheduling(LoadFileScheduling):
+    """Hand out modules, or groups of them, in the order in which they were collected."""
+
+    def _split_scope(self, nodeid):
+        module = super()._split_scope(nodeid)
+        return GROUPS.get(module, module)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Use the scheduling above for `--dist loadfile`."""
+    if config.getvalue("dist") == "loadfile":
+        config.option.loadscopereorder = False
+        return GroupScheduling(config, log)
+    return None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Sort the modules; the tests of each stay in the order that pytest-django has given them."""
+    modules = [item.nodeid.partition("::")[0] for item in items]
+    numbers = Counter(modules)
+    slow = {
+        module
+        for module, item in zip(modules, items, strict=True)
+        if item.get_closest_marker("server") or item.get_closest_marker("browser")
+    }
+
+    def place(module):
+        return module not in GROUPS, module not in slow, -numbers[module], module
+
+    order = sorted(range(len(items)), key=lambda number: place(modules[number]))
+    items[:] = [items[number] for number in order]

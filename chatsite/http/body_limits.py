@@ -38,7 +38,7 @@ MAX_IDLE_THREADS = 16
 IDLE_SECONDS = 30.0  # without a further piece of a body
 LARGE_BODIES = 4  # of one caller, in each process; more wait for their turn
 WAIT_SECONDS = 0.8  # a refusal comes within a second
-UPLOADS = 12  # of one caller in each process: those that wait for each other included
+UPLOADS = 6  # of one session in each process; they wait for each other, as their quota is counted
 RETRY_AFTER = {429: 10, 503: 2}  # seconds
 TOO_MANY = (
     "Several large requests of yours are still on their way. Send this one again when they have arrived."

@@ -35,7 +35,6 @@ from .serializers import (
     NewConversationRowSerializer,
     NewConversationSerializer,
     SavedMessagesSerializer,
-    SearchQuerySerializer,
     StoredMessageSerializer,
     TitleSerializer,
 )
@@ -55,6 +54,12 @@ CODES = {
 CONVERSATION_ID = OpenApiParameter("conversation_id", UUID, OpenApiParameter.PATH)
 LINK = OpenApiParameter(
     "Link", str, OpenApiParameter.HEADER, response=[200], description="The address of the next page."
+)
+WORDS = OpenApiParameter(
+    "q",
+    {"type": "string", "minLength": 1, "pattern": r"\w"},
+    required=True,
+    description="The words to look for.",
 )
 LOCATION = OpenApiParameter("Location", str, OpenApiParameter.HEADER, response=[201])
 
@@ -135,7 +140,7 @@ class SearchView(HistoryView):
     @extend_schema(
         operation_id="chat_history_search",
         summary="One's conversations with these words",
-        parameters=[SearchQuerySerializer, LINK],
+        parameters=[WORDS, LINK],
         responses=FoundConversationSerializer(many=True),
     )
     def get(self, request: Request) -> Response:

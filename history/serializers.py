@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.utils import timezone
+from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -81,6 +82,16 @@ class TextField(serializers.CharField):
         return data
 
 
+@extend_schema_field({"type": "string", "minLength": 1, "maxLength": TITLE_LENGTH, "pattern": r"\S"})
+class TitleField(TextField):
+    """A title that can be read."""
+
+    default_error_messages = {"blank": "must be text with at least one character."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=TITLE_LENGTH, allow_blank=False, **kwargs)
+
+
 class WordField(serializers.ChoiceField):
     """One of a few words."""
 
@@ -121,10 +132,6 @@ class ModeSerializer(BodySerializer):
     mode = WordField(Conversation.Mode.values, required=False)
 
 
-class SearchQuerySerializer(BodySerializer):
-    q = serializers.CharField(help_text="The words to look for.")
-
-
 class ExportQuerySerializer(BodySerializer):
     format = WordField(("markdown", "json"), default="markdown")
 
@@ -142,7 +149,7 @@ class NewConversationSerializer(BodySerializer):
 
 
 class TitleSerializer(BodySerializer):
-    title = TextField(max_length=TITLE_LENGTH)
+    title = TitleField()
 
     def validate_title(self, title: str) -> str:
         if not title.strip():
@@ -481,3 +488,45 @@ def _given_back(row: Message) -> dict[str, Any]:
     """The sources and the error that a program saved with its own message."""
     members = (row.client_members or {}) if row.imported else {}
     return {name: members[name] for name in ("sources", "error") if members.get(name)}
+
+
+# Rules that a generated description cannot know
+
+
+class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """A message has one of its names; one of the role `system` is left out unread."""
+
+    target_class = "history.serializers.SavedMessageSerializer"
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        schema["description"] = (
+            "`id` is read where `messageId` is missing or empty, and `agentIdentifier` where `agentName` is."
+            " Other members are ignored."
+        )
+        schema["properties"]["content"]["maxLength"] = settings.MESSAGE_MAX_CHARACTERS
+        schema["properties"]["createdAt"]["format"] = "date-time"
+        schema["properties"]["sources"] = {"type": ["array", "null"], "items": {"type": "object"}}
+        name = {"type": "string", "minLength": 1, "maxLength": ID_LENGTH}
+        named = [
+            {"type": "object", "required": [member], "properties": {member: name}}
+            for member in ("messageId", "id")
+        ]
+        return {"anyOf": [schema | {"anyOf": named}, {"$ref": "#/components/schemas/ErrorBubble"}]}
+
+
+class StoredMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Some members are not always there, and what a program has saved has its own form."""
+
+    target_class = "history.serializers.StoredMessageSerializer"
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        schema["required"] = [
+            name for name in schema["required"] if name not in ("verification", "fromClient")
+        ]
+        sources = schema["properties"]["sources"]
+        sources["items"] = {"anyOf": [sources["items"], {"type": "object"}]}
+        error = schema["properties"]["error"]
+        error["oneOf"] = [{"anyOf": [error["oneOf"][0], {"type": "object"}]}, error["oneOf"][1]]
+        return schema

@@ -14,7 +14,7 @@ from drf_spectacular.drainage import GENERATOR_STATS, reset_generator_stats
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import one_of
-from jsonschema_rs import meta
+from jsonschema_rs import meta, validator_for
 from playwright.sync_api import expect
 
 from chatsite.http import api_description
@@ -125,6 +125,35 @@ class Description(SimpleTestCase):
     def test_operations_have_the_members_of_openapi_alone(self):
         for method, path, operation in operations(api_description.document()):
             self.assertLessEqual(operation.keys(), MEMBERS, f"{method} {path}")
+
+    def test_the_description_of_saving_allows_what_is_saved_and_no_more(self):
+        document = api_description.document()
+        message = {"role": "user", "content": "Hello"}
+        accepted = {
+            "messageId": message | {"messageId": "1", "id": None},
+            "id": message | {"id": "1", "createdAt": None, "sources": None, "error": None},
+            "an error bubble": {"role": "system"},
+        }
+        refused = {
+            "no name": message,
+            "an empty name": message | {"id": "", "messageId": ""},
+            "no text": {"role": "user", "id": "1"},
+            "sources that are text": message | {"id": "1", "sources": ["x"]},
+        }
+        reference = {"$ref": "#/components/schemas/SavedMessageRequest", "components": document["components"]}
+        allows = validator_for(reference).is_valid
+        self.assertEqual(
+            {name: allows(value) for name, value in accepted.items()}, dict.fromkeys(accepted, True)
+        )
+        self.assertEqual(
+            {name: allows(value) for name, value in refused.items()}, dict.fromkeys(refused, False)
+        )
+        title = document["components"]["schemas"]["TitleRequest"]
+        allows = validator_for(title).is_valid
+        self.assertEqual([allows({"title": text}) for text in ("Leave", "", " ")], [True, False, False])
+        self.assertFalse(allows({}))
+        stored = set(document["components"]["schemas"]["StoredMessage"]["required"])
+        self.assertFalse(stored & {"verification", "fromClient", "agentName"})
 
     def test_every_schema_is_valid(self):
         for name, part in api_description.document()["components"]["schemas"].items():

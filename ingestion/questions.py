@@ -30,6 +30,7 @@ _DEFINITION = re.compile(
     r"(?P<article>An?\s+)?[\"“]?(?P<thing>[^\W\d_][\w/-]*(?: [\w/-]+){0,3}?)[\"”]?\s+"
     r"(?P<verb>is|are|means)\s+(?:an?|any|all|either)\s"
 )
+_VERSION = re.compile(r"\d\.\d")
 _PRONOUNS = frozenset(
     """
     all another any anyone both each either everyone he here how i if it many most neither no nobody none
@@ -102,6 +103,7 @@ def subject_of(heading: str, title: str = "") -> str:
         if (
             len(text) > MAX_SUBJECT
             or (text.isupper() and len(words) > 1)
+            or _VERSION.search(text)
             or len(words) > MAX_WORDS
             or not any(map(str.isalpha, text))
         ):

@@ -42,7 +42,9 @@ SECOND = 0.8  # of the score of the best sentence, for a second quotation
 SECOND_OF_ALL = 0.92  # the same where the first holds all that was asked about
 MAX_HEADING = 160  # characters
 
-_CAPTION = re.compile(r"^[\d.\s§)(-]+")
+_CAPTION = re.compile(
+    r"^(?:(?:chapter|section|part|annex|appendix|kapitel|abschnitt)\s+)?[\d.\s§)(:-]+", re.IGNORECASE
+)
 _NUMBER = re.compile(r"\d{1,2}[.)]\s")
 
 

@@ -208,7 +208,7 @@ def test_killing_the_web_process_keeps_question_and_text_and_marks_the_answer(sl
     page = page_when(session, conversation, "interrupted")
     assert QUESTION in page
     assert "The answer was interrupted. The partial answer is kept." in page
-    assert seen.split("> ")[0].split()[0] in page
+    assert seen.removeprefix("> ").split()[0] in page
     assert "again" in page
     # And the way to retry works.
     path = re.search(r'action="(/c/[^"]+/again)"', page).group(1)

@@ -86,9 +86,9 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
 
 def _is_about(subject: str, content: str) -> bool:
     """Whether the text names the subject too: a heading may be a running title."""
-    words = {word[:5] for word in re.findall(r"\w{4,}", subject.casefold())}
+    words = {word[:4] for word in re.findall(r"\w{4,}", subject.casefold())}
     text = content.casefold()
-    return 2 * sum(word in text for word in words) >= max(1, len(words))
+    return 3 * sum(word in text for word in words) >= max(1, len(words))
 
 
 def subject_of(heading: str, title: str = "") -> str:

@@ -156,6 +156,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     removePlaceholders();
     if (end.body !== undefined) prose.replaceChildren(parsed(end.body));
     $('.progress', answer).replaceChildren(parsed(end.steps));
+    $('.found-now', answer)?.remove();
     $(':scope > .end', answer).replaceChildren(parsed(end.end));
     answer.dataset.state = end.state;
     answer.removeAttribute('aria-busy');

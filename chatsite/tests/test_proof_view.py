@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from chatsite.tests.chromium import open_page, sign_in, violations
+from chatsite.tests.long_answer import LONG_QUESTION
 from chatsite.tests.server import BASE
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
@@ -122,3 +123,64 @@ def test_scripts_and_styles_are_small_and_requests_few(chromium, slow_site, answ
         page.goto(path)
         page.wait_for_load_state("networkidle")
         assert len(requests) <= 8, requests
+
+
+def test_pointing_at_a_chip_shows_its_source_and_the_words_that_it_rests_on(chromium, slow_site, answered):
+    options, path = answered
+    with open_page(chromium, slow_site.url, viewport={"width": 1024, "height": 800}, **options) as page:
+        page.goto(path)
+        chip, card = page.locator(".answer .prose .cite").first, page.get_by_role("tooltip")
+        chip.hover()
+        expect(card).to_contain_text("Employee Handbook")
+        expect(card.locator("q")).to_contain_text("31 March")
+        assert chip.get_attribute("aria-describedby") == card.get_attribute("id")
+        box, area = card.bounding_box(), page.locator("main").bounding_box()
+        assert area["x"] <= box["x"]
+        assert box["x"] + box["width"] <= area["x"] + area["width"]
+        assert violations(page) == []
+        page.keyboard.press("Escape")
+        expect(card).to_have_count(0)
+        page.mouse.move(0, 0)
+        chip.focus()
+        expect(card).to_be_visible()
+
+
+def test_chips_sources_and_statements_are_counted_alike(chromium, slow_site, answered):
+    options, path = answered
+    with open_page(chromium, slow_site.url, **options) as page:
+        page.goto(path)
+        chips = page.locator(".answer .prose .cite").all_inner_texts()
+        assert len(set(chips)) == page.locator(".source-row").count()
+        page.locator(".source-row").first.click()
+        expect(page.locator("#source")).to_contain_text(f"1 of {len(set(chips))}")
+
+
+def test_a_table_is_quoted_with_its_header_and_copied_as_csv(chromium, slow_site, answered):
+    options = {**answered[0], "permissions": ["clipboard-read", "clipboard-write"]}
+    with open_page(chromium, slow_site.url, **options) as page:
+        page.goto("/")
+        page.get_by_label("Your question").fill("What does the monthly commuter ticket cost?")
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_selector(COMPLETE)
+        page.get_by_role("button", name="Copy as CSV").first.click()
+        page.wait_for_selector("text=Copied.")
+        header, *rows = page.evaluate("navigator.clipboard.readText()").splitlines()
+        assert "," in header
+        assert any("ommuter" in row for row in rows)
+
+
+def test_small_steps_of_the_wheel_leave_the_end_of_a_running_answer_for_good(chromium, slow_site, answered):
+    options, _ = answered
+    with open_page(chromium, slow_site.url, viewport={"width": 800, "height": 320}, **options) as page:
+        page.goto("/")
+        page.get_by_label("Your question").fill(LONG_QUESTION)
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_function("() => scrollY > 60 && document.querySelector('.answer[aria-busy]')")
+        page.mouse.move(400, 60)
+        for _ in range(4):
+            page.mouse.wheel(0, -12)
+            page.wait_for_timeout(16)
+        expect(page.locator("#jump")).to_be_visible()
+        left, length = page.evaluate("[scrollY, document.querySelector('.prose').innerText.length]")
+        page.wait_for_function(f"() => document.querySelector('.prose').innerText.length > {length} + 100")
+        assert page.evaluate("scrollY") == left

@@ -88,6 +88,8 @@ def feedback(
     if request.method != "POST":
         return SeeOther(_answer_url(row.pk, position))
     rating = request.POST.get("rating", "")
+    if answer.state in Message.UNFINISHED:
+        _free(principal, row.pk)  # its text may be whole: then only its follow-up questions are pending
     try:
         if rating:
             feedbacks.give(principal, answer.pk, _opinion(request, answer, rating))

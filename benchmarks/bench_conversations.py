@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from collections_bench import datasets_folder, empty_database, fill, read_collection
+from collections_bench import MODEL_FOLDER, datasets_folder, empty_database, fill, read_collection
 
 # isort: split
 from bench_quoting import SAMPLES
 from django.core.management import call_command
+from django.test import override_settings
 
 from chat.llm.quoting import QuotingModel
 from chat.requests import EarlierMessage
@@ -98,4 +99,5 @@ def report(name: str, found: Sequence[tuple[Row, int]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with override_settings(EMBEDDING_MODEL_DIR=MODEL_FOLDER):
+        main()

@@ -1,6 +1,6 @@
 """What the benchmarks of retrieval share: the collections, and a database of their own to put them in."""
 
-from site_ready import ROOT  # first: the models below need Django to be ready
+from site_ready import MODEL_FOLDER, ROOT  # first: the models below need Django to be ready
 
 # isort: split
 import argparse
@@ -13,6 +13,7 @@ from ingestion.evaluation.question_files import Questions, read_questions, subse
 from ingestion.evaluation.throwaway import empty_database
 
 __all__ = [
+    "MODEL_FOLDER",
     "ROOT",
     "Collection",
     "datasets_folder",

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import time
 
 import jsonschema_rs
 import schemathesis
@@ -12,7 +13,7 @@ QUESTION = {"role": "user", "content": "How many days of leave may I carry over?
 DIMENSIONS = 256  # of the built-in embedding model
 KEY = "Idempotency-Key"
 KEY_LENGTH = 200
-_numbers = itertools.count(1)
+_numbers = itertools.count(time.time_ns())  # several runs may ask one site
 _validators = {}  # of lines, by path, method and media type: making one takes longer than most requests
 
 

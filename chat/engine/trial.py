@@ -24,6 +24,8 @@ def is_answerable(
     Without a language model a sentence has to answer it, with one the search has to be sure of its best
     passage. With `document_id` this passage has to be that document's.
     """
+    if earlier and not isinstance(model, QuotingModel):
+        return True  # a follow-up question that a model wrote from these very sources
     query = search_query(question, earlier)
     found = retrieval.search(principal, query.text, context=query.context)
     if document_id and not (found.passages and found.passages[0].document_id == document_id):

@@ -12,14 +12,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from . import readers
 from .formats import (
     DAMAGED,
     FORMATS,
-    check,
 )
 from .language import language_of
 from .sections import (
@@ -46,20 +45,6 @@ JUNK_TITLES = (
     "slide 1",
     "book1",
 )
-# Each reader is loaded only for files of its kind: libraries take longer to load than most files to read.
-READERS = {
-    "pdf": ("pdf", "read"),
-    "image": ("ocr", "read"),
-    "word": ("word", "read"),
-    "sheets": ("sheets", "read"),
-    "slides": ("slides", "read"),
-    "web": ("web", "read"),
-    "markup": ("markup", "read"),
-    "csv": ("plain", "read_csv"),
-    "json": ("records", "read"),
-    "text": ("plain", "read_text"),
-}
-TELLING = frozenset(["pdf", "image"])  # readers that tell how far they are
 
 
 def die_with_parent() -> None:
@@ -77,12 +62,7 @@ def limit_resources(memory: int, seconds: int) -> None:
 
 def read(path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]], None]) -> None:
     """Read the file and send what was found. Raises Unreadable."""
-    kind = FORMATS[ending]
-    check(path, kind, limits)
-    progress = _Progress(send)
-    module, function = READERS[kind.family]
-    reader = getattr(_module(module), function)
-    contents: Contents = reader(path, limits, *([progress] if kind.family in TELLING else []))
+    contents = readers.read_file(path, ending, limits, _Progress(send))
     sections = contents.sections
     if not any(character.isalnum() for section in sections for character in section.text):
         raise Unreadable(NO_TEXT)
@@ -94,11 +74,7 @@ def read(path: Path, ending: str, limits: Limits, send: Callable[[dict[str, Any]
 def load(arguments: list[str]) -> None:
     """Load the reader that `main` will want for these arguments. Raises ImportError."""
     ending = arguments[4] if arguments[0] == "read" else ".pdf"
-    _module(READERS[FORMATS[ending].family][0])
-
-
-def _module(name: str) -> Any:
-    return import_module(f"{__package__}.{name}")
+    readers.load(readers.READERS[FORMATS[ending].family][0])
 
 
 class _Progress:
@@ -121,12 +97,7 @@ class _Progress:
 def _title(contents: Contents) -> str:
     """The title its author gave; "" where programs filled the field in."""
     title = one_line(contents.title, TITLE_CHARACTERS)
-    junk = title.lower().startswith(JUNK_TITLES) or Path(title).suffix.lower() in {
-        *FORMATS,
-        ".doc",
-        ".ppt",
-        ".xls",
-    }
+    junk = title.lower().startswith(JUNK_TITLES) or Path(title).suffix.lower() in FORMATS
     return "" if junk else title
 
 
@@ -155,9 +126,9 @@ def main(arguments: list[str], output: BinaryIO) -> None:
 
     try:
         if command == "render":
-            output.write(_module("pdf").render(Path(path), int(rest[0])))
+            output.write(readers.load("pdf").render(Path(path), int(rest[0])))
         elif command == "characters":
-            send(_module("pdf_boxes").characters(Path(path), int(rest[0])))
+            send(readers.load("pdf_boxes").characters(Path(path), int(rest[0])))
         else:
             ending, pages, characters, unpacked, languages = rest
             limits = Limits(int(pages), int(characters), int(unpacked), languages)

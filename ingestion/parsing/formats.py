@@ -23,7 +23,11 @@ DAMAGE = (
 )
 
 
-Family = Literal["pdf", "word", "slides", "sheets", "web", "markup", "csv", "json", "text", "image"]
+Family = Literal[
+    "pdf", "word", "slides", "sheets", "web", "markup", "csv", "json", "text", "image",
+    "odt", "ods", "odp", "rtf", "epub", "old", "mail", "outlook", "archive",
+]  # fmt: skip
+OPEN = "application/vnd.oasis.opendocument"
 OFFICE = "application/vnd.openxmlformats-officedocument"
 
 
@@ -50,6 +54,17 @@ TEXT = Format("text", "plain text", "text/plain")
 PNG = Format("image", "image", "image/png")
 JPEG = Format("image", "image", "image/jpeg")
 TIFF = Format("image", "image", "image/tiff")
+OPEN_TEXT = Format("odt", "OpenDocument text", f"{OPEN}.text")
+OPEN_SHEETS = Format("ods", "OpenDocument spreadsheet", f"{OPEN}.spreadsheet")
+OPEN_SLIDES = Format("odp", "OpenDocument presentation", f"{OPEN}.presentation")
+RICH_TEXT = Format("rtf", "rich text", "application/rtf")
+BOOK = Format("epub", "EPUB", "application/epub+zip")
+OLD_WORD = Format("old", "Word 97", "application/msword")
+OLD_SHEETS = Format("old", "Excel 97", "application/vnd.ms-excel")
+OLD_SLIDES = Format("old", "PowerPoint 97", "application/vnd.ms-powerpoint")
+MAIL = Format("mail", "e-mail", "message/rfc822")
+OUTLOOK = Format("outlook", "Outlook message", "application/vnd.ms-outlook")
+ARCHIVE = Format("archive", "ZIP archive", "application/zip")
 
 FORMATS = {
     ".pdf": PDF,
@@ -71,6 +86,17 @@ FORMATS = {
     ".jpeg": JPEG,
     ".tif": TIFF,
     ".tiff": TIFF,
+    ".odt": OPEN_TEXT,
+    ".ods": OPEN_SHEETS,
+    ".odp": OPEN_SLIDES,
+    ".rtf": RICH_TEXT,
+    ".epub": BOOK,
+    ".doc": OLD_WORD,
+    ".xls": OLD_SHEETS,
+    ".ppt": OLD_SLIDES,
+    ".eml": MAIL,
+    ".msg": OUTLOOK,
+    ".zip": ARCHIVE,
 }
 PAGED = frozenset({PDF.media_type})  # formats whose pages can be shown as images
 
@@ -91,6 +117,7 @@ RATIO_FROM_BYTES = 50_000_000
 ENCRYPTED_FLAG = 0x1
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 MAIN_PARTS = {"word": "word/", "slides": "ppt/", "sheets": "xl/"}
+OPEN_FAMILIES = frozenset(["odt", "ods", "odp"])
 IMAGE = "an image"
 SIGNATURES = {
     b"PK\x03\x04": "a ZIP archive or an Office file",
@@ -125,6 +152,14 @@ def check(path: Path, expected: Format, limits: Limits) -> None:
             raise _mislabelled(expected, actual)
     elif expected.family in MAIN_PARTS:
         _check_office(path, head, expected, actual, limits)
+    elif expected.family in OPEN_FAMILIES or expected in (BOOK, ARCHIVE):
+        _check_package(path, head, expected, actual, limits)
+    elif expected.family in ("old", "outlook"):
+        if not head.startswith(OLE):
+            raise _mislabelled(expected, actual)
+    elif expected == RICH_TEXT:
+        if not head.startswith(b"{\\rtf"):
+            raise _mislabelled(expected, actual)
     elif expected.family == "image":
         if actual != IMAGE:
             raise _mislabelled(expected, actual)
@@ -155,6 +190,30 @@ def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits
         if "EncryptedPackage".encode("utf-16-le") in path.read_bytes():
             raise Unreadable(PASSWORD)
         raise Unreadable("The file is in an old Office format. Save it in the current one and add it again.")
+    names = _checked_names(path, head, expected, actual, limits)
+    if "[Content_Types].xml" not in names or not any(
+        name.startswith(MAIN_PARTS[expected.family]) for name in names
+    ):
+        raise _mislabelled(expected, "something else")
+
+
+def _check_package(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> None:
+    """OpenDocument files and books say in their first member what they are; an archive says nothing."""
+    names = _checked_names(path, head, expected, actual, limits)
+    if expected == ARCHIVE:
+        return
+    kind = b""
+    if "mimetype" in names:
+        with zipfile.ZipFile(path) as archive, archive.open("mimetype") as part:
+            kind = part.read(200)
+    elif expected == BOOK and "META-INF/container.xml" in names:
+        return
+    if not kind.startswith(expected.media_type.encode()):
+        raise _mislabelled(expected, "something else")
+
+
+def _checked_names(path: Path, head: bytes, expected: Format, actual: str, limits: Limits) -> set[str]:
+    """The names of an archive's members. Raises Unreadable where unpacking them is not safe."""
     if not head.startswith(b"PK"):
         raise _mislabelled(expected, actual)
     try:
@@ -163,11 +222,7 @@ def _check_office(path: Path, head: bytes, expected: Format, actual: str, limits
     except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError) as error:
         raise Unreadable(DAMAGED) from error
     _check_members(members, path.stat().st_size, limits)
-    names = {member.filename for member in members}
-    if "[Content_Types].xml" not in names or not any(
-        name.startswith(MAIN_PARTS[expected.family]) for name in names
-    ):
-        raise _mislabelled(expected, "something else")
+    return {member.filename for member in members}
 
 
 def _check_members(members: list[zipfile.ZipInfo], packed: int, limits: Limits) -> None:

@@ -13,6 +13,21 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")[:ANCHOR_CHARACTERS]
 
 
+TITLE_CHARACTERS = 80  # of a line that is a heading because it is bold
+PLACE_CHARACTERS = 4_000  # of a section: what follows in a longer one is cited by its paragraph
+
+
+def is_title(text: str) -> bool:
+    """Whether a bold line by itself reads like a heading."""
+    line = text.strip()
+    return (
+        0 < len(line) <= TITLE_CHARACTERS
+        and line[-1] not in ".,;:"
+        and "\n" not in line
+        and sum(map(str.isalpha, line)) > len(line) / 2
+    )
+
+
 class Outline:
     """Collects paragraphs under their headings into `contents`, and knows the path of headings to each."""
 
@@ -64,12 +79,25 @@ class Outline:
         if self._blocks:
             # The first heading is the document's title: it can be asked for, so it must be possible to quote.
             titled = [text for _, text in self._path] == [self.first_heading] != self._blocks
-            text = "\n\n".join([self.first_heading, *self._blocks] if titled else self._blocks)
-            self.contents.add(self._anchor, None, self._heading(), text)
+            self._add([self.first_heading, *self._blocks] if titled else self._blocks)
         self._blocks = []
         self._size = 0
         self._open = False
         return self.contents
+
+    def _add(self, blocks: list[str]) -> None:
+        """One section, or several where it is long, each but the first cited by its first paragraph."""
+        part: list[str] = []
+        place, size = self._anchor, 0
+        for number, block in enumerate(blocks, 1):
+            if size + len(block) > PLACE_CHARACTERS and part:
+                self.contents.add(place, None, self._heading(), "\n\n".join(part))
+                place = f"paragraph={number}"
+                place = f"{self._anchor}/{place}" if self._anchor else place
+                part, size = [], 0
+            part.append(block)
+            size += len(block)
+        self.contents.add(place[:ANCHOR_CHARACTERS], None, self._heading(), "\n\n".join(part))
 
     def _heading(self) -> str:
         # The first heading of the first level is the document's title, which every passage carries anyway.

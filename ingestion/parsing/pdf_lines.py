@@ -12,6 +12,7 @@ from statistics import median
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from .outline import is_title
 from .pdf_tables import ROWS, Rule, Table, Word, tables
 from .sections import (
     HEADING_CHARACTERS,
@@ -170,8 +171,7 @@ EDGE_LINES = 2  # at the top and at the foot, where running titles and page numb
 EDGE_SHARE = 0.6  # of the pages on which a line must stand to be furniture
 HEADING_SCALE = 1.12  # of the size of the text around
 BOLD_HEADING_SCALE = 1.02  # the same for a bold line
-BOLD_HEADING_LINE = 80  # a bold line of the text's own size is a heading where it is at most so long,
-BOLD_HEADING_LINES = 2  # at most so many of them follow each other,
+BOLD_HEADING_LINES = 2  # a bold line of the text's own size is a heading where at most so many are together
 BOLD_SHARE = 0.3  # and not more of the text is bold
 HEADING_LINE = 120
 FULL_LINE = 0.72  # of the widest usual line: a shorter one ends its paragraph
@@ -288,19 +288,10 @@ def _headings(lines: list[Line], body: float, full: float, some_bold: bool) -> l
         if bold and some_bold and ended and after and not after.whole and end - start <= BOLD_HEADING_LINES:
             for index in range(start, end):
                 found[index] = found[index] or (
-                    body <= lines[index].size * BOLD_HEADING_SCALE and _is_title(lines[index].text)
+                    body <= lines[index].size * BOLD_HEADING_SCALE and is_title(lines[index].text)
                 )
         start = end
     return found
-
-
-def _is_title(text: str) -> bool:
-    return (
-        len(text) <= BOLD_HEADING_LINE
-        and text[-1] not in ".,;:"
-        and sum(map(str.isalpha, text)) > len(text) / 2
-        and not (BULLET.match(text) and not text[0].isdigit())
-    )
 
 
 def _runs(lines: list[Line], headings: list[bool]) -> Iterator[tuple[bool, list[Line]]]:

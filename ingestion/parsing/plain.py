@@ -1,4 +1,4 @@
-"""Plain text and CSV: one section each, without an anchor."""
+"""Plain text and CSV: cited by line or by range of cells where they are long."""
 
 import csv
 import itertools
@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .encodings import decode, encoding_of_file
+from .outline import PLACE_CHARACTERS
 from .sections import Contents, Limits, Unreadable
-from .tables import CELL_CHARACTERS, table_lines
+from .tables import CELL_CHARACTERS, add_rows
 
 SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 20_000
@@ -21,7 +22,20 @@ def read_text(path: Path, limits: Limits) -> Contents:
     contents = Contents(limits)
     text = decode(path.read_bytes())
     contents.check(len(text))
-    contents.add("", None, "", text)
+    if len(text) <= PLACE_CHARACTERS:
+        contents.add("", None, "", text)
+        return contents
+    lines = text.splitlines(keepends=True)
+    part: list[str] = []
+    first, size = 1, 0
+    for number, line in enumerate(lines, 1):
+        ends = not line.strip() or size > 2 * PLACE_CHARACTERS
+        if part and ends and size > PLACE_CHARACTERS:
+            contents.add(f"line={first}", None, "", "".join(part))
+            part, first, size = [], number, 0
+        part.append(line)
+        size += len(line)
+    contents.add(f"line={first}", None, "", "".join(part))
     return contents
 
 
@@ -38,7 +52,7 @@ def read_csv(path: Path, limits: Limits) -> Contents:
                 rows = csv.reader(
                     lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
                 )
-                contents.add_lines("", "", table_lines(rows))
+                add_rows(contents, "", enumerate(rows, 1), "")
             except csv.Error:
                 continue
         return contents

@@ -51,6 +51,7 @@ class Limits:
     characters: int
     unpacked_bytes: int
     ocr_languages: str = ""
+    nested: int = 2  # how deep files within files are read
 
 
 class Contents:

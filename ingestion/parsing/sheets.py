@@ -8,8 +8,8 @@ from typing import Any
 
 import openpyxl
 
-from .sections import Contents, Limits, anchor
-from .tables import table_lines
+from .sections import Contents, Limits
+from .tables import add_rows
 
 QUOTED = re.compile(r'"([^"]*)"|\\(.)')
 CURRENCY = re.compile(r"\[\$([^\[\]-]*)(?:-[^\[\]]*)?\]")
@@ -92,11 +92,12 @@ def read(path: Path, limits: Limits) -> Contents:
         for sheet in book.worksheets:
             if sheet.sheet_state == "visible":
                 sheet.reset_dimensions()  # a file may claim any, and openpyxl would fill them
-                contents.add_lines(anchor(f"sheet={sheet.title}"), sheet.title, table_lines(_rows(sheet)))
+                add_rows(contents, sheet.title, _rows(sheet), f"sheet={sheet.title}")
     return contents
 
 
-def _rows(sheet: Any) -> Iterator[list[str]]:
+def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    """Number and texts of each row; a cell over several rows stands in each of them."""
     merged = _merged(sheet)
     kept: dict[int, str] = {}  # by column: what a cell over several rows says
     for row in filter(None, sheet.iter_rows()):  # between rows far apart openpyxl gives empty ones
@@ -109,7 +110,7 @@ def _rows(sheet: Any) -> Iterator[list[str]]:
                 kept[column] = texts[column - 1]
             elif not texts[column - 1] and any(first < number <= last for first, last in ranges):
                 texts[column - 1] = kept.get(column, "")
-        yield texts
+        yield number, texts
 
 
 def _merged(sheet: Any) -> Merged:

@@ -1,9 +1,10 @@
 """The cells of an HTML table in rows and columns, where cells may reach over several of either."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from .sections import one_line
+from .sections import Contents, anchor, one_line
 
 MOST_SPAN = 100
 MOST_COLUMNS = 1_000
@@ -59,6 +60,9 @@ def _whole(value: str) -> int:
 ROW_CHARACTERS = 450  # a longer row becomes several lines, each naming the row again
 CELL_CHARACTERS = 200_000
 NAME_CHARACTERS = 100  # of a column's name
+MAX_HEADER_ROWS = 3
+HEADER_AHEAD = 8  # rows that are looked at to know which of the first are the header
+PLACE_ROWS = 50  # of a longer table are a section
 PERIOD = re.compile(r"(?:19|20)\d\d(?:[-/.]\d\d?){0,2}")  # a number that can name a column
 
 
@@ -71,25 +75,119 @@ def table_lines(rows: Iterable[Sequence[str]], named: bool = True) -> Iterator[s
 
     Where the table is not `named`, its first row is known to be one like the others.
     """
+    return (line for _, line in numbered_lines(enumerate(rows, 1), named))
+
+
+def numbered_lines(
+    rows: Iterable[tuple[int, Sequence[str]]], named: bool = True
+) -> Iterator[tuple[int, str]]:
+    """The same for rows with their numbers; the header may be several rows."""
+    cleaned = ((number, [one_line(cell, CELL_CHARACTERS) for cell in raw]) for number, raw in rows)
+    filled = ((number, cells) for number, cells in cleaned if any(cells))
     names: Sequence[str] | None = None if named else []
-    named_only = False
-    for raw in rows:
-        cells = [one_line(cell, CELL_CHARACTERS) for cell in raw]
-        filled = [cell for cell in cells if cell]
-        if not filled:
-            continue
-        if names is None and len(filled) > 1:
-            names = _names(cells)
-            named_only = bool(names)
-            if names:
+    only_names = ""
+    at = 0
+    ahead: list[tuple[int, list[str]]] = []
+    while ahead or (ahead := list(itertools.islice(filled, 1))):
+        at, cells = ahead.pop(0)
+        if names is None and sum(map(bool, cells)) > 1:
+            ahead += itertools.islice(filled, HEADER_AHEAD - len(ahead))
+            deeper = _header_rows([cells, *(row for _, row in ahead)])
+            if names := _names(_header([cells, *(row for _, row in ahead[: deeper - 1])])):
+                del ahead[: deeper - 1]
+                only_names = " ".join(filter(None, names))
                 continue
-        named_only = False
-        if len(filled) == 1 and len(cells) > 1:
-            yield filled[0]
+        only_names = ""
+        if sum(map(bool, cells)) == 1 and len(cells) > 1:
+            yield at, next(filter(None, cells))
         else:
-            yield from row_lines(names or [], cells)
-    if named_only and names:
-        yield " ".join(name for name in names if name)
+            for line in row_lines(names or [], cells):
+                yield at, line
+    if only_names:
+        yield at, only_names
+
+
+def add_rows(contents: Contents, heading: str, rows: Iterable[tuple[int, Sequence[str]]], place: str) -> None:
+    """Add a table in one section, or in several of PLACE_ROWS each, cited by the range of their cells."""
+    widest = 0
+
+    def measured() -> Iterator[tuple[int, Sequence[str]]]:
+        nonlocal widest
+        for number, cells in rows:
+            widest = max(widest, len(cells))
+            yield number, cells
+
+    parts: list[tuple[list[int], list[str]]] = []  # the numbers of the rows, and their lines
+    size = 0
+    for number, line in numbered_lines(measured()):
+        if not parts or (number != parts[-1][0][-1] and len(parts[-1][0]) >= PLACE_ROWS):
+            parts.append(([], []))
+        numbers, lines = parts[-1]
+        if not numbers or numbers[-1] != number:
+            numbers.append(number)
+        lines.append(line)
+        size += len(line) + 1
+        contents.check(size)
+    for numbers, lines in parts:
+        where = anchor(place)
+        if len(parts) > 1:
+            cells = f"A{numbers[0]}:{column_letters(widest)}{numbers[-1]}"
+            where = f"{where}!{cells}" if where else f"cells={cells}"
+        contents.add(where, None, heading, "\n".join(lines))
+
+
+def column_letters(number: int) -> str:
+    """The name of a column, from 1: A to Z, then AA."""
+    letters = ""
+    while number > 0:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters or "A"
+
+
+def _header_rows(rows: Sequence[Sequence[str]]) -> int:
+    """How many of the first rows name the columns: a group of columns has its names in the row below.
+
+    The second row must fill gaps of the first, in words, above numbers, and the first column must be one
+    cell over both rows.
+    """
+    count = 1
+    while count < min(MAX_HEADER_ROWS, len(rows) - 1):
+        upper, row = rows[count - 1], rows[count]
+        width = max(len(upper), len(row))
+        above, below = _padded(upper, width), _padded(row, width)
+        gaps = [column for column in range(width) if below[column] and not above[column]]
+        words = not any(cell and is_number(cell) and not PERIOD.fullmatch(cell) for cell in row)
+        one_cell = not above[0] or below[0] in ("", above[0])
+        counted = any(
+            cell and is_number(cell)
+            for later in rows[count + 1 :]
+            for cell, name in zip(later, below, strict=False)
+            if name
+        )
+        if not (gaps and words and one_cell and counted):
+            break
+        count += 1
+    return count
+
+
+def _header(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The names of the columns, each after the names of the groups of columns that it belongs to."""
+    width = max(map(len, rows))
+    names = _padded(rows[0], width)
+    for row in rows[1:]:
+        group = ""
+        for column, below in enumerate(_padded(row, width)):
+            above = names[column]
+            if above:
+                group = above if below and below != above else ""
+            if below and below != above:
+                names[column] = f"{above or group} {below}".strip()
+    return names
+
+
+def _padded(cells: Sequence[str], width: int) -> list[str]:
+    return [*cells, *[""] * (width - len(cells))]
 
 
 def _names(cells: Sequence[str]) -> Sequence[str]:

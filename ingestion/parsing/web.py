@@ -37,12 +37,17 @@ Attributes = dict[str, str]
 
 def read(path: Path, limits: Limits) -> Contents:
     text = _without_traps(decode(path.read_bytes()))
-    page = Page(text, limits, furniture=False)
+    page = Page(text, Outline(limits), furniture=False)
     if not page.outline.contents.sections:  # all of it stands in a navigation, or a tag was never closed
-        page = Page(text, limits, furniture=True)
+        page = Page(text, Outline(limits), furniture=True)
     contents = page.outline.contents
     contents.title = page.outline.first_heading or page.title
     return contents
+
+
+def chapter(text: str, outline: Outline) -> None:
+    """Add a page to the outline of what it is a part of: a book, a message."""
+    Page(_without_traps(text), outline, furniture=True)
 
 
 def _without_traps(text: str) -> str:
@@ -60,9 +65,9 @@ def _without_traps(text: str) -> str:
 class Page(HTMLParser):
     """Reads a page at once; afterwards `outline` is closed and `title` set."""
 
-    def __init__(self, text: str, limits: Limits, *, furniture: bool) -> None:
+    def __init__(self, text: str, outline: Outline, *, furniture: bool) -> None:
         super().__init__(convert_charrefs=True)
-        self.outline = Outline(limits)
+        self.outline = outline
         self.title = ""
         self._furniture = furniture
         self._only_main = not furniture and bool(

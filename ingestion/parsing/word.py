@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from .formats import DAMAGE, DAMAGED
-from .outline import Outline
+from .outline import Outline, is_title
 from .sections import Contents, Limits, Unreadable, one_line
 from .tables import CELL_CHARACTERS
 
@@ -112,6 +112,7 @@ AROUND = frozenset(
     | {f"{MC}AlternateContent", f"{MC}Choice"}
 )
 LEFT_OUT = frozenset({f"{W}del", f"{W}moveFrom", f"{MC}Fallback", f"{W}pPr", f"{W}rPr"})
+BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
 BODY_DEPTH = 2  # of w:body, in w:document
 SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 
@@ -157,9 +158,12 @@ class _Reader:
         level = self._styles.level(properties)
         if level is not None:
             self.outline.heading(level, text)
+        elif (mark := self._numbering.mark(self._styles.numbered(properties))) == "" and _bold(
+            paragraph, text
+        ):
+            self.outline.heading(BOLD_LEVEL, text)
         else:
-            style = self._styles.numbered(properties)
-            self.outline.paragraph(self._numbering.mark(style) + text.strip())
+            self.outline.paragraph(mark + text.strip())
         self._footnotes(paragraph)
 
     def _footnotes(self, block: ElementTree.Element) -> None:
@@ -169,6 +173,18 @@ class _Reader:
             if not self._told[identifier]:
                 self._told[identifier] = 1
                 self.outline.paragraph(self._notes.get(identifier, ""))
+
+
+def _bold(paragraph: ElementTree.Element, text: str) -> bool:
+    """Whether the paragraph is a heading that was only made bold."""
+    runs = [
+        run for run in paragraph.iter(f"{W}r") if any((part.text or "").strip() for part in run.iter(f"{W}t"))
+    ]
+    return bool(runs) and is_title(text) and all(_is_on(run.find(f"{W}rPr/{W}b")) for run in runs)
+
+
+def _is_on(element: ElementTree.Element | None) -> bool:
+    return element is not None and element.get(f"{W}val", "true") not in ("0", "false")
 
 
 def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:

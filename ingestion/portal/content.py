@@ -32,14 +32,24 @@ from chatsite.db.threads import release_connection
 from ingestion.file_names import ASCII_DIGITS
 from ingestion.models import Document
 from ingestion.parsing.formats import (
+    ARCHIVE,
+    BOOK,
     CSV,
     JPEG,
     JSON,
     MARKUP,
+    OLD_SHEETS,
+    OLD_SLIDES,
+    OLD_WORD,
+    OPEN_SHEETS,
+    OPEN_SLIDES,
+    OPEN_TEXT,
+    OUTLOOK,
     PAGED,
     PDF,
     PNG,
     RECORDS,
+    RICH_TEXT,
     SHEETS,
     SLIDES,
     TABS,
@@ -68,7 +78,11 @@ SHOWN = {kind.media_type: "text/plain; charset=utf-8" for kind in (TEXT, MARKUP,
 SHOWN[PDF.media_type] = PDF.media_type
 # Front ends fetch a file and show it from a `blob:` URL, which keeps the media type but not the sandbox: a
 # script in HTML would run at their origin. So only types that cannot hold one are sent as they are.
-DOWNLOADED = {kind.media_type: kind.media_type for kind in (WORD, SLIDES, SHEETS, RECORDS, PNG, JPEG, TIFF)}
+OFFERED = (
+    WORD, SLIDES, SHEETS, RECORDS, PNG, JPEG, TIFF, OPEN_TEXT, OPEN_SHEETS, OPEN_SLIDES, RICH_TEXT, BOOK,
+    OLD_WORD, OLD_SHEETS, OLD_SLIDES, OUTLOOK, ARCHIVE,
+)  # fmt: skip
+DOWNLOADED = {kind.media_type: kind.media_type for kind in OFFERED}
 DOWNLOADED[WEB.media_type] = SHOWN[TEXT.media_type]
 UNKNOWN = "application/octet-stream"
 # Chromium shows PDFs under this policy too: its viewer is a page of its own.

@@ -95,6 +95,24 @@ class WordTests(SimpleTestCase):
             ["Route: R1; Season: Winter; Fare: 22\nRoute: R1; Season: Summer; Fare: 28\nRoute: R2; Fare: 30"],
         )
 
+    def test_a_short_paragraph_in_bold_is_a_heading_and_a_bold_sentence_is_none(self):
+        bold = "<w:p><w:r><w:rPr><w:b/></w:rPr><w:t>{}</w:t></w:r></w:p>".format
+        body = bold("On Sundays") + paragraph("No boats.") + bold("Wear a vest.") + paragraph("Always.")
+        found = reading("a.docx", docx(body)).sections
+        self.assertEqual(
+            [(section.heading, section.text) for section in found],
+            [("On Sundays", "On Sundays\n\nNo boats.\n\nWear a vest.\n\nAlways.")],
+        )
+
+    def test_a_long_text_without_headings_is_cited_by_its_paragraphs(self):
+        body = "".join(paragraph(f"Paragraph {number}. " + "Words. " * 100) for number in range(1, 21))
+        found = reading("a.docx", docx(body)).sections
+        self.assertEqual([section.anchor for section in found[:3]], ["", "paragraph=6", "paragraph=11"])
+        self.assertTrue(found[1].text.startswith("Paragraph 6."))
+        text = "\n\n".join(f"Paragraph {number}. " + "Words. " * 100 for number in range(1, 21))
+        found = reading("a.txt", text).sections
+        self.assertEqual([section.anchor for section in found[:2]], ["line=1", "line=12"])
+
     def test_entities_that_multiply_end_the_reading(self):
         bomb = '<!DOCTYPE a [<!ENTITY a "ha">' + "".join(
             f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 20}">' for n in range(12)

@@ -109,3 +109,31 @@ class TablesTests(SimpleTestCase):
         found = reading("a.xlsx", data.getvalue())
         self.assertEqual([section.anchor for section in found.sections], ["sheet=Sheet"])
         self.assertIn("Route: R1; Season: Summer; Fare: 28", found.sections[0].text)
+
+    def test_a_header_of_several_rows_names_the_columns_of_its_groups(self):
+        rows = [
+            ["Fares of the year"],
+            ["Port", "2026", "", "2027", ""],
+            ["", "Adult", "Child", "Adult", "Child"],
+            ["Ellery", 45, 22, 47, 23],
+            ["Carrow", 51, 25, 53, 26],
+        ]
+        data = BytesIO()
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.active.merge_cells("A2:A3")
+        book.active.merge_cells("B2:C2")
+        book.active.merge_cells("D2:E2")
+        book.save(data)
+        self.assertEqual(
+            reading("a.xlsx", data.getvalue()).sections[0].text.split("\n")[:2],
+            [
+                "Fares of the year",
+                "Port: Ellery; 2026 Adult: 45; 2026 Child: 22; 2027 Adult: 47; 2027 Child: 23",
+            ],
+        )
+
+    def test_a_row_of_words_below_a_header_with_a_gap_is_no_header(self):
+        text = reading("a.csv", "Port,,Crew\nEllery,new,\nCarrow,old,12\n").sections[0].text
+        self.assertEqual(text, "Port: Ellery; new\nPort: Carrow; old; Crew: 12")

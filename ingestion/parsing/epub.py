@@ -1,0 +1,67 @@
+"""E-books: the chapters of an EPUB in their order, by heading."""
+
+import posixpath
+import zipfile
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+from .encodings import decode
+from .formats import DAMAGE, DAMAGED, PASSWORD
+from .outline import Outline
+from .sections import Contents, Limits, Unreadable
+from .web import chapter
+
+CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
+OPF = "{http://www.idpf.org/2007/opf}"
+DC = "{http://purl.org/dc/elements/1.1/}"
+ENCRYPTED = "{http://www.w3.org/2001/04/xmlenc#}EncryptedData"
+FONTS = (
+    "http://www.idpf.org/2008/embedding",
+    "http://ns.adobe.com/pdf/enc#RC",
+)  # scrambled fonts are no lock
+CHAPTERS = frozenset({"application/xhtml+xml", "text/html"})
+
+
+def read(path: Path, limits: Limits) -> Contents:
+    """The chapters of a book in reading order. Raises Unreadable."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(archive, limits)
+    except DAMAGE as error:
+        raise Unreadable(DAMAGED) from error
+
+
+def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
+    names = set(archive.namelist())
+    if "META-INF/encryption.xml" in names and _is_locked(_xml(archive, "META-INF/encryption.xml")):
+        raise Unreadable(PASSWORD)
+    root = next(_xml(archive, "META-INF/container.xml").iter(f"{CONTAINER}rootfile"), None)
+    main = root.get("full-path", "") if root is not None else ""
+    package = _xml(archive, main)
+    folder = posixpath.dirname(main)
+    items = {item.get("id", ""): item for item in package.iter(f"{OPF}item")}
+    outline = Outline(limits)
+    for reference in package.iter(f"{OPF}itemref"):
+        item = items.get(reference.get("idref", ""))
+        if (
+            item is None
+            or item.get("media-type") not in CHAPTERS
+            or "nav" in item.get("properties", "").split()
+        ):
+            continue
+        name = posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "")))).lstrip("/")
+        if name in names:
+            chapter(decode(archive.read(name)), outline)
+    contents = outline.close()
+    contents.title = package.findtext(f".//{DC}title") or outline.first_heading
+    return contents
+
+
+def _is_locked(root: ElementTree.Element) -> bool:
+    methods = (method.get("Algorithm", "") for data in root.iter(ENCRYPTED) for method in data)
+    return any(method and method not in FONTS for method in methods)
+
+
+def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
+    return ElementTree.fromstring(archive.read(name))  # noqa: S314 - expat stops entity bombs; memory is limited

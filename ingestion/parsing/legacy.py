@@ -1,0 +1,76 @@
+"""The Office formats from before 2007, turned into today's by LibreOffice where it is installed."""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from . import sheets, slides, word
+from .formats import FORMATS, check
+from .sections import Contents, Limits, Unreadable
+
+PROGRAM = "soffice"
+SECONDS = 50
+TARGETS = {".doc": ("docx", word.read), ".xls": ("xlsx", sheets.read), ".ppt": ("pptx", slides.read)}
+NOT_INSTALLED = (
+    "The file is in an old Office format, and LibreOffice is not installed on the server. "
+    "Save it in the current format and add it again."
+)
+REFUSED = "LibreOffice could not read the file: it is damaged, password-protected, or not what its name says."
+TOO_LONG = f"LibreOffice needed longer than is allowed ({SECONDS} s) to read the file."
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+NEW_USER, NEW_NETWORK = 0x1000_0000, 0x4000_0000  # linux/sched.h
+# No macros, no links to elsewhere: nothing that a file asks for is fetched or run.
+ITEM = (
+    '<item oor:path="/org.openoffice.Office.{}"><prop oor:name="{}" oor:op="fuse"><value>{}</value></prop>'
+    "</item>"
+)
+SETTINGS = (
+    '<?xml version="1.0" encoding="UTF-8"?><oor:items xmlns:oor="http://openoffice.org/2001/registry">'
+    + ITEM.format("Common/Security/Scripting", "DisableMacrosExecution", "true")
+    + ITEM.format("Common/Security/Scripting", "DisableActiveContent", "true")
+    + ITEM.format("Common/Security/Scripting", "BlockUntrustedRefererLinks", "true")
+    + ITEM.format("Common/Security/Scripting", "MacroSecurityLevel", "3")
+    + ITEM.format("Writer/Content/Update", "Link", "0")
+    + ITEM.format("Calc/Content/Update", "Link", "1")
+    + "</oor:items>"
+)
+NOWHERE = "http://127.0.0.1:9"  # for what would ask the network all the same
+
+
+def read(path: Path, limits: Limits, ending: str) -> Contents:
+    """An old Office file as the current format that LibreOffice makes of it. Raises Unreadable."""
+    if not shutil.which(PROGRAM):
+        raise Unreadable(NOT_INSTALLED)
+    target, reader = TARGETS[ending]
+    with tempfile.TemporaryDirectory() as folder:
+        profile = Path(folder, "profile", "user")
+        profile.mkdir(parents=True)
+        (profile / "registrymodifications.xcu").write_text(SETTINGS)
+        source = Path(folder, f"file{ending}")
+        source.symlink_to(path.resolve())
+        try:
+            subprocess.run(  # noqa: S603 - a fixed program
+                [PROGRAM, f"-env:UserInstallation=file://{folder}/profile", "--headless", "--norestore",
+                 "--convert-to", target, "--outdir", folder, str(source)],
+                stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False,
+                env=os.environ | {"http_proxy": NOWHERE, "https_proxy": NOWHERE}, preexec_fn=_shut_in,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise Unreadable(TOO_LONG) from error
+        made = source.with_suffix(f".{target}")
+        if not made.exists():
+            raise Unreadable(REFUSED)
+        check(made, FORMATS[f".{target}"], limits)
+        return reader(made, limits)
+
+
+def _shut_in() -> None:
+    """Let the program end with this process, and take the network from it where the kernel allows that."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if libc.unshare(NEW_NETWORK):
+        libc.unshare(NEW_USER | NEW_NETWORK)

@@ -1,0 +1,195 @@
+"""Messages with their header and attachments: MIME (.eml) and Outlook (.msg)."""
+
+import email
+import email.policy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.errors import MessageError
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import olefile
+
+from .containers import Container
+from .encodings import decode
+from .formats import DAMAGED
+from .outline import Outline
+from .sections import Contents, Limits, Progress, Unreadable, one_line
+from .web import chapter
+
+HEADER_CHARACTERS = 1_000
+MAX_ATTACHMENTS = 200
+MAX_PARTS = 2_000
+FIELDS = ("From", "To", "Cc", "Date", "Subject")
+# Properties of Outlook: [MS-OXPROPS], without the type.
+SUBJECT, SENDER, SENDER_ADDRESS, TO, CC, BODY, HTML = "0037", "0C1A", "5D01", "0E04", "0E03", "1000", "1013"
+DATA, LONG_NAME, SHORT_NAME = "3701", "3707", "3704"
+TEXT_TYPES = {"001F": "utf-16-le", "001E": "cp1252"}
+SENT = 0x0039_0040
+PROPERTY_BYTES = 16
+PROPERTIES_AFTER = 32  # bytes at the start of a message's list of properties
+EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Message:
+    """A message: its header, its text as HTML or plain, and its attachments as (name, bytes)."""
+
+    header: dict[str, str]
+    text: str = ""
+    html: str = ""
+    attachments: list[tuple[str, bytes]] = field(default_factory=list)
+
+
+def read_mime(path: Path, limits: Limits, progress: Progress) -> Contents:
+    """A message as it travels, with its attachments. Raises Unreadable."""
+    return _contents(_mime(path.read_bytes()), limits, progress)
+
+
+def read_outlook(path: Path, limits: Limits, progress: Progress) -> Contents:
+    """A message that Outlook has stored, with its attachments. Raises Unreadable."""
+    try:
+        with olefile.OleFileIO(path) as file:
+            message = _outlook(file)
+    except (OSError, ValueError, IndexError, TypeError, AttributeError, RecursionError) as error:
+        raise Unreadable(DAMAGED) from error
+    return _contents(message, limits, progress)
+
+
+def _contents(message: Message, limits: Limits, progress: Progress) -> Contents:
+    outline = Outline(limits)
+    if message.text.strip() or not message.html:
+        for paragraph in message.text.replace("\r\n", "\n").split("\n\n"):
+            outline.paragraph(paragraph)
+    else:
+        chapter(message.html, outline)
+    body = outline.close()
+    contents = Contents(limits, message.header.get("Subject", ""))
+    container = Container(Contents(limits), limits, progress, "attachment")
+    for name, data in message.attachments[:MAX_ATTACHMENTS]:
+        container.add(name, data)
+    names = ", ".join(one_line(name, 150) for name, _ in message.attachments[:MAX_ATTACHMENTS])
+    header = {**message.header, "Attachments": names, "Not read": "; ".join(container.left_out)}
+    lines = [
+        f"{name}: {one_line(value, HEADER_CHARACTERS)}" for name, value in header.items() if value.strip()
+    ]
+    contents.add("header", None, "", "\n".join(lines))
+    for section in body.sections:
+        contents.add(section.anchor or "message", None, section.heading, section.text)
+    for section in container.contents.sections:
+        contents.add(section.anchor, None, section.heading, section.text)
+    return contents
+
+
+def _mime(data: bytes) -> Message:
+    try:
+        parsed = email.message_from_bytes(data, policy=email.policy.default)
+    except (MessageError, ValueError, RecursionError) as error:
+        raise Unreadable(DAMAGED) from error
+    assert isinstance(parsed, EmailMessage)
+    header = {name: _header(parsed, name) for name in FIELDS}
+    if not any(header.values()):
+        raise Unreadable("The file is not a message: it has no header.")
+    message = Message(header)
+    for number, part in enumerate(_parts(parsed)):
+        if number >= MAX_PARTS:
+            break
+        kind = part.get_content_type()
+        name = part.get_filename() or ""
+        attached = part.get_content_disposition() == "attachment" or bool(name)
+        if kind == "message/rfc822":
+            inner = part.get_payload()
+            if isinstance(inner, list) and inner:
+                subject = one_line(_header(inner[0], "Subject"), 100) or "message"
+                message.attachments.append((name or f"{subject}.eml", inner[0].as_bytes()))
+        elif attached:
+            if kind.startswith(("text/", "application/")) or name:
+                message.attachments.append((name, _bytes(part)))
+        elif kind == "text/plain":
+            message.text += _text(part) + "\n\n"
+        elif kind == "text/html":
+            message.html += _text(part)
+    return message
+
+
+def _parts(message: Any) -> Iterator[Any]:
+    """The parts of a message that hold no others; messages within it are whole."""
+    waiting = [message]
+    while waiting:
+        part = waiting.pop(0)
+        if part.is_multipart() and part.get_content_type() != "message/rfc822":
+            waiting = [*part.get_payload(), *waiting]
+        else:
+            yield part
+
+
+def _header(message: Any, name: str) -> str:
+    """A field of the header; headers are often not what their standard says."""
+    try:
+        return str(message.get(name, ""))
+    except (ValueError, IndexError, TypeError, AttributeError, MessageError):
+        return next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
+
+
+def _bytes(part: Any) -> bytes:
+    data = part.get_payload(decode=True)
+    return data if isinstance(data, bytes) else b""
+
+
+def _text(part: Any) -> str:
+    data = _bytes(part)
+    try:
+        return data.decode(part.get_content_charset() or "ascii")
+    except (LookupError, UnicodeDecodeError):
+        return decode(data)
+
+
+def _outlook(file: Any) -> Message:
+    sender, address = _property(file, [], SENDER), _property(file, [], SENDER_ADDRESS)
+    if address and address != sender:
+        sender = f"{sender} <{address}>".strip()
+    header = {
+        "From": sender,
+        "To": _property(file, [], TO),
+        "Cc": _property(file, [], CC),
+        "Date": _sent(file),
+        "Subject": _property(file, [], SUBJECT),
+    }
+    message = Message(header, text=_property(file, [], BODY))
+    html = _stream(file, [f"__substg1.0_{HTML}0102"])
+    message.html = decode(html) if html else _property(file, [], HTML)
+    folders = sorted({entry[0] for entry in file.listdir() if entry[0].startswith("__attach_version1.0_")})
+    for folder in folders[:MAX_ATTACHMENTS]:
+        name = _property(file, [folder], LONG_NAME) or _property(file, [folder], SHORT_NAME)
+        data = _stream(file, [folder, f"__substg1.0_{DATA}0102"])
+        if name and data:
+            message.attachments.append((name, data))
+    if not any(header.values()) and not message.text and not message.html:
+        raise Unreadable("The file is not a message: it has no header.")
+    return message
+
+
+def _property(file: Any, folder: list[str], number: str) -> str:
+    for kind, encoding in TEXT_TYPES.items():
+        if data := _stream(file, [*folder, f"__substg1.0_{number}{kind}"]):
+            return data.decode(encoding, "replace").rstrip("\x00")
+    return ""
+
+
+def _sent(file: Any) -> str:
+    """When it was sent, from the list of properties of fixed size."""
+    data = _stream(file, ["__properties_version1.0"])
+    for start in range(PROPERTIES_AFTER, len(data) - PROPERTY_BYTES + 1, PROPERTY_BYTES):
+        if int.from_bytes(data[start : start + 4], "little") == SENT:
+            ticks = int.from_bytes(data[start + 8 : start + 16], "little")
+            try:
+                return (EPOCH + timedelta(microseconds=ticks // 10)).isoformat(" ", "minutes")
+            except OverflowError:
+                return ""
+    return ""
+
+
+def _stream(file: Any, path: list[str]) -> bytes:
+    return bytes(file.openstream(path).read()) if file.exists(path) else b""

@@ -1,0 +1,256 @@
+"""OpenDocument: texts by heading, sheets by range of cells, presentations by slide."""
+
+import contextlib
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from .formats import DAMAGE, DAMAGED, PASSWORD
+from .outline import Outline, is_title
+from .sections import Contents, Limits, Unreadable, one_line
+from .tables import CELL_CHARACTERS, MOST_COLUMNS, add_rows, table_text
+
+URN = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}".format
+TEXT, TABLE, OFFICE, DRAW, STYLE, SHOW, FO, MANIFEST = (
+    URN(name) for name in ("text", "table", "office", "drawing", "style", "presentation", "xsl-fo-compatible",
+                           "manifest")
+)  # fmt: skip
+MANIFEST_PART = "META-INF/manifest.xml"
+DC = "{http://purl.org/dc/elements/1.1/}"
+# What is no text of the document: what was deleted, remarks of reviewers, fields that only lay out.
+LEFT_OUT = frozenset(
+    {f"{TEXT}tracked-changes", f"{OFFICE}annotation", f"{TEXT}sequence-decls", f"{OFFICE}forms"}
+    | {f"{TEXT}table-of-content", f"{TEXT}bibliography", f"{TEXT}alphabetical-index", f"{SHOW}notes"}
+)
+AROUND = frozenset({f"{TEXT}section", f"{OFFICE}text", f"{TEXT}numbered-paragraph"})
+MAX_REPEATED = 1_000  # rows or cells that one element stands for
+MAX_DEPTH = 100
+BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
+
+
+def read_text(path: Path, limits: Limits) -> Contents:
+    """A text by its headings, with lists, tables and footnotes; not what was deleted."""
+    with _opened(path) as archive:
+        root = _xml(archive, "content.xml")
+        outline = Outline(limits)
+        body = root.find(f"{OFFICE}body/{OFFICE}text")
+        if body is None:
+            raise Unreadable(DAMAGED)
+        _Text(outline, root, _xml(archive, "styles.xml")).blocks(body)
+        contents = outline.close()
+        contents.title = _title(archive) or outline.first_heading
+        return contents
+
+
+def read_sheets(path: Path, limits: Limits) -> Contents:
+    """The visible sheets with the values as they are shown; every row names its columns."""
+    with _opened(path) as archive:
+        root = _xml(archive, "content.xml")
+        hidden = {
+            style.get(f"{STYLE}name")
+            for style in root.iter(f"{STYLE}style")
+            for properties in style.iterfind(f"{STYLE}table-properties")
+            if properties.get(f"{TABLE}display") == "false"
+        }
+        contents = Contents(limits, _title(archive))
+        for sheet in root.iterfind(f"{OFFICE}body/{OFFICE}spreadsheet/{TABLE}table"):
+            if sheet.get(f"{TABLE}style-name") not in hidden:
+                name = sheet.get(f"{TABLE}name", "")
+                add_rows(contents, name, _numbered_rows(sheet), f"sheet={name}")
+        return contents
+
+
+def read_slides(path: Path, limits: Limits) -> Contents:
+    """A presentation slide by slide, with tables and speaker's notes."""
+    with _opened(path) as archive:
+        root = _xml(archive, "content.xml")
+        pages = root.findall(f"{OFFICE}body/{OFFICE}presentation/{DRAW}page")
+        pages = pages or root.findall(f"{OFFICE}body/{OFFICE}drawing/{DRAW}page")
+        if len(pages) > limits.pages:
+            raise Unreadable(f"The file has {len(pages):,} slides; at most {limits.pages:,} are read.")
+        contents = Contents(limits, _title(archive), len(pages))
+        for number, page in enumerate(pages, 1):
+            heading, blocks = "", []
+            for frame in page:
+                if frame.tag == f"{SHOW}notes":
+                    continue
+                lines = list(_lines(frame))
+                if frame.get(f"{SHOW}class") == "title" and not heading:
+                    heading = one_line(" ".join(lines), 300)
+                elif (table := frame.find(f"{TABLE}table")) is not None:
+                    blocks.append(table_text(_rows(table)))
+                elif lines and frame.get(f"{SHOW}class") not in ("date-time", "footer", "page-number"):
+                    blocks.append("\n".join(f"- {line}" for line in lines) if len(lines) > 1 else lines[0])
+            notes = page.find(f"{SHOW}notes")
+            said = [
+                line
+                for frame in (notes if notes is not None else ())
+                if frame.get(f"{SHOW}class") == "notes"
+                for line in _lines(frame)
+            ]
+            if said:
+                blocks.append("Notes:" + ("\n" if len(said) > 1 else " ") + "\n".join(said))
+            contents.title = contents.title or heading
+            contents.add(f"slide={number}", number, heading, "\n\n".join(filter(None, [heading, *blocks])))
+        return contents
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The file's parts. What is wrong with them becomes Unreadable."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if any(part.tag == f"{MANIFEST}encryption-data" for part in _xml(archive, MANIFEST_PART).iter()):
+                raise Unreadable(PASSWORD)
+            yield archive
+    except DAMAGE as error:
+        raise Unreadable(DAMAGED) from error
+
+
+def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
+    """A part of the file; an element without content where the file does not have it."""
+    if name not in archive.namelist():
+        return ElementTree.Element("none")
+    return ElementTree.fromstring(archive.read(name))  # noqa: S314 - expat stops entity bombs; memory is limited
+
+
+def _title(archive: zipfile.ZipFile) -> str:
+    return _xml(archive, "meta.xml").findtext(f".//{DC}title") or ""
+
+
+class _Text:
+    """Walks a text and hands its headings, paragraphs and tables to the outline."""
+
+    def __init__(self, outline: Outline, *parts: ElementTree.Element) -> None:
+        self._outline = outline
+        styles = [style for part in parts for style in part.iter(f"{STYLE}style")]
+        self._bold = {
+            style.get(f"{STYLE}name")
+            for style in styles
+            for properties in style.iterfind(f"{STYLE}text-properties")
+            if properties.get(f"{FO}font-weight") == "bold"
+        }
+        # Programs give paragraphs automatic styles that rest on the named ones.
+        self._parents = {
+            style.get(f"{STYLE}name", ""): style.get(f"{STYLE}parent-style-name", "") for style in styles
+        }
+
+    def blocks(self, parent: Iterable[ElementTree.Element], mark: str = "", depth: int = 0) -> None:
+        for block in parent if depth < MAX_DEPTH else ():
+            if block.tag == f"{TEXT}h":
+                level = block.get(f"{TEXT}outline-level", "1")
+                self._outline.heading(int(level) if level.isdecimal() else 1, _words(block))
+            elif block.tag == f"{TEXT}p":
+                self._paragraph(block, mark)
+                mark = ""
+            elif block.tag == f"{TEXT}list":
+                for number, item in enumerate(block, 1):
+                    self.blocks(item, f"{number}. " if self._counted(block) else "- ", depth + 1)
+            elif block.tag == f"{TABLE}table":
+                self._outline.table(list(_rows(block)))
+            elif block.tag in AROUND:
+                self.blocks(block, mark, depth + 1)
+
+    def _paragraph(self, block: ElementTree.Element, mark: str) -> None:
+        text = _words(block)
+        name = block.get(f"{TEXT}style-name", "")
+        family = {name, self._parents.get(name, "")}
+        spans = [child for child in block if child.tag == f"{TEXT}span"]
+        bold = name in self._bold or (
+            bool(spans)
+            and not (block.text or "").strip()
+            and all(
+                span.get(f"{TEXT}style-name") in self._bold and not (span.tail or "").strip()
+                for span in spans
+            )
+        )
+        if "Title" in family:
+            self._outline.heading(0, text)
+        elif bold and not mark and is_title(text):
+            self._outline.heading(BOLD_LEVEL, text)
+        elif text.strip():
+            self._outline.paragraph(mark + text.strip())
+        for note in block.iter(f"{TEXT}note-body"):
+            self._outline.paragraph(_words(note))
+
+    def _counted(self, block: ElementTree.Element) -> bool:
+        return block.get(f"{TEXT}style-name", "").lower().startswith(("numbering", "list_20_number"))
+
+
+def _words(element: ElementTree.Element, depth: int = 0) -> str:
+    """The text of an element, without footnotes and what is no text."""
+    words = [element.text or ""]
+    for child in element if depth < MAX_DEPTH else ():
+        if child.tag == f"{TEXT}s":
+            words.append(" ")
+        elif child.tag in (f"{TEXT}tab", f"{TEXT}line-break"):
+            words.append("\n" if child.tag.endswith("break") else " ")
+        elif child.tag not in LEFT_OUT and child.tag != f"{TEXT}note":
+            words.append(_words(child, depth + 1))
+            if child.tag in (f"{TEXT}p", f"{TEXT}h", f"{DRAW}frame"):
+                words.append("\n")
+        words.append(child.tail or "")
+    return "".join(words)
+
+
+def _lines(element: ElementTree.Element) -> Iterator[str]:
+    for paragraph in element.iter():
+        if paragraph.tag in (f"{TEXT}p", f"{TEXT}h") and (
+            text := one_line(_words(paragraph), CELL_CHARACTERS)
+        ):
+            yield text
+
+
+def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
+    return (cells for _, cells in _numbered_rows(table))
+
+
+def _numbered_rows(table: ElementTree.Element) -> Iterator[tuple[int, list[str]]]:
+    """Number (from 1) and cells of each row; a cell over several rows stands in each of them."""
+    above: dict[int, tuple[int, str]] = {}
+    number = 1
+    for row in _table_rows(table):
+        repeated = _count(row, "number-rows-repeated")
+        if row.get(f"{TABLE}visibility") in ("collapse", "filter"):
+            number += repeated
+            continue
+        cells, below = _cells(row, above)
+        for place in range(min(repeated, MAX_REPEATED) if any(cells) else 0):
+            yield number + place, cells
+        number += repeated
+        above = below
+
+
+def _table_rows(table: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    for child in table:
+        if child.tag == f"{TABLE}table-row":
+            yield child
+        elif child.tag in (f"{TABLE}table-header-rows", f"{TABLE}table-rows", f"{TABLE}table-row-group"):
+            yield from _table_rows(child)
+
+
+def _cells(
+    row: ElementTree.Element, above: dict[int, tuple[int, str]]
+) -> tuple[list[str], dict[int, tuple[int, str]]]:
+    """The texts of a row, and by column what reaches into the next with how many rows are left."""
+    cells: list[str] = []
+    below = {column: (left - 1, text) for column, (left, text) in above.items() if left > 1}
+    for cell in row:
+        if cell.tag not in (f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+            continue
+        text = " ".join(_lines(cell)) if len(cells) < MOST_COLUMNS else ""
+        if cell.tag == f"{TABLE}covered-table-cell" and len(cells) in above:
+            text = above[len(cells)][1]
+        if (rows := _count(cell, "number-rows-spanned")) > 1 and text:
+            below[len(cells)] = rows - 1, text
+        repeated = min(_count(cell, "number-columns-repeated"), max(0, MOST_COLUMNS - len(cells)))
+        cells += [text] * (repeated if text else min(repeated, MOST_COLUMNS))
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells, below
+
+
+def _count(element: ElementTree.Element, name: str) -> int:
+    value = element.get(f"{TABLE}{name}", "1")
+    return int(value) if value.isdecimal() and len(value) < 9 and int(value) else 1

@@ -1,0 +1,49 @@
+"""The reader of each family of formats, loaded when a file of its kind is read."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .formats import FORMATS, check
+from .sections import Contents, Limits, Progress
+
+# Libraries take longer to load than most files to read.
+READERS = {
+    "pdf": ("pdf", "read"),
+    "image": ("ocr", "read"),
+    "word": ("word", "read"),
+    "sheets": ("sheets", "read"),
+    "slides": ("slides", "read"),
+    "odt": ("odf", "read_text"),
+    "ods": ("odf", "read_sheets"),
+    "odp": ("odf", "read_slides"),
+    "rtf": ("rtf", "read"),
+    "epub": ("epub", "read"),
+    "old": ("legacy", "read"),
+    "mail": ("mail", "read_mime"),
+    "outlook": ("mail", "read_outlook"),
+    "archive": ("archives", "read"),
+    "web": ("web", "read"),
+    "markup": ("markup", "read"),
+    "csv": ("plain", "read_csv"),
+    "json": ("records", "read"),
+    "text": ("plain", "read_text"),
+}
+# Readers that report how far they are: PDFs, pictures, and what may hold such files.
+REPORTING = frozenset(["pdf", "image", "mail", "outlook", "archive"])
+BY_ENDING = frozenset(["old"])  # readers of several formats
+
+
+def read_file(path: Path, ending: str, limits: Limits, progress: Progress) -> Contents:
+    """Check the file and read it with the reader for its ending. Raises Unreadable."""
+    kind = FORMATS[ending]
+    check(path, kind, limits)
+    module, function = READERS[kind.family]
+    more: list[Any] = [progress] if kind.family in REPORTING else [ending] if kind.family in BY_ENDING else []
+    contents: Contents = getattr(load(module), function)(path, limits, *more)
+    return contents
+
+
+def load(name: str) -> Any:
+    """Load one of the modules beside this one. Raises ImportError."""
+    return import_module(f"{__package__}.{name}")

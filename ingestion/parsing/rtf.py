@@ -1,0 +1,249 @@
+"""Rich text: words and tables of an RTF file, with headings by outline level or style; nothing it embeds."""
+
+import codecs
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .outline import Outline, is_title
+from .sections import Contents, Limits, Unreadable
+
+TOKEN = re.compile(
+    rb"\\([a-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)"
+)
+NO_TEXT = frozenset(
+    b"fonttbl colortbl stylesheet listtable listoverridetable rsidtbl generator xmlnstbl themedata info pict "
+    b"object objdata datastore header headerl headerr headerf footer footerl footerr footerf fldinst "
+    b"latentstyles colorschememapping mmathPr revtbl annotation atnid atnauthor bkmkstart bkmkend pgdsctbl "
+    b"private wgrffmtfilter userprops docvar filetbl shppict nonshppict sp panose falt".split()
+)
+SIGNS = {
+    b"tab": " ", b"line": "\n", b"emdash": "\u2014", b"endash": "\u2013", b"lquote": "\u2018",
+    b"rquote": "\u2019", b"ldblquote": "\u201c", b"rdblquote": "\u201d", b"bullet": "\u2022", b"emspace": " ",
+}  # fmt: skip
+CHARSETS = {
+    77: "mac_roman", 128: "cp932", 129: "cp949", 134: "gbk", 136: "cp950", 161: "cp1253", 162: "cp1254",
+    163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250",
+}  # fmt: skip
+STYLE = re.compile(rb"\{\\s(\d{1,4})([^{}]{0,600})\}")
+CONTROL = re.compile(rb"\\[a-z]+-?\d* ?")
+STARRED = frozenset([b"shpinst", b"shptxt"])  # text in groups that other programs may leave out
+STYLES_BYTES = 500_000
+MAX_DEPTH = 1_000
+BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
+TOO_DEEP = "The file's groups are nested too deeply."
+
+
+@dataclass(slots=True)
+class _State:
+    """What a group inherits from the one around it."""
+
+    skipped: bool = False
+    hidden: bool = False
+    bold: bool = False
+    unicode_skip: int = 1
+    encoding: str = "cp1252"
+
+
+def read(path: Path, limits: Limits) -> Contents:
+    """A rich-text file by its headings. Raises Unreadable."""
+    reader = _Reader(path.read_bytes(), limits)
+    contents = reader.outline.close()
+    contents.title = reader.title or reader.outline.first_heading
+    return contents
+
+
+class _Reader:
+    """Goes through the file once; afterwards `outline` is filled."""
+
+    def __init__(self, data: bytes, limits: Limits) -> None:
+        self.outline = Outline(limits)
+        self.title = ""
+        self._limits = limits
+        self._levels = _levels(data)
+        self._encodings: dict[int, str] = {}
+        self._font = 0
+        self._state = _State()
+        self._stack: list[_State] = []
+        self._bytes = bytearray()
+        self._words: list[str] = []
+        self._all_bold: bool | None = None
+        self._level: int | None = None
+        self._in_table = False
+        self._row: list[str] = []
+        self._rows: list[list[str]] = []
+        self._skip = 0  # characters that stand in for the one before them
+        self._star = False
+        self._fonts_at = self._title_at = 0
+        self._go_through(data)
+        self._paragraph()
+        self._end_table()
+
+    def _go_through(self, data: bytes) -> None:
+        place = 0
+        while place < len(data):
+            match = TOKEN.match(data, place)
+            if match is None:  # a backslash at the end
+                return
+            place = match.end()
+            word, number, code, symbol, brace, text = match.groups()
+            if word == b"bin":
+                place += max(int(number or 0), 0)
+            elif brace:
+                self._group(brace)
+            elif word:
+                self._control(word, int(number) if number else None)
+            elif code:
+                self._add(bytes([int(code, 16)]))
+            elif symbol:
+                self._symbol(symbol)
+            elif text:
+                self._add(text)
+
+    def _group(self, brace: bytes) -> None:
+        self._flush()
+        self._star = False
+        if brace == b"{":
+            if len(self._stack) >= MAX_DEPTH:
+                raise Unreadable(TOO_DEEP)
+            self._stack.append(self._state)
+            self._state = replace(self._state)
+        elif self._stack:
+            self._state = self._stack.pop()
+            if len(self._stack) < self._fonts_at:
+                self._fonts_at = 0
+            if len(self._stack) < self._title_at:
+                self._title_at = 0
+
+    def _control(self, word: bytes, number: int | None) -> None:
+        state = self._state
+        self._flush()
+        if word == b"fonttbl":
+            self._fonts_at = len(self._stack)
+        elif word == b"title":
+            self._title_at, state.skipped = len(self._stack), False
+            return
+        if self._fonts_at:
+            self._font_control(word, number)
+        if self._star or word in NO_TEXT:
+            state.skipped = state.skipped or word not in STARRED
+            self._star = False
+        elif word in (b"par", b"sect", b"page"):
+            self._paragraph()
+        elif word == b"u" and number is not None:
+            self._put(chr(number & 0xFFFF))
+            self._skip = state.unicode_skip
+        elif word in SIGNS:
+            self._put(SIGNS[word])
+        else:
+            self._property(word, number)
+
+    def _font_control(self, word: bytes, number: int | None) -> None:
+        if word == b"f" and number is not None:
+            self._font = number
+        elif word == b"fcharset" and number in CHARSETS:
+            self._encodings[self._font] = CHARSETS[number]
+
+    def _property(self, word: bytes, number: int | None) -> None:
+        state = self._state
+        if word == b"ansicpg":
+            state.encoding = _codec(number)
+        elif word == b"f" and not self._fonts_at and number is not None:
+            state.encoding = self._encodings.get(number, self._stack[0].encoding if self._stack else "cp1252")
+        elif word == b"uc":
+            state.unicode_skip = min(max(number or 0, 0), 8)
+        elif word in (b"b", b"v", b"deleted", b"plain"):
+            on = number != 0
+            state.bold = on if word == b"b" else False if word == b"plain" else state.bold
+            state.hidden = on if word in (b"v", b"deleted") else False if word == b"plain" else state.hidden
+        elif word == b"pard":
+            self._level, self._in_table = None, False
+        elif word == b"intbl":
+            self._in_table = True
+        elif word == b"outlinelevel" and number is not None and number < 9:
+            self._level = number + 1
+        elif word == b"s" and number in self._levels:
+            self._level = self._levels[number]
+        elif word in (b"cell", b"nestcell"):
+            self._row.append(self._take())
+        elif word in (b"row", b"nestrow"):
+            self._rows.append(self._row)
+            self._row = []
+
+    def _symbol(self, symbol: bytes) -> None:
+        if symbol == b"*":
+            self._star = True
+        elif symbol == b"~":
+            self._put("\u00a0")
+        elif symbol == b"_":
+            self._put("-")
+        elif symbol in b"\\{}":
+            self._add(symbol)
+        elif symbol in b"\r\n":
+            self._paragraph()
+
+    def _add(self, data: bytes) -> None:
+        if self._skip:
+            dropped = min(self._skip, len(data))
+            self._skip -= dropped
+            data = data[dropped:]
+        self._bytes += data
+
+    def _flush(self) -> None:
+        if self._bytes:
+            text = bytes(self._bytes).decode(self._state.encoding, "replace")
+            self._bytes.clear()
+            self._put(text)
+
+    def _put(self, text: str) -> None:
+        if self._title_at:
+            self.title += text
+        elif not (self._state.skipped or self._state.hidden):
+            self._words.append(text)
+            if text.strip():
+                self._all_bold = self._state.bold and self._all_bold is not False
+
+    def _take(self) -> str:
+        self._flush()
+        text = "".join(self._words).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        self._words.clear()
+        return text
+
+    def _paragraph(self) -> None:
+        if self._in_table:
+            self._put(" ")
+            return
+        text = self._take().strip()
+        bold, self._all_bold = self._all_bold, None
+        if not text:
+            return
+        self._end_table()
+        if self._level is not None:
+            self.outline.heading(self._level, text)
+        elif bold and is_title(text):
+            self.outline.heading(BOLD_LEVEL, text)
+        else:
+            self.outline.paragraph(text)
+
+    def _end_table(self) -> None:
+        if self._rows:
+            self.outline.table(self._rows)
+        self._rows = []
+
+
+def _codec(number: int | None) -> str:
+    try:
+        return codecs.lookup(f"cp{number}").name
+    except LookupError:
+        return "cp1252"
+
+
+def _levels(data: bytes) -> dict[int, int]:
+    """The levels of headings, by the numbers of their styles."""
+    start = data.find(b"{\\stylesheet")
+    found = {}
+    for match in STYLE.finditer(data, start, start + STYLES_BYTES) if start >= 0 else ():
+        name = CONTROL.sub(b"", match[2]).strip(b" ;").lower()
+        if name.startswith(b"heading ") and name[8:9].isdigit():
+            found[int(match[1])] = int(name[8:9])
+    return found

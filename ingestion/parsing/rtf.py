@@ -9,7 +9,7 @@ from .outline import Outline, is_title
 from .sections import Contents, Limits, Unreadable
 
 TOKEN = re.compile(
-    rb"\\([a-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)"
+    rb"\\([A-Za-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^A-Za-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)"
 )
 NO_TEXT = frozenset(
     b"fonttbl colortbl stylesheet listtable listoverridetable rsidtbl generator xmlnstbl themedata info pict "
@@ -26,7 +26,7 @@ CHARSETS = {
     163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250",
 }  # fmt: skip
 STYLE = re.compile(rb"\{\\s(\d{1,4})([^{}]{0,600})\}")
-CONTROL = re.compile(rb"\\[a-z]+-?\d* ?")
+CONTROL = re.compile(rb"\\[A-Za-z]+-?\d* ?")
 STARRED = frozenset([b"shpinst", b"shptxt"])  # text in groups that other programs may leave out
 STYLES_BYTES = 500_000
 MAX_DEPTH = 1_000
@@ -174,8 +174,10 @@ class _Reader:
         if symbol == b"*":
             self._star = True
         elif symbol == b"~":
+            self._flush()
             self._put("\u00a0")
         elif symbol == b"_":
+            self._flush()
             self._put("-")
         elif symbol in b"\\{}":
             self._add(symbol)

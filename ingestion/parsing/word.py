@@ -105,6 +105,7 @@ def _value(element: ElementTree.Element | None, name: str) -> str:
 
 
 MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 # Elements that stand around paragraphs, rows or runs without being any; what was deleted is not among them.
 AROUND = frozenset(
@@ -228,7 +229,7 @@ def _inside(element: ElementTree.Element) -> Iterator[ElementTree.Element]:
 def _text(element: ElementTree.Element) -> str:
     words = []
     for child in _inside(element):
-        if child.tag == f"{W}t":
+        if child.tag in (f"{W}t", f"{M}t"):
             words.append(child.text or "")
         elif child.tag in SIGNS:
             words.append(SIGNS[child.tag])

@@ -77,6 +77,12 @@ class WordTests(SimpleTestCase):
         body += "<w:p><w:hyperlink><w:r><w:t>A link.</w:t></w:r></w:hyperlink></w:p>"
         self.assertEqual(self.texts(body), ["In a control.\n\nA link."])
 
+    def test_equations_are_read(self):
+        math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+        equation = f'<m:oMath xmlns:m="{math}"><m:r><m:t>E=mc</m:t></m:r></m:oMath>'
+        body = f"<w:p><w:r><w:t>So </w:t></w:r>{equation}</w:p>"
+        self.assertEqual(self.texts(body), ["So E=mc"])
+
     def test_footnotes_stand_after_the_paragraph_that_refers_to_them(self):
         body = '<w:p><w:r><w:t>Ask.</w:t><w:footnoteReference w:id="2"/></w:r></w:p>' + paragraph("Go.")
         notes = f'<w:footnote w:id="2">{paragraph("Except on Sundays.")}</w:footnote>'

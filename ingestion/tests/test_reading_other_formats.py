@@ -160,7 +160,7 @@ class OtherFormatsTests(SimpleTestCase):
             rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial;}}"
             rb"{\stylesheet{\s0 Normal;}{\s3\outlinelevel0 heading 1;}}{\info{\title Handbook}}"
             rb"{\header Page}\pard\s3 Leave\par\pard Caf\'e9 and \u8364? {\f1\'cf\'ee\'f0\'f2}, {\v hidden}"
-            rb"{\*\unknown noise}five days.\par{\b On Sundays}\par None.\par"
+            rb"{\*\unknown noise}{\mmathPr noise}\trwWidth1 five days.\par{\b On Sundays}\par None.\par"
             rb"\trowd\intbl Port\cell Fare\cell\row\intbl Ellery\cell 45\cell\row\pard}"
         )
         found = reading("a.rtf", data)

@@ -7,7 +7,11 @@ from pathlib import Path
 
 UNKNOWN = "simple"
 SAMPLE_CHARACTERS = 60_000
-FEWEST_WORDS = 2  # known words below which nothing is said
+FEWEST_WORDS = 2  # different known words below which nothing is said
+FEWEST_IN_SHORT, FEWEST_IN_TABLES = 3, 5  # the same in a text of fewer than SHORT_WORDS, and in a table
+SHORT_WORDS, SHORT_CHARACTERS = 8, 400
+CELL = re.compile(r"(?<=[:;])\s")  # between the names and the values of a row
+TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25  # more pieces, and on average shorter ones, are a table
 LEAST_SHARE = 0.05  # of all words that must be known ones
 LEAD = 1.15  # how much more than the second the first language must have
 WORDS = Path(__file__).with_name("common_words.txt")
@@ -16,26 +20,38 @@ WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\
 
 
 def language_of(text: str) -> str:
-    """The language of the text; "simple" where that is not clear, or PostgreSQL has no stemmer for it."""
-    language = likeliest(text)
+    """The language of the text; "simple" where that is not clear, or PostgreSQL has no stemmer for it.
+
+    Of tables only what differs counts: the name of a column says it once, not in each row. A text of few
+    words, or a table without sentences, must hold several common words of the language.
+    """
+    pieces = [piece for line in text[:SAMPLE_CHARACTERS].splitlines() for piece in CELL.split(line)]
+    distinct = dict.fromkeys(pieces)
+    tabular = len(pieces) > TABULAR_PIECES and sum(map(len, pieces)) < len(pieces) * TABULAR_CHARACTERS
+    short = len(WORD.findall(text[:SHORT_CHARACTERS])) < SHORT_WORDS
+    fewest = FEWEST_IN_TABLES if tabular else FEWEST_IN_SHORT if short else FEWEST_WORDS
+    language = likeliest("\n".join(distinct), fewest)
     return UNKNOWN if language.startswith("(") else language
 
 
-def likeliest(text: str) -> str:
+def likeliest(text: str, fewest: int = FEWEST_WORDS) -> str:
     """The language whose common words are most frequent, in brackets where it is in brackets in the list.
 
     A word that several languages share counts for each by its share.
     """
     votes: dict[str, float] = {}
-    known = total = 0
+    known: set[str] = set()
+    hits = total = 0
     languages_of = _languages_by_word()
     for match in WORD.finditer(text[:SAMPLE_CHARACTERS].lower()):
         languages = languages_of.get(match.group(), ())
         total += 1
-        known += bool(languages)
+        hits += bool(languages)
+        if languages:
+            known.add(match.group())
         for language in languages:
             votes[language] = votes.get(language, 0) + 1 / len(languages)
-    if known < max(FEWEST_WORDS, total * LEAST_SHARE):
+    if len(known) < fewest or hits < total * LEAST_SHARE:
         return UNKNOWN
     best, *others = sorted(votes, key=lambda language: votes[language], reverse=True)
     unsure = others and votes[best] < votes[others[0]] * LEAD

@@ -36,8 +36,8 @@ BOLD_WEIGHT = 600
 # next one (columns). In lines it is this character until `_mended` decides what it was.
 BREAK = "\U000f00ad"
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
-BROKEN_WORD = re.compile(rf"(\w+){BREAK}(\w+)")
-COMPOUND = re.compile(r"\w+-\w+")
+BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
+COMPOUND = re.compile(r"\b\w++-\w++")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _words(textpage: pypdfium2.PdfTextPage, text: str, lines: list[tuple[int, Li
             # The first letter of an Arabic or Hebrew word is its rightmost.
             left, right = min(box[0].value, edge[0].value), max(box[1].value, edge[1].value)
             bottom, top = min(box[2].value, edge[2].value), max(box[3].value, edge[3].value)
-            word = BROKEN_WORD.sub(r"\1\2", BROKEN_LINE.sub(BREAK, match.group())).replace(BREAK, "-")
+            word = BROKEN_WORD.sub(r"\1", BROKEN_LINE.sub(BREAK, match.group())).replace(BREAK, "-")
             yield Word(word, left, right, bottom, top, line, lines[line][1].bold)
 
 
@@ -345,6 +345,6 @@ def _mended(text: str, compounds: set[str]) -> str:
         first, second = match.groups()
         name = second[0].isupper() and not first[-1].isupper()
         kept = name or second[0].isdigit() or f"{first}-{second}".lower() in compounds
-        return f"{first}-{second}" if kept else first + second
+        return f"{first}-" if kept else first
 
     return BROKEN_WORD.sub(joined, text).replace(BREAK, "-") if BREAK in text else text

@@ -18,12 +18,28 @@ _NUMBERED = re.compile(r"(?:\d{1,3}\.){1,5}\d{1,3}\.?[ \t]{1,8}(?:[^\Wa-zß-öø
 _MARKER = re.compile(r"(?:\s|[-*•–▪‣](?=\s)|#{1,6}(?=\s)|\|(?=\s)|>(?=\s))+")
 _ROW = re.compile(r"\s*[^;:\n]{1,80}: [^;\n]*(?:; [^;:\n]{1,80}: [^;\n]*)+\s*\Z")
 _RULE = re.compile(r"[\s|:\-=_*+]*\Z")
-_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«(\[]*[^\Wa-zß-öø-ÿ])|[。！？｡]+[」』”’）]*")
+# Full stops of scripts with and without spaces; after the first kind a letter follows that is not small.
+_END = re.compile(
+    r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«„¿¡(\[]*(\w))|[。！？｡]+[」』”’）]*|[؟۔।]+[\"'”’»)\]]*"
+)
 _CUT = re.compile(r";\s|\n")
+# With a full stop, and before a word that may begin a sentence: a name, a number, in German any noun.
+_ABBREVIATIONS = """
+    mr mrs ms dr prof st sr jr vs no nr fig art sec ch vol p pp approx ca cf al inc ltd co corp dept est
+    gen col capt lt rev hon jan feb mar apr jun jul aug sep sept oct nov dec max min tel
+    bzw usw abs str vgl ggf evtl inkl zzgl abt
+    mme mlle env chap éd hab
+    sra srta pág págs núm ud uds avda dña
+    sig dott pag artt ecc
+    bijv dhr mevr blz enz art
+    exmo exma núm
+    kl resp bl dvs osv
+    np tj ul pkt ust r godz tzw itd inż mgr
+    г гг ул стр рис руб им см др тыс млн млрд т е д п ст
+    vb örn bkz sn cad sok
+""".split()  # noqa: SIM905 (a list of words reads as one)
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|no|nr|fig|art|sec|ch|vol|pp?|approx|ca|cf|al|inc|ltd|co|corp|dept|est|"
-    r"gen|col|capt|lt|rev|hon|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|bzw|usw|abs|str|tel|vgl|ggf|evtl|max|min)"
-    r"|\b\w(?:\.\w)*|\b\d{1,2})\.\Z",
+    rf"(?:\b(?:{'|'.join(_ABBREVIATIONS)})|\b\w|\b[^\W\d_]{{1,2}}(?:\.[^\W\d_]{{1,3}}){{1,4}}|\b\d{{1,2}})\.\Z",
     re.IGNORECASE,
 )
 
@@ -81,6 +97,8 @@ def _blocks(content: str) -> Iterator[tuple[int, int]]:
 def _sentences(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     first = start
     for match in _END.finditer(content, start, end):
+        if match[1] and match[1].islower():
+            continue
         before = content[max(first, match.start() - 12) : match.start() + 1]
         if _ABBREVIATION.search(before) and not _ends_sentence(content, match.start()):
             continue
@@ -118,7 +136,7 @@ def _is_heading(block: str) -> bool:
         not _BLOCK_START.match(text)
         and "\n" not in text
         and len(text) <= _SHORT_LINE
-        and not re.search(r"[.!?:;,。！？|\d]", text)
+        and not re.search(r"[.!?:;,。！？؟،।|\d]", text)
         and len(text.split()) <= 8
     )
 

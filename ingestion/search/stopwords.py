@@ -38,13 +38,38 @@ _GERMAN = (
     "|wo(?:durch|für|gegen|mit|nach|ran|rauf|raus|rin|rüber|rum|runter|von|vor|zu)"
     "|wie +(?:viele?|lange?|oft|weit|alt|hoch|groß|tief|schnell)"
 )
-_FRENCH = "quoi|quand|où|combien|pourquoi|quel(?:le)?s?|lequel|laquelle"
-_SPANISH = "quién(?:es)?|cuándo|cuánt[oa]s?|cuál(?:es)?|a?dónde|cómo"
-_PORTUGUESE_AND_ITALIAN = "quando|quant[oa]s?|quais|quali|porquê"
-_DUTCH_AND_DANISH = "wanneer|waarom|hoeveel|waarheen|welke?|hvem|hvornår|hvorfor|hvordan|hvilke[nt]?"
-_RUSSIAN = "почему|сколько|какие|каков|чей|откуда"
+_FRENCH = "quoi|quand|où|combien|pourquoi|quel(?:le)?s?|lequel|laquelle|est-ce +qu[e'’]?"
+_SPANISH = "quién(?:es)?|cuándo|cuánt[oa]s?|cuál(?:es)?|a?dónde|cómo|qué"
+_PORTUGUESE_AND_ITALIAN = "quando|quant[oa]s?|quais|quali|quale|porquê|perché|quem|onde"
+_DUTCH_AND_DANISH = (
+    "wanneer|waarom|hoeveel|waarheen|hoelang|hoe +(?:lang|vaak|veel|oud|hoog|ver)|welke?"
+    "|hvem|hvornår|hvorfor|hvordan|hvilke[nt]?"
+)
+_SWEDISH = "när|varför|vilk(?:en|et|a)|vems?|hur +(?:många|mycket|länge|ofta|stor[at]?|gammal|högt?)"
+_POLISH = (
+    "kiedy|gdzie|dlaczego|skąd|dokąd|czyj[aei]?|jak(?:i|a|ie|im|ich|iej|ą)|któr(?:y|a|e|ego|ej|ych|ym)|kto"
+    "|ile"
+)
+_RUSSIAN = (
+    "почему|сколько|как(?:ой|ая|ое|ого|ому|им|ом|ую|ие|их|ов|ова|овы)|чей|чья|чьи|откуда|когда|где|куда"
+    "|зачем|кто"
+)
+_TURKISH = "nasıl|niçin|neden|niye|nere(?:de|ye|den)|hangi(?:si|leri)?|kaç|ne +(?:zaman|kadar)|kim(?:in|ler)"
+_ARABIC = "متى|أين|كيف|لماذا|ماذا|كم|هل|ما +(?:هو|هي)|من +(?:هو|هي)"
 _SPACED = "|".join(
-    (_ENGLISH, _GERMAN, _FRENCH, _SPANISH, _PORTUGUESE_AND_ITALIAN, _DUTCH_AND_DANISH, _RUSSIAN)
+    [
+        _ENGLISH,
+        _GERMAN,
+        _FRENCH,
+        _SPANISH,
+        _PORTUGUESE_AND_ITALIAN,
+        _DUTCH_AND_DANISH,
+        _SWEDISH,
+        _POLISH,
+        _RUSSIAN,
+        _TURKISH,
+        _ARABIC,
+    ]
 )
 
 # Of those that begin alike the longest first.

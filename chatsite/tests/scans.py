@@ -25,7 +25,7 @@ NOT_FOREIGN = {
     "ingestion.embedding.selection": {"_loaded"},
     "ingestion.storage.files": None,  # names of stored files, which the site itself gives
     "ingestion.management.commands.sync": None,
-    "ingestion.parsing.child": {"_module"},
+    "ingestion.parsing.readers": {"load"},
     "ingestion.parsing.forkserver": {"_environment"},
     "ingestion.parsing.ocr": {"why_not", "usable"},
     "chatsite.db.sql_files": {"statement"},

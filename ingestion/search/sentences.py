@@ -37,6 +37,8 @@ MIN_NAMED = 0.5  # of what a question names, that an answer must hold to be give
 LISTS = 0.1  # what a lead-in with its list earns where several things are asked for
 LITERAL = 0.1  # what a path or a name with signs in it earns, written as in the question
 WEAK = 0.25  # what a word counts that only says how the thing asked for is dealt with
+COUNTED = 0.2  # what a number of the very thing moves a sentence up where “how many” of it are asked for
+COUNTED_WITHIN = 3  # words after the number
 NEXT_KIND = 0.6  # of KIND, where the next sentence holds the number asked for
 BARE_WORDS = 5  # a list item of no more says nothing alone
 MAX_DEFINED = 200  # characters of a question that asks for a definition
@@ -64,10 +66,16 @@ _AMOUNT = re.compile(
     r"|\bwie ?(viele?|lange|oft|hoch|alt)\b|\bwann\b",
     re.IGNORECASE,
 )
+_HOW_MANY = re.compile(r"\b(?:how many|how much|wie ?viele?) (\w+)", re.IGNORECASE)
 _PERSON = re.compile(r"\b(who|whom|whose|wer|wem|wen)\b", re.IGNORECASE)
 _NUMBER = re.compile(
     r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundreds?|thousands?|millions?|daily|"
     r"weekly|monthly|yearly|once|twice|several|none)\b",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(
+    r"\b(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|eine?|zwei|drei|vier|fünf|sechs"
+    r"|sieben|acht|neun|zehn|elf|zwölf)(?!\w)",
     re.IGNORECASE,
 )
 _DEFINITION = re.compile(
@@ -204,6 +212,7 @@ def _judged(
     alike_counts = not everything or runs_here()
     likeness = _likeness(question, choices) if alike_counts else [0.0] * len(choices)
     thing = _thing(question)
+    counted = _counted(question)
     literals = _literals(question)
     judged = []
     for choice, alike in zip(choices, likeness, strict=True):
@@ -222,7 +231,8 @@ def _judged(
         )
         span = choice.span
         judged.append(Sentence(choice.passage, span.start, span.end, span.text, score))
-    return sorted(judged, key=lambda sentence: -sentence.score)
+    # A number of the thing decides between sentences. It makes none of them surer.
+    return sorted(judged, key=lambda each: -each.score - COUNTED * _counts(counted, each.text))
 
 
 def _choices(index: int, passage: Quotable) -> list[_Choice]:
@@ -336,6 +346,23 @@ def _thing(question: str) -> frozenset[str]:
     """The words for what a question asks to have defined; none where it asks something else."""
     match = _DEFINITION.match(" ".join(question[:MAX_DEFINED].split()).rstrip("? "))
     return _stems(match["thing"]) if match else frozenset()
+
+
+def _counted(question: str) -> frozenset[str]:
+    """The word for what a question wants counted: “how many weeks”."""
+    match = _HOW_MANY.search(question)
+    return _stems(match[1]) if match else frozenset()
+
+
+def _counts(thing: frozenset[str], text: str) -> bool:
+    """Whether `text` has a number of the thing: “four weeks”, but not “the 24th week”."""
+    if not thing:
+        return False
+    for number in _COUNT.finditer(text):
+        following = text[number.end() : number.end() + 100].split()[:COUNTED_WITHIN]
+        if thing & _stems(" ".join(following)):
+            return True
+    return False
 
 
 def _literals(question: str) -> list[str]:

@@ -108,6 +108,15 @@ class BestSentencesTests(SimpleTestCase):
         best = best_sentences("What is the salary of grade F?", [found(rows, heading="Salary bands")], 1)
         self.assertEqual([sentence.text for sentence in best], ["Grade: F; Salary: 45,000"])
 
+    def test_a_number_of_what_is_asked_for_comes_before_other_numbers(self):
+        other = "From the 24th week on partners have leave."
+        right = (
+            "Partners of employees on shore have leave of four weeks at full pay, in one piece or in blocks."
+        )
+        passages = [found(other), found(right)]
+        best = best_sentences("How many weeks of leave do partners have?", passages)
+        self.assertEqual(best[0].text, right)
+
     def test_the_heading_says_what_a_sentence_is_about(self):
         content = "## Maternity leave\n\nTake up to 52 weeks.\n\n## Paternity leave\n\nTake up to 4 weeks."
         best = best_sentences("How long is paternity leave?", [found(content)], 1)

@@ -85,20 +85,42 @@ sample AS MATERIALIZED (
     LIMIT :'sampled'
 ),
 
--- Of documents spread evenly over those probed.
+-- Those probed, or, where they are too few to go by, the first of all that are readable: what others may read
+-- must not decide.
+measured AS MATERIALIZED (
+    SELECT probed.id
+    FROM probed
+    WHERE (SELECT count(*) FROM probed) >= :'min_probed'
+    UNION ALL
+    SELECT readable.id
+    FROM (
+        SELECT document.id
+        FROM ingestion_document AS document
+        WHERE
+            (SELECT count(*) FROM probed) < :'min_probed'
+            AND document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
+            AND document.version > 0
+            AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+            AND (:'include_category' = '' OR document.category = :'include_category')
+            AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+        ORDER BY document.id
+        LIMIT :'measured'
+    ) AS readable
+),
+
 lengths AS MATERIALIZED (
     SELECT avg(length(passage.search)) AS mean
     FROM (
         SELECT numbered.id, row_number() OVER (ORDER BY numbered.id) AS place
-        FROM probed AS numbered
+        FROM measured AS numbered
     ) AS document
     CROSS JOIN LATERAL (
         SELECT words.search
         FROM ingestion_passagewords AS words
         WHERE words.document_id = document.id
-        LIMIT 1 + :'measured' / (SELECT count(*) FROM probed)
+        LIMIT 1 + :'measured' / (SELECT count(*) FROM measured)
     ) AS passage
-    WHERE :'asked' > 0 AND document.place % (1 + (SELECT count(*) FROM probed) / :'measured') = 0
+    WHERE :'asked' > 0 AND document.place % (1 + (SELECT count(*) FROM measured) / :'measured') = 0
 ),
 
 words AS MATERIALIZED (

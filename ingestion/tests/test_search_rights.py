@@ -1,6 +1,7 @@
 """Who finds what: rights hold in both legs, in counts, in labels and in names resolved."""
 
 from django.contrib.auth.models import Group
+from django.db import connection
 from django.test import TestCase
 
 from chatsite.accounts.models import User
@@ -99,6 +100,9 @@ class SearchRightsTests(TestCase):
         self.assert_finds(self.stranger, False)
 
     def test_a_hidden_document_changes_no_score(self):
+        # After so many that not every number is looked at in the sample of documents.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT setval('ingestion_document_id_seq', 3000)")
         make_document("open.txt", [SALARY, "A grade is reviewed in May."])
         before = search(principal_of(self.stranger), QUESTION)
         for _ in range(3):

@@ -88,7 +88,14 @@ def prose(page):
 
 
 def ask_and_wait(page, question=QUESTION):
-    """Ask on a new conversation, and wait for the whole answer."""
+    """Ask on a new conversation, and wait for the whole answer and the questions to ask next.
+
+    Until these are stored, a page that is opened shows an answer that is being written.
+    """
     page.goto("/")
     ask(page, question)
     wait_for_state(page, "complete")
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while 'aria-busy="true"' in page.request.get(page.url).text():
+        assert time.monotonic() < deadline, "the answer does not end"
+        page.wait_for_timeout(100)

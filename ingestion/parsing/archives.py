@@ -1,10 +1,9 @@
 """ZIP archives: the files in them, each cited by its path."""
 
-import zipfile
 from pathlib import Path
 
 from .containers import Container
-from .formats import DAMAGE, DAMAGED
+from .packages import open_package
 from .sections import Contents, Limits, Progress, Unreadable
 
 MAX_FILES = 1_000
@@ -16,23 +15,20 @@ REASONS = 3
 
 def read(path: Path, limits: Limits, progress: Progress) -> Contents:
     """The files of an archive in the order of their paths. Raises Unreadable."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [
-                member
-                for member in archive.infolist()
-                if not member.is_dir()
-                and not member.filename.startswith(FURNITURE[0])
-                and Path(member.filename).name not in FURNITURE
-            ]
-            if len(members) > MAX_FILES:
-                raise Unreadable(f"The archive holds {len(members):,} files; at most {MAX_FILES:,} are read.")
-            container = Container(Contents(limits), limits, progress, "file")
-            for number, member in enumerate(sorted(members, key=lambda member: member.filename), 1):
-                container.add(member.filename, archive.read(member))
-                progress(number, len(members))
-    except DAMAGE as error:
-        raise Unreadable(DAMAGED) from error
+    with open_package(path) as archive:
+        members = [
+            member
+            for member in archive.infolist()
+            if not member.is_dir()
+            and not member.filename.startswith(FURNITURE[0])
+            and Path(member.filename).name not in FURNITURE
+        ]
+        if len(members) > MAX_FILES:
+            raise Unreadable(f"The archive holds {len(members):,} files; at most {MAX_FILES:,} are read.")
+        container = Container(Contents(limits), limits, progress, "file")
+        for number, member in enumerate(sorted(members, key=lambda member: member.filename), 1):
+            container.add(member.filename, archive.read(member))
+            progress(number, len(members))
     contents = container.contents
     if members and not contents.sections:
         reasons = "; ".join(container.left_out[:REASONS])

@@ -4,7 +4,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from .formats import DAMAGE, DAMAGED, FORMATS, ending_of
+from .formats import DAMAGED, FORMATS, ending_of
+from .packages import DAMAGE
 from .readers import read_file
 from .sections import ANCHOR_CHARACTERS, Contents, Limits, Progress, Unreadable, anchor, one_line
 

@@ -7,8 +7,9 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 from .encodings import decode
-from .formats import DAMAGE, DAMAGED, PASSWORD
+from .formats import PASSWORD
 from .outline import Outline
+from .packages import open_package, xml_part
 from .sections import Contents, Limits, Unreadable
 from .web import chapter
 
@@ -25,20 +26,17 @@ CHAPTERS = frozenset({"application/xhtml+xml", "text/html"})
 
 def read(path: Path, limits: Limits) -> Contents:
     """The chapters of a book in reading order. Raises Unreadable."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _read(archive, limits)
-    except DAMAGE as error:
-        raise Unreadable(DAMAGED) from error
+    with open_package(path) as archive:
+        return _read(archive, limits)
 
 
 def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
     names = set(archive.namelist())
-    if "META-INF/encryption.xml" in names and _is_locked(_xml(archive, "META-INF/encryption.xml")):
+    if "META-INF/encryption.xml" in names and _is_locked(xml_part(archive, "META-INF/encryption.xml")):
         raise Unreadable(PASSWORD)
-    root = next(_xml(archive, "META-INF/container.xml").iter(f"{CONTAINER}rootfile"), None)
+    root = next(xml_part(archive, "META-INF/container.xml").iter(f"{CONTAINER}rootfile"), None)
     main = root.get("full-path", "") if root is not None else ""
-    package = _xml(archive, main)
+    package = xml_part(archive, main)
     folder = posixpath.dirname(main)
     items = {item.get("id", ""): item for item in package.iter(f"{OPF}item")}
     outline = Outline(limits)
@@ -61,7 +59,3 @@ def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
 def _is_locked(root: ElementTree.Element) -> bool:
     methods = (method.get("Algorithm", "") for data in root.iter(ENCRYPTED) for method in data)
     return any(method and method not in FONTS for method in methods)
-
-
-def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    return ElementTree.fromstring(archive.read(name))  # noqa: S314 - expat stops entity bombs; memory is limited

@@ -1,27 +1,15 @@
-"""Office files as the ZIP packages of XML parts that they are."""
+"""The formats that are read, by ending, and whether a file is what its ending says."""
 
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
-from xml.etree import ElementTree
 
 from .encodings import encoding_of
 from .sections import (
     Limits,
     Unreadable,
 )
-
-# What reading a damaged one raises: a broken archive, a missing part, broken XML, an unknown compression.
-DAMAGE = (
-    zipfile.BadZipFile,
-    KeyError,
-    ElementTree.ParseError,
-    EOFError,
-    ValueError,
-    NotImplementedError,
-)
-
 
 Family = Literal[
     "pdf", "word", "slides", "sheets", "web", "markup", "csv", "json", "text", "image",

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .formats import DAMAGE, DAMAGED, PASSWORD
+from .formats import DAMAGED, PASSWORD
 from .outline import Outline, is_title
+from .packages import open_package, optional_xml_part
 from .sections import Contents, Limits, Unreadable, one_line
 from .tables import CELL_CHARACTERS, MOST_COLUMNS, add_rows, table_text
 
@@ -32,12 +33,12 @@ BOLD_LEVEL = 9  # of a heading that is only a bold paragraph
 def read_text(path: Path, limits: Limits) -> Contents:
     """A text by its headings, with lists, tables and footnotes; not what was deleted."""
     with _opened(path) as archive:
-        root = _xml(archive, "content.xml")
+        root = optional_xml_part(archive, "content.xml")
         outline = Outline(limits)
         body = root.find(f"{OFFICE}body/{OFFICE}text")
         if body is None:
             raise Unreadable(DAMAGED)
-        _Text(outline, root, _xml(archive, "styles.xml")).blocks(body)
+        _Text(outline, root, optional_xml_part(archive, "styles.xml")).blocks(body)
         contents = outline.close()
         contents.title = _title(archive) or outline.first_heading
         return contents
@@ -46,7 +47,7 @@ def read_text(path: Path, limits: Limits) -> Contents:
 def read_sheets(path: Path, limits: Limits) -> Contents:
     """The visible sheets with the values as they are shown; every row names its columns."""
     with _opened(path) as archive:
-        root = _xml(archive, "content.xml")
+        root = optional_xml_part(archive, "content.xml")
         hidden = {
             style.get(f"{STYLE}name")
             for style in root.iter(f"{STYLE}style")
@@ -64,7 +65,7 @@ def read_sheets(path: Path, limits: Limits) -> Contents:
 def read_slides(path: Path, limits: Limits) -> Contents:
     """A presentation slide by slide, with tables and speaker's notes."""
     with _opened(path) as archive:
-        root = _xml(archive, "content.xml")
+        root = optional_xml_part(archive, "content.xml")
         pages = root.findall(f"{OFFICE}body/{OFFICE}presentation/{DRAW}page")
         pages = pages or root.findall(f"{OFFICE}body/{OFFICE}drawing/{DRAW}page")
         if len(pages) > limits.pages:
@@ -99,24 +100,15 @@ def read_slides(path: Path, limits: Limits) -> Contents:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     """The file's parts. What is wrong with them becomes Unreadable."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if any(part.tag == f"{MANIFEST}encryption-data" for part in _xml(archive, MANIFEST_PART).iter()):
-                raise Unreadable(PASSWORD)
-            yield archive
-    except DAMAGE as error:
-        raise Unreadable(DAMAGED) from error
-
-
-def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """A part of the file; an element without content where the file does not have it."""
-    if name not in archive.namelist():
-        return ElementTree.Element("none")
-    return ElementTree.fromstring(archive.read(name))  # noqa: S314 - expat stops entity bombs; memory is limited
+    with open_package(path) as archive:
+        manifest = optional_xml_part(archive, MANIFEST_PART)
+        if any(part.tag == f"{MANIFEST}encryption-data" for part in manifest.iter()):
+            raise Unreadable(PASSWORD)
+        yield archive
 
 
 def _title(archive: zipfile.ZipFile) -> str:
-    return _xml(archive, "meta.xml").findtext(f".//{DC}title") or ""
+    return optional_xml_part(archive, "meta.xml").findtext(f".//{DC}title") or ""
 
 
 class _Text:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .formats import DAMAGE, DAMAGED
+from .packages import open_package, xml_part
 from .sections import Contents, Limits, Unreadable, clean, one_line
 from .tables import CELL_CHARACTERS, table_text
 
@@ -20,37 +20,32 @@ FURNITURE = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _read(archive, limits)
-    except DAMAGE as error:
-        raise Unreadable(DAMAGED) from error
+    with open_package(path) as archive:
+        return _read(archive, limits)
 
 
 def _read(archive: zipfile.ZipFile, limits: Limits) -> Contents:
-    shown = [element.get(f"{R}id", "") for element in _xml(archive, MAIN).iterfind(f"{P}sldIdLst/{P}sldId")]
+    shown = [
+        element.get(f"{R}id", "") for element in xml_part(archive, MAIN).iterfind(f"{P}sldIdLst/{P}sldId")
+    ]
     if len(shown) > limits.pages:
         raise Unreadable(f"The file has {len(shown):,} slides; at most {limits.pages:,} are read.")
     targets = _relations(archive, MAIN)
     contents = Contents(limits, _title(archive), len(shown))
     for number, identifier in enumerate(shown, 1):
         part = targets[identifier][1]
-        heading, blocks = _slide(_xml(archive, part).iter())
+        heading, blocks = _slide(xml_part(archive, part).iter())
         notes = [
             target for kind, target in _relations(archive, part).values() if kind.endswith("/notesSlide")
         ]
         for note in notes:
-            said = "\n".join(_slide(_xml(archive, note).iter())[1])
+            said = "\n".join(_slide(xml_part(archive, note).iter())[1])
             if said:
                 blocks.append("Notes:" + ("\n" if "\n" in said else " ") + said)
         text = "\n\n".join([heading, *blocks] if heading else blocks)
         contents.title = contents.title or heading
         contents.add(f"slide={number}", number, heading, text)
     return contents
-
-
-def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    return ElementTree.fromstring(archive.read(name))  # noqa: S314 - expat stops entity bombs; memory is limited
 
 
 def _relations(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
@@ -64,7 +59,7 @@ def _relations(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]
             element.get("Type", ""),
             posixpath.normpath(posixpath.join("/", folder, element.get("Target", ""))).lstrip("/"),
         )
-        for element in _xml(archive, rels)
+        for element in xml_part(archive, rels)
         if element.get("TargetMode") != "External"
     }
 
@@ -72,7 +67,7 @@ def _relations(archive: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]
 def _title(archive: zipfile.ZipFile) -> str:
     if "docProps/core.xml" not in archive.namelist():
         return ""
-    return _xml(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
+    return xml_part(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
 
 
 def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:

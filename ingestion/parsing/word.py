@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .formats import DAMAGE, DAMAGED
+from .formats import DAMAGED
 from .outline import Outline, is_title
+from .packages import open_package, optional_xml_part
 from .sections import Contents, Limits, Unreadable, one_line
 from .tables import CELL_CHARACTERS
 
@@ -119,13 +120,10 @@ SIGNS = {f"{W}tab": " ", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            reader = _Reader(archive, limits)
-            reader.blocks(_body(archive, _main_part(archive)))
-            title = _xml(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
-    except DAMAGE as error:
-        raise Unreadable(DAMAGED) from error
+    with open_package(path) as archive:
+        reader = _Reader(archive, limits)
+        reader.blocks(_body(archive, _main_part(archive)))
+        title = optional_xml_part(archive, "docProps/core.xml").findtext(f"{DC}title") or ""
     contents = reader.outline.close()
     contents.title = title or reader.outline.first_heading
     return contents
@@ -136,10 +134,11 @@ class _Reader:
 
     def __init__(self, archive: zipfile.ZipFile, limits: Limits) -> None:
         self.outline = Outline(limits)
-        self._styles = Styles(_xml(archive, "word/styles.xml"))
-        self._numbering = Numbering(_xml(archive, "word/numbering.xml"))
+        self._styles = Styles(optional_xml_part(archive, "word/styles.xml"))
+        self._numbering = Numbering(optional_xml_part(archive, "word/numbering.xml"))
         self._notes = {
-            note.get(f"{W}id", ""): _text(note).strip() for note in _xml(archive, "word/footnotes.xml")
+            note.get(f"{W}id", ""): _text(note).strip()
+            for note in optional_xml_part(archive, "word/footnotes.xml")
         }
         self._told: Counter[str] = Counter()
 
@@ -188,13 +187,6 @@ def _is_on(element: ElementTree.Element | None) -> bool:
     return element is not None and element.get(f"{W}val", "true") not in ("0", "false")
 
 
-def _xml(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """A part of the file; an element without content where the file does not have it."""
-    if name not in archive.namelist():
-        return ElementTree.Element("none")
-    return ElementTree.fromstring(archive.read(name))  # noqa: S314 - expat stops entity bombs; memory is limited
-
-
 def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
     """The blocks of the text, one at a time: a long document is never held as a whole."""
     depth, body = 0, None
@@ -211,7 +203,7 @@ def _body(archive: zipfile.ZipFile, name: str) -> Iterator[ElementTree.Element]:
 
 
 def _main_part(archive: zipfile.ZipFile) -> str:
-    for relation in _xml(archive, "_rels/.rels"):
+    for relation in optional_xml_part(archive, "_rels/.rels"):
         if relation.get("Type", "").endswith("/officeDocument"):
             return relation.get("Target", "").lstrip("/")
     return "word/document.xml"

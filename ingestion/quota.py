@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Sum
+from django.template.defaultfilters import filesizeformat
 
 from chatsite.accounts.models import User
 
@@ -33,12 +34,12 @@ class Usage:
         return bool(self.max_size or self.max_documents)
 
     def __str__(self) -> str:
-        """“3 of 50 documents, 12 of 100 MB”."""
+        """“3 of 50 documents, 12 MB of 4.7 GB”."""
         parts = []
         if self.max_documents:
             parts.append(f"{self.documents:,} of {self.max_documents:,} documents")
         if self.max_size:
-            parts.append(f"{self.size / 1_000_000:.3g} of {self.max_size / 1_000_000:g} MB")
+            parts.append(f"{filesizeformat(self.size)} of {filesizeformat(self.max_size)}")
         return ", ".join(parts)
 
 
@@ -77,7 +78,7 @@ def claim(user: User, size: int, *, instead_of: int | None = None) -> None:
     if use.max_size and use.size - (instead_of or 0) + size > use.max_size:
         raise UploadRefused(
             "quota_exceeded",
-            f"Your documents may take {use.max_size / 1_000_000:g} MB."
-            f" They take {use.size / 1_000_000:.3g} MB, and this file has {size / 1_000_000:.3g} MB."
+            f"Your documents may take {filesizeformat(use.max_size)}."
+            f" They take {filesizeformat(use.size)}, and this file has {filesizeformat(size)}."
             " Delete some first.",
         )

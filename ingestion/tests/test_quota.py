@@ -25,7 +25,7 @@ class DefaultQuota(TestCase):
         self.assertEqual((use.max_size, use.max_documents), (5_000_000_000, 5_000))
         with self.assertRaises(UploadRefused) as refused:
             claim(User.objects.get(), 5_000_000_001)
-        self.assertIn("Your documents may take 5000 MB.", refused.exception.message)
+        self.assertIn("Your documents may take 4.7\N{NO-BREAK SPACE}GB.", refused.exception.message)
 
 
 @override_settings(USER_MAX_DOCUMENTS=2, USER_MAX_BYTES=1_000)
@@ -52,7 +52,8 @@ class QuotaTests(MediaMixin, TestCase):
         said = self.refused(("a.md", b"x" * 600), ("b.md", b"x" * 401), ("c.md", b"x" * 400))
         self.assertEqual(
             said,
-            ["Your documents may take 0.001 MB. They take 0.0006 MB, and this file has 0.000401 MB."
+            ["Your documents may take 1000\N{NO-BREAK SPACE}bytes."
+             " They take 600\N{NO-BREAK SPACE}bytes, and this file has 401\N{NO-BREAK SPACE}bytes."
              " Delete some first."],
         )  # fmt: skip
         self.assertEqual(sorted(Document.objects.values_list("name", flat=True)), ["a.md", "c.md"])
@@ -79,7 +80,7 @@ class QuotaTests(MediaMixin, TestCase):
 
     def test_the_pages_say_what_is_used(self):
         self.upload(("a.md", b"x" * 600))
-        words = "1 of 2 documents, 0.0006 of 0.001 MB"
+        words = "1 of 2 documents, 600\N{NO-BREAK SPACE}bytes of 1000\N{NO-BREAK SPACE}bytes"
         self.assertContains(self.client.get(reverse("ingestion:documents")), words)
         self.assertContains(self.client.get(reverse("ingestion:add")), words)
         with override_settings(USER_MAX_DOCUMENTS=0, USER_MAX_BYTES=0):

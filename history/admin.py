@@ -22,6 +22,7 @@ class Audited(ReadOnly):
 
     listed_as: AuditEntry.Action
     read_as: AuditEntry.Action
+    owner_path = "owner"  # the field that leads to whose words a page shows
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.has_view_permission(request):
@@ -32,12 +33,10 @@ class Audited(ReadOnly):
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         shown = self.get_object(request, object_id) if self.has_view_permission(request) else None  # type: ignore[attr-defined]
         if shown is not None:
-            self._record(self.read_as, request, self.owner_of(shown), str(shown.pk))
+            owner = type(shown)._default_manager.filter(pk=shown.pk).values(self.owner_path)
+            self._record(self.read_as, request, User.objects.get(pk__in=owner), str(shown.pk))
         response: HttpResponse = super().change_view(request, object_id, *args, **kwargs)  # type: ignore[misc]
         return response
-
-    def owner_of(self, shown: Any) -> User:
-        raise NotImplementedError
 
     def _record(
         self, action: AuditEntry.Action, request: HttpRequest, person: User | None, subject: str
@@ -71,9 +70,6 @@ class ConversationAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     inlines = [MessageInline]
     fields = readonly_fields = ("id", "owner", "title", "mode", "created_at", "updated_at", "deleted_at")
 
-    def owner_of(self, shown: Conversation) -> User:
-        return User.objects.get(pk=shown.owner_id)
-
     @admin.display(description="title", ordering="title")
     def title_shown(self, conversation: Conversation) -> str:
         return str(conversation)
@@ -97,6 +93,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
 
     listed_as = AuditEntry.Action.FEEDBACK_LISTED
     read_as = AuditEntry.Action.FEEDBACK_READ
+    owner_path = "message__conversation__owner"
     list_display = ["rating", "why", "what_they_said", "shared", "updated_at"]
     list_filter = ["rating", "shared"]
     date_hierarchy = "updated_at"
@@ -110,9 +107,6 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
             message__conversation__deleted_at=None, message__conversation__listed=True
         )
         return shown.select_related("message").annotate(reader_id=Value(request.user.pk))
-
-    def owner_of(self, shown: Feedback) -> User:
-        return User.objects.get(conversations=shown.message.conversation_id)
 
     @admin.display(description="why")
     def why(self, feedback: Feedback) -> str:

@@ -256,6 +256,12 @@ class Answer:
         return feedback.of(self.message)
 
     @property
+    def ratings(self) -> list[tuple[str, str, bool]]:
+        """Of each rating: value, words, and whether it was given."""
+        given = self.feedback.rating if self.feedback else ""
+        return [(value, words, value == given) for value, words in Feedback.Rating.choices]
+
+    @property
     def reasons(self) -> list[tuple[str, str, bool]]:
         """Of each reason against an answer but its sources: value, words, and whether it was given."""
         given = self.feedback.reasons if self.feedback else ()

@@ -43,19 +43,25 @@ probed AS MATERIALIZED (
         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
 ),
 
+-- Inlined where it is used, which may be nowhere.
+readable AS NOT MATERIALIZED (
+    SELECT document.id, document.passage_count
+    FROM ingestion_document AS document
+    WHERE
+        document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
+        AND document.version > 0
+        AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
+        AND (:'include_category' = '' OR document.category = :'include_category')
+        AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+),
+
 size AS MATERIALIZED (
     SELECT
         CASE
             WHEN estimated.met >= :'min_probed' THEN estimated.passages
             ELSE (
-                SELECT coalesce(sum(document.passage_count), 0)::bigint
-                FROM ingestion_document AS document
-                WHERE
-                    document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
-                    AND document.version > 0
-                    AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-                    AND (:'include_category' = '' OR document.category = :'include_category')
-                    AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+                SELECT coalesce(sum(readable.passage_count), 0)::bigint
+                FROM readable
             )
         END AS visible,
         (
@@ -92,20 +98,14 @@ measured AS MATERIALIZED (
     FROM probed
     WHERE (SELECT count(*) FROM probed) >= :'min_probed'
     UNION ALL
-    SELECT readable.id
+    SELECT first.id
     FROM (
-        SELECT document.id
-        FROM ingestion_document AS document
-        WHERE
-            (SELECT count(*) FROM probed) < :'min_probed'
-            AND document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
-            AND document.version > 0
-            AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
-            AND (:'include_category' = '' OR document.category = :'include_category')
-            AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
-        ORDER BY document.id
+        SELECT readable.id
+        FROM readable
+        WHERE (SELECT count(*) FROM probed) < :'min_probed'
+        ORDER BY readable.id
         LIMIT :'measured'
-    ) AS readable
+    ) AS first
 ),
 
 lengths AS MATERIALIZED (

@@ -1,6 +1,7 @@
 """A thread that detects a blocked event loop and logs its stack.
 
-Time spent waiting for a CPU does not count (Linux reports it), so a busy machine causes no warning.
+Time spent waiting for a CPU does not count (Linux reports it), so a busy machine causes no warning; nor does
+time in which the whole process was stopped.
 """
 
 import asyncio
@@ -59,9 +60,16 @@ class Watchdog:
         self._next = self._loop.call_later(self._interval, self._came_round)
 
     def _watch(self) -> None:
-        seen, since, reported = 0, self._now(), 0
+        seen, reported = 0, 0
+        since = before = self._now()
+        worked = time.process_time()
         while not self._over.wait(self._interval):
             now = self._now()
+            # A call that holds the interpreter's lock keeps this thread waiting too, but it uses the CPU.
+            overslept = now - before - self._interval
+            overworked = time.process_time() - worked - self._interval
+            since += max(0.0, overslept - max(0.0, overworked))
+            before, worked = now, time.process_time()
             if self._rounds != seen:
                 seen, since = self._rounds, now
             elif now - since > self._seconds and reported != seen:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,21 @@ from django.test import SimpleTestCase
 from chatsite.server.watchdog import watched
 
 SECONDS = 0.2
+WATCHED = f"""
+import asyncio, time
+from chatsite.server.watchdog import watched
+
+async def run():
+    with watched({SECONDS}):
+        print("watched", flush=True)
+        while True:
+            end = time.thread_time() + {SECONDS / 4}
+            while time.thread_time() < end:
+                pass
+            await asyncio.sleep(0)
+
+asyncio.run(run())
+"""
 
 
 def sleeping():
@@ -58,6 +74,21 @@ class WatchdogTests(SimpleTestCase):
             for process in busy:
                 process.kill()
                 process.wait()
+
+    def test_a_process_that_was_stopped_and_goes_on_is_not_blocked(self):
+        with subprocess.Popen(
+            [sys.executable, "-c", WATCHED], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            try:
+                process.stdout.readline()
+                for _ in range(6):
+                    process.send_signal(signal.SIGSTOP)
+                    time.sleep(SECONDS * 3)
+                    process.send_signal(signal.SIGCONT)
+                    time.sleep(SECONDS)
+            finally:
+                process.terminate()
+            self.assertEqual(process.stderr.read(), b"")
 
     def test_nothing_is_watched_unless_wanted(self):
         async def run():

@@ -44,6 +44,8 @@ from .connections import COMPLETIONS, HINTS, OWN, MemberRefused, connection, des
 
 logger = logging.getLogger(__name__)
 
+PROBE_SECONDS = 2.0  # that a question waits while another one finds out whether the server is back
+PROBE_POLL_SECONDS = 0.05
 MAX_WAIT_SECONDS = 10.0  # that a server may ask for before the one repetition
 SIDE_SECONDS = 10.0  # for titles, follow-ups and search queries, which an answer does not depend on
 SIDE_TOKENS = 200
@@ -143,6 +145,7 @@ class RemoteModel:
 
     async def _attempt(self, prompt: Prompt, clock: Clock, dropped: Set[str]) -> AsyncGenerator[Part, None]:
         breaker = connection().breaker(self.name)
+        await _wait_for_probe(breaker)
         try:
             with breaker.request():
                 async with asyncio.timeout_at(clock.by):
@@ -237,6 +240,14 @@ class RemoteModel:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             logger.warning("The model's %s cannot be read: %s", name, type(error).__name__)
         return ""
+
+
+async def _wait_for_probe(breaker: CircuitBreaker) -> None:
+    """Let another question find out whether the server is back, before this one is refused for nothing."""
+    time = asyncio.get_running_loop().time
+    deadline = time() + PROBE_SECONDS
+    while breaker.is_probing and time() < deadline:  # noqa: ASYNC110 (a breaker serves threads too)
+        await asyncio.sleep(PROBE_POLL_SECONDS)
 
 
 def _response_format(wanted: JsonFormat) -> dict[str, Any]:

@@ -58,15 +58,21 @@ class CircuitTests(FakeServerTestCase):
         self.assertEqual((codes, self.calls()), ({"upstream_unavailable"}, FAILURES))
         self.assertLess(seconds, 0.2 + MARGIN_SECONDS)  # each with its own attempt would be counted above
 
-    def test_one_question_of_many_finds_out_whether_it_is_back(self):
+    def asked_at_once_after_a_rest(self, *script):
         async def scenario():
             await self.after_failures()
             await asyncio.sleep(REST + 0.05)
-            self.fake.script(answer("Back.", pause=0.1))
+            self.fake.script(*script)
             return await asyncio.gather(*(asked() for _ in range(10)))
 
-        said = self.on_one_loop(scenario)
-        self.assertEqual(sorted(said), ["Back."] + ["upstream_unavailable"] * 9)
+        return self.on_one_loop(scenario)
+
+    def test_questions_that_come_beside_the_one_that_finds_it_back_are_answered_too(self):
+        self.assertEqual(self.asked_at_once_after_a_rest(*[answer("Back.", pause=0.1)] * 10), ["Back."] * 10)
+        self.assertEqual(self.calls(), FAILURES + 10)
+
+    def test_one_question_of_many_finds_out_that_it_is_still_down(self):
+        self.assertEqual(self.asked_at_once_after_a_rest(DOWN), ["upstream_unavailable"] * 10)
         self.assertEqual(self.calls(), FAILURES + 1)
 
     def test_a_probe_that_fails_begins_a_new_rest_and_one_that_succeeds_ends_it(self):

@@ -37,6 +37,11 @@ class CircuitBreaker:
         """Whether the last requests failed, also when it is time to try the server again."""
         return len(self._failures) >= self._limit
 
+    @property
+    def is_probing(self) -> bool:
+        """Whether a request is under way that finds out whether the server is back."""
+        return self._probing
+
     @contextmanager
     def request(self) -> Iterator[None]:
         """Around each request, up to the head of its response. Raises CircuitOpen."""

@@ -4,7 +4,7 @@ PYTHON := $(shell command -v $(PYTHON) || command -v python3)
 BIN := .venv/bin
 DEV := .venv-dev/bin
 # A process that dies under a test is not replaced: its successor would run the same test.
-PARALLEL := -n 3 --dist loadfile --max-worker-restart 0
+PARALLEL := -n 3 --dist loadfile --max-worker-restart 0 --second-look
 
 .PHONY: run help dev test quick check format licences bench lock clean
 

@@ -1,0 +1,80 @@
+"""What fails beside other tests is tried once more, alone, and only that decides."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from chatsite.tests.server import BASE
+
+TESTS = """
+import os, pathlib, unittest
+
+def has_run(name):
+    file = pathlib.Path(name)
+    before = file.exists()
+    file.touch()
+    return before
+
+def test_good():
+    assert not has_run("good")
+
+def test_unstable():
+    assert has_run("unstable")
+
+class Unstable(unittest.TestCase):
+    def test_in_part(self):
+        with self.subTest("part"):
+            self.assertTrue(has_run("part"))
+
+def test_broken():
+    assert not os.environ.get("BROKEN")
+
+def test_crash():
+    if os.environ.get("CRASH"):
+        os._exit(1)
+"""
+
+
+def run(folder, *arguments, **environment):
+    (folder / "test_some.py").write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-p", "chatsite.tests.second_look", *arguments]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(BASE),
+        "PYTEST_ADDOPTS": "-p no:django -p no:cacheprovider",
+    } | environment
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
+
+
+@pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["one process", "two processes"])
+def test_what_passes_alone_is_named_and_does_not_fail_the_run(tmp_path, parallel):
+    done = run(tmp_path, "--second-look", *parallel)
+    assert done.returncode == 0, done.stdout
+    first, second = done.stdout.split("A second look at 2 that failed beside others, alone:")
+    assert "2 failed" in first
+    assert "2 passed" in second, "the good one does not run again, and a subtest's failure counts"
+    unstable = second.split("passed alone.\n")[1]
+    assert sorted(unstable.split()) == [
+        "test_some.py::Unstable::test_in_part",
+        "test_some.py::test_unstable",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        (["--second-look"], {"BROKEN": "1"}),
+        ([], {}),
+        (["--second-look", "-n", "2", "--max-worker-restart", "0"], {"CRASH": "1"}),
+    ],
+    ids=["what fails twice", "without the option", "a process that died"],
+)
+def test_the_run_fails_for(tmp_path, arguments, environment):
+    done = run(tmp_path, *arguments, **environment)
+    assert done.returncode != 0, done.stdout
+    assert "These tests are unstable" not in done.stdout
+    assert ("A second look" in done.stdout) == ("BROKEN" in environment)

@@ -6,10 +6,13 @@ import json
 import time
 from unittest.mock import patch
 
+from django.test import override_settings
+
 from chat.llm import ModelError
 from chat.llm.remote import RemoteModel
 from chat.tests.upstream_case import PROMPT, QUICK, FakeServerTestCase
 from chat.tests.upstream_faults import KEY, chunk, event, raw, status
+from chatsite.tests.limits import HANG_SECONDS
 
 MUCH = 32_000_000  # bytes: more than is ever read, and than what the sockets in between hold
 GOOD = chunk("Yes.") + chunk(reason="stop") + event("[DONE]").replace(b'"', b"")
@@ -49,12 +52,14 @@ class HostileModelTests(FakeServerTestCase):
     def sent(self):
         return sum(request.sent for request in self.fake.requests)
 
+    @override_settings(ANSWER_FIRST_TOKEN_SECONDS=HANG_SECONDS, ANSWER_TOTAL_SECONDS=HANG_SECONDS)
     def test_an_endless_error_is_read_no_further_than_an_error_can_be(self):
         for code, told in ((400, "upstream_misconfigured"), (500, "upstream_unavailable")):
             with self.subTest(code):
                 self.assertEqual(self.ask(flood(code, b"x" * 65536)), ("", told))
         self.assertLess(self.sent(), 2 * MUCH)
 
+    @override_settings(ANSWER_IDLE_SECONDS=HANG_SECONDS, ANSWER_TOTAL_SECONDS=HANG_SECONDS)
     def test_headers_behind_the_body_without_an_end_are_not_kept(self):
         self.assertEqual(self.ask(trailers), ("Begun ", "interrupted"))
         self.assertLess(self.sent(), MUCH)

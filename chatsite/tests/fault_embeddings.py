@@ -15,7 +15,7 @@ BOUNDARY = "b-7c1f"
 SETTINGS = {
     "EMBEDDING_MODEL": "fake-embedding",
     "EMBEDDING_DIMENSIONS": str(DIMENSIONS),
-    "CHATSITE_EMBEDDING_QUESTION_SECONDS": "0.5",
+    "CHATSITE_EMBEDDING_QUESTION_SECONDS": "3",
 }
 ROWS = "SELECT name, status, reason FROM ingestion_document WHERE name = ANY(%s)"
 NO_VECTORS = "The embedding service answers with something else than vectors."

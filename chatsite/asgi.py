@@ -22,6 +22,7 @@ from chat.portal.consumers import CLOSED_UNKNOWN  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chatsite.accounts.known_callers import known_caller  # noqa: E402
 from chatsite.demo_guard import DemoGuard  # noqa: E402
+from chatsite.http.access_log import AccessLog  # noqa: E402
 from chatsite.http.address_limit import AddressLimit  # noqa: E402
 from chatsite.http.body_limits import (  # noqa: E402
     BodyLimit,
@@ -48,9 +49,13 @@ sockets = URLRouter([*websocket_urlpatterns, re_path("", no_such_socket)])  # ty
 
 application = ProtocolTypeRouter(
     {
-        "http": UploadLimit(AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), known_caller))))),
+        "http": AccessLog(
+            UploadLimit(AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), known_caller)))))
+        ),
         "lifespan": lifespan,
-        "websocket": DemoGuard(OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets)))),
+        "websocket": AccessLog(
+            DemoGuard(OwnOrigin(AllowedHostsOriginValidator(OwnSession(sockets)))), websocket_urlpatterns
+        ),
     }
 )
 

@@ -91,7 +91,7 @@ class OutageFilter(logging.Filter):
 
 
 class JsonFormatter(logging.Formatter):
-    """`time`, `level`, `logger`, `message`, `request_id`, and `error` with the traceback."""
+    """`time`, `level`, `logger`, `message`, `request_id`, the record's `fields`, and `error`: a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {
@@ -102,6 +102,7 @@ class JsonFormatter(logging.Formatter):
         }
         if identifier := getattr(record, "request_id", ""):
             entry["request_id"] = identifier
+        entry |= getattr(record, "fields", {})
         if record.exc_info:
             entry["error"] = self.formatException(record.exc_info)
         return json.dumps(entry, ensure_ascii=False)

@@ -321,6 +321,7 @@ USE_I18N = True
 USE_TZ = True
 LOCALE_PATHS = [BASE_DIR / "locale"]
 
+ACCESS_LOG = environment.flag("CHATSITE_ACCESS_LOG", False)
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
     "version": 1,
@@ -343,6 +344,7 @@ LOGGING = {
         "django": {"level": "WARNING"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},  # scanners would fill the log
         "uvicorn.access": {"level": "WARNING"},
+        "chatsite.access": {"level": "INFO"},  # a setting of its own switches it on
         "procrastinate": {"level": "WARNING"},
         # At lower levels these tell prompts, addresses and headers.
         **{name: {"level": "WARNING"} for name in ("httpx2", "httpcore2", "openai")},

@@ -18,6 +18,7 @@ from django.utils.functional import SimpleLazyObject, empty
 from chatsite import logs
 from chatsite.db.threads import reading_for_request
 
+from .access_log import RECORD
 from .address_limit import WAITED
 
 Handler = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
@@ -55,10 +56,12 @@ class RequestIdMiddleware(AsyncMiddleware):
         identifier = identifier_from(request.headers.get("X-Request-ID", ""))
         request.request_id = identifier  # type: ignore[attr-defined]
         logs.request_id.set(identifier)
-        waited = getattr(request, "scope", {}).get(WAITED, 0.0)  # a test's request has no scope
+        scope = getattr(request, "scope", {})  # a test's request has none
         # What all middleware asks of the database shares the request's time.
-        with reading_for_request(waited):
+        with reading_for_request(scope.get(WAITED, 0.0)):
             response = await self.get_response(request)
+            if record := scope.get(RECORD):
+                record.learn(request)
         response.headers["X-Request-ID"] = identifier
         return response
 

@@ -10,13 +10,16 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest
 
+from chatsite import logs
 from chatsite.db.threads import (
     Budget,
     hurried,
     in_database_soon,
 )
 
-from .body_limits import session_key
+from .access_log import RECORD
+from .body_limits import header, session_key
+from .middleware import identifier_from
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +41,7 @@ class OwnSession:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         opened, budget = False, Budget()
+        logs.request_id.set(identifier_from((header(scope, b"x-request-id") or b"").decode("latin-1")))
 
         async def noted(message: Message) -> None:
             nonlocal opened
@@ -47,6 +51,8 @@ class OwnSession:
         try:
             with hurried(budget):
                 known = await in_database_soon(_known, session_key(scope))
+            if record := scope.get(RECORD):
+                record.user = known["user"].pk
             await self.application({**scope, **known, "budget": budget}, receive, noted)
         except (OperationalError, InterfaceError):
             if opened:

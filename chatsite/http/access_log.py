@@ -1,0 +1,122 @@
+"""The access log (CHATSITE_ACCESS_LOG): one line for each request and each socket, without anybody's words.
+
+A line has the pattern of the address and not the address: what people look for, ids and tokens that travel
+in addresses stay out of the log.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import URLPattern
+from django.utils.functional import empty
+
+from chatsite import logs
+from chatsite.db.threads import request_reader
+
+logger = logging.getLogger("chatsite.access")
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+RECORD = "chatsite.record"  # of a scope
+REFUSED_SOCKET = 403  # what the server answers where a socket is closed before it was accepted
+
+
+class Record:
+    """What is learnt about a request on its way: the pattern of its address, and the number of its person."""
+
+    __slots__ = ("request_id", "route", "status", "user")
+
+    def __init__(self) -> None:
+        self.route = ""  # also of an address that does not exist, or was not looked at
+        self.user: int | None = None
+        self.status: int | None = None  # none where the caller left before an answer
+        self.request_id = ""
+
+    def learn(self, request: HttpRequest) -> None:
+        """Take what Django knows of a request. Asks nothing of the database."""
+        self.request_id = logs.request_id.get()
+        if request.resolver_match:
+            self.route = request.resolver_match.route
+        elif request.path.startswith(settings.STATIC_URL):
+            self.route = "static/"
+        reader = request_reader()
+        if reader.isdecimal():
+            self.user = int(reader)
+        elif getattr(user := getattr(request, "user", None), "_wrapped", None) is not empty:
+            self.user = getattr(user, "pk", None)  # in the admin, which reads for nobody in particular
+
+    def see(self, message: Message) -> None:
+        """Take the status of an answer, and the id of the request, from a message to the caller."""
+        kind = message["type"]
+        if kind in {"http.response.start", "websocket.http.response.start"}:
+            self.status = message["status"]
+            if not self.request_id:  # refused before Django: the refusal names it in these letters
+                named = (value for name, value in message["headers"] if name == b"x-request-id")
+                self.request_id = next(named, b"").decode("latin-1")
+        elif kind == "websocket.accept":
+            self.status = HTTPStatus.SWITCHING_PROTOCOLS
+        elif kind == "websocket.close" and self.status is None:
+            self.status = REFUSED_SOCKET
+
+
+class AccessLog:
+    """The outermost ASGI middleware, for requests and sockets; `sockets` are the patterns of the latter.
+
+    The line comes when the answer has been sent, or the socket is closed.
+    """
+
+    def __init__(self, application: Application, sockets: Sequence[URLPattern] = ()) -> None:
+        self.application = application
+        self._sockets = sockets
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not settings.ACCESS_LOG:
+            await self.application(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        record = scope[RECORD] = Record()
+
+        def seen(message: Message) -> Awaitable[None]:
+            if message["type"] != "http.response.body":
+                record.see(message)
+            return send(message)
+
+        try:
+            await self.application(scope, receive, seen)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            record.status = record.status or HTTPStatus.INTERNAL_SERVER_ERROR  # which the server answers
+            raise
+        finally:
+            if scope["type"] == "websocket":
+                record.route = self._route(scope["path"])
+            _write(scope, record, time.perf_counter() - begun)
+
+    def _route(self, path: str) -> str:
+        """The pattern of a socket's address."""
+        found = (pattern for pattern in self._sockets if pattern.pattern.match(path.removeprefix("/")))
+        return next((str(pattern.pattern) for pattern in found), "")
+
+
+def _write(scope: Scope, record: Record, seconds: float) -> None:
+    is_socket = scope["type"] == "websocket"
+    fields = {
+        "method": "WEBSOCKET" if is_socket else scope["method"],
+        "route": record.route,
+        "status": record.status,
+        "ms": round(1000 * seconds, 1),
+        "user": record.user,
+    }
+    identifier = record.request_id or logs.request_id.get()
+    logger.info("socket" if is_socket else "request", extra={"fields": fields, "request_id": identifier})

@@ -27,6 +27,7 @@ EXAMPLE_HOST = "ask.example.org"
 LANGUAGES = re.compile(r"[A-Za-z0-9_]+(\+[A-Za-z0-9_]+)*")
 LEASE_FLUSHES = 5
 MIN_SECRET_CHARACTERS = 32
+MIN_TOKEN_CHARACTERS = 16
 MIN_SECRET_VARIETY = 5  # different characters
 PREFIX = "CHATSITE_"
 KNOWN_ELSEWHERE = {"CHATSITE_TEST_CLIENTS_FOLDER", "CHATSITE_TEST_ROUNDS"}  # of the tests
@@ -147,6 +148,7 @@ def check_address_settings(app_configs: Sequence[AppConfig] | None, **kwargs: An
         ("E031", "CHATSITE_ALLOWED_HOSTS", settings.ALLOWED_HOSTS, _better_host),
         ("E032", "CHATSITE_TRUSTED_ORIGINS", settings.CSRF_TRUSTED_ORIGINS, _better_origin),
         ("E033", "CHATSITE_TRUSTED_PROXIES", settings.TRUSTED_PROXIES, _better_proxy),
+        ("E037", "CHATSITE_METRICS_ADDRESSES", settings.METRICS_ADDRESSES, _better_proxy),
     ]
     problems = [
         (number, f"{name}: write {better} instead of {entry}.")
@@ -195,6 +197,9 @@ def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
         problems.append(
             ("E041", f"{name} is too simple: write at least {MIN_SECRET_CHARACTERS} random characters.")
         )
+    if 0 < len(settings.METRICS_TOKEN) < MIN_TOKEN_CHARACTERS:
+        words = f"CHATSITE_METRICS_TOKEN is too short: write at least {MIN_TOKEN_CHARACTERS} characters."
+        problems.append(("E043", words))
     for name in ("OPENAI_API_KEY", "RERANK_API_KEY"):
         value: str = getattr(settings, name)
         if not (value.isascii() and value.isprintable() and " " not in value):

@@ -177,7 +177,7 @@ SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 TRUSTED_PROXIES = environment.words("CHATSITE_TRUSTED_PROXIES")  # whose word on the caller's address counts
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
@@ -322,6 +322,9 @@ USE_TZ = True
 LOCALE_PATHS = [BASE_DIR / "locale"]
 
 ACCESS_LOG = environment.flag("CHATSITE_ACCESS_LOG", False)
+METRICS_TOKEN = environment.text("CHATSITE_METRICS_TOKEN")
+METRICS_ADDRESSES = environment.words("CHATSITE_METRICS_ADDRESSES")
+METRICS = bool(METRICS_TOKEN or METRICS_ADDRESSES)
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
     "version": 1,

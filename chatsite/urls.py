@@ -3,13 +3,14 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from chatsite.server import health
+from chatsite.server import health, metrics_page
 
 from .http import api_description
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics_page.page, name="metrics"),
     path("admin/", admin.site.urls),
     path("api/schema/", api_description.schema, name="schema"),
     path("api/docs/", api_description.docs, name="api-docs"),

@@ -10,6 +10,7 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job, Status
 
+from chatsite import metrics
 from chatsite.db.threads import release_connection
 from ingestion.indexing.replacing import delete_stale_prepared
 
@@ -73,9 +74,13 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
         documents.read_document(document_id, replacement)
     except documents.TemporaryFailure as fault:
         if context.job.attempts + 1 < ATTEMPTS:
+            metrics.DOCUMENTS_READ.add("put off")
             raise
+        metrics.DOCUMENTS_READ.add("given up")
         logger.exception("Reading a document was given up.", extra={"document": document_id})
         documents.give_up(document_id, replacement, str(fault))
+    else:
+        metrics.DOCUMENTS_READ.add("ended")
     finally:
         _active_jobs.discard(context.job.id)
 

@@ -7,6 +7,7 @@ import httpx2
 import openai
 from django.conf import settings
 
+from chatsite import metrics
 from chatsite.event_loops import PerEventLoop
 from chatsite.http.circuit_breaker import CircuitBreaker
 from chatsite.http.model_server import ModelServer, model_server, retry_after_of
@@ -72,6 +73,17 @@ def connection() -> Connection:
             raise ModelError("upstream_misconfigured", detail=type(error).__name__) from None
         connections[key] = Connection(server)
     return connections[key]
+
+
+@metrics.BREAKERS_OPEN.read_from
+def _open_breakers() -> dict[metrics.Labels, float]:
+    """How many of this process are open, by model."""
+    found: dict[metrics.Labels, float] = {}
+    for _, connections in _connections.items():
+        for each in list(connections.values()):
+            for model, breaker in list(each.breakers.items()):
+                found[(model,)] = found.get((model,), 0.0) + breaker.is_open
+    return found
 
 
 def translated(error: openai.APIError) -> ModelError:

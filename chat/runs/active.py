@@ -13,7 +13,8 @@ from uuid import UUID
 from django.conf import settings
 
 from chat.engine import AcceptedRun
-from chat.events import TERMINAL, ContextReady, Event, MessageDone, TextDelta
+from chat.events import TERMINAL, ContextReady, Event, MessageDone, TextDelta, Usage
+from chatsite import metrics
 from chatsite.accounts.principal import Principal
 from chatsite.event_loops import PerEventLoop
 
@@ -75,11 +76,16 @@ class RunSlots:
         self._taken -= 1
 
     @property
+    def taken(self) -> int:
+        return self._taken
+
+    @property
     def at_capacity(self) -> bool:
         return self._taken >= settings.PROCESS_ANSWERS
 
 
 run_slots = RunSlots()
+metrics.RUNS_RUNNING.read_from(lambda: {(): float(run_slots.taken)})
 
 
 JUST_ACCEPTED_SECONDS = 1.0  # for which the rights checked at the request still count
@@ -99,6 +105,7 @@ class ActiveRun:
     task: asyncio.Task[None] | None = None
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
     begun: float = field(default_factory=time.monotonic)
+    _has_spoken: bool = False
     _woken: float = 0.0  # event-loop time of the last wake-up for text
     _stride: asyncio.TimerHandle | None = None
 
@@ -109,8 +116,14 @@ class ActiveRun:
     def publish(self, event: Event) -> None:
         self.events.append(event)
         if isinstance(event, TextDelta):
+            if not self._has_spoken:
+                self._has_spoken = True
+                metrics.FIRST_TOKEN_SECONDS.observe(time.monotonic() - self.begun)
             self._wake_in_strides()
             return
+        if isinstance(event, Usage):
+            metrics.TOKENS.add("prompt", amount=event.prompt)
+            metrics.TOKENS.add("completion", amount=event.completion)
         if isinstance(event, ContextReady):
             message_id = UUID(event.message_id) if event.message_id else self.run.answer_id
             self.sources[message_id] = len(event.sources)

@@ -17,6 +17,7 @@ from chat.events import Event, Failed, Finished, Json, Spoken, Whole
 from chat.models import Lease
 from chat.statements import to_rows
 from chat.verification import verify
+from chatsite import metrics
 from chatsite.db.availability import breaker
 from chatsite.db.threads import reading_everything
 from history import recording
@@ -114,7 +115,9 @@ def expire_all() -> int:
 
 
 def _close_all(dead: Sequence[UUID]) -> int:
-    return sum(_close_dead(run_id) for run_id in dead)
+    closed = sum(_close_dead(run_id) for run_id in dead)
+    metrics.LEASES_EXPIRED.add(amount=closed)
+    return closed
 
 
 def _is_up_for_a_lease() -> bool:

@@ -21,7 +21,7 @@ from chat.engine import AcceptedRun
 from chat.errors import retry_after
 from chat.events import Event, Failed, Finished
 from chat.llm import ModelError, configured_model
-from chatsite import logs
+from chatsite import logs, metrics
 from chatsite.accounts.principal import Principal
 from chatsite.db.availability import (
     breaker,
@@ -168,6 +168,7 @@ class RunManager:
             return Failed(Message.State.INTERRUPTED, "interrupted", request_id)
         except ModelError as error:
             logger.warning("The model failed: %s", error.summary)
+            metrics.MODEL_ERRORS.add(error.code)
             state = Message.State.INTERRUPTED if active.has_text() else Message.State.FAILED
             if error.code == "content_filter":
                 state = Message.State.BLOCKED
@@ -197,6 +198,7 @@ class RunManager:
                     break
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE)
+        metrics.RUNS.add(str(end.state))
         if not active.has_ended():
             active.publish(end)
         notifications.publish(notifications.messages("news", [active.run.run_id, active.run.conversation_id]))
@@ -232,7 +234,9 @@ class RunManager:
             for active in running
             if ends[active.run.run_id] > active.written
         ]
+        begun = time.monotonic()
         stops = await in_database(journal.flush, list(ends), batches)
+        metrics.FLUSH_SECONDS.observe(time.monotonic() - begun)
         for active in running:
             active.written = ends[active.run.run_id]
             # A missing run was closed by another process after our lease expired.

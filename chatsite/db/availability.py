@@ -13,6 +13,8 @@ import time
 import psycopg
 from django.db import InterfaceError, OperationalError
 
+from chatsite import metrics
+
 DISK_FULL = "53100"  # SQLSTATE: the server's disk is full
 # Prefixes of: connection failure, shutdown, too many connections, lock not available.
 AWAY = ("08", "57P", "53300", "55P03")
@@ -116,3 +118,4 @@ class DatabaseBreaker:
 
 
 breaker = DatabaseBreaker()
+metrics.BREAKERS_OPEN.read_from(lambda: {("database",): float(breaker.is_missing)})

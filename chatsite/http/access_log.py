@@ -1,7 +1,7 @@
 """The access log (CHATSITE_ACCESS_LOG): one line for each request and each socket, without anybody's words.
 
-A line has the pattern of the address and not the address: what people look for, ids and tokens that travel
-in addresses stay out of the log.
+Counts them for `/metrics` too. A line has the pattern of the address and not the address: what people look
+for, ids and tokens that travel in addresses stay out of the log.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 from django.utils.functional import empty
 
-from chatsite import logs
+from chatsite import logs, metrics
 from chatsite.db.threads import request_reader
 
 logger = logging.getLogger("chatsite.access")
@@ -28,19 +28,21 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 RECORD = "chatsite.record"  # of a scope
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "WEBSOCKET"})
 REFUSED_SOCKET = 403  # what the server answers where a socket is closed before it was accepted
 
 
 class Record:
     """What is learnt about a request on its way: the pattern of its address, and the number of its person."""
 
-    __slots__ = ("request_id", "route", "status", "user")
+    __slots__ = ("head", "request_id", "route", "status", "user")
 
     def __init__(self) -> None:
         self.route = ""  # also of an address that does not exist, or was not looked at
         self.user: int | None = None
         self.status: int | None = None  # none where the caller left before an answer
         self.request_id = ""
+        self.head = 0.0  # when the answer began
 
     def learn(self, request: HttpRequest) -> None:
         """Take what Django knows of a request. Asks nothing of the database."""
@@ -78,19 +80,24 @@ class AccessLog:
     def __init__(self, application: Application, sockets: Sequence[URLPattern] = ()) -> None:
         self.application = application
         self._sockets = sockets
+        self._open = 0  # sockets
+        metrics.SOCKETS.read_from(lambda: {(): float(self._open)})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not settings.ACCESS_LOG:
+        if not (settings.ACCESS_LOG or settings.METRICS):
             await self.application(scope, receive, send)
             return
+        is_socket = scope["type"] == "websocket"
         begun = time.perf_counter()
         record = scope[RECORD] = Record()
 
         def seen(message: Message) -> Awaitable[None]:
             if message["type"] != "http.response.body":
                 record.see(message)
+                record.head = time.perf_counter()
             return send(message)
 
+        self._open += is_socket
         try:
             await self.application(scope, receive, seen)
         except asyncio.CancelledError:
@@ -99,9 +106,17 @@ class AccessLog:
             record.status = record.status or HTTPStatus.INTERNAL_SERVER_ERROR  # which the server answers
             raise
         finally:
-            if scope["type"] == "websocket":
+            self._open -= is_socket
+            if is_socket:
                 record.route = self._route(scope["path"])
-            _write(scope, record, time.perf_counter() - begun)
+            method = "WEBSOCKET" if is_socket else scope["method"]
+            if settings.METRICS:
+                known = method if method in METHODS else "other"
+                metrics.REQUESTS.add(known, record.route, str(record.status or "left"))
+                if record.head and not is_socket:
+                    metrics.REQUEST_SECONDS.observe(record.head - begun, record.route)
+            if settings.ACCESS_LOG:
+                _write(method, record, time.perf_counter() - begun)
 
     def _route(self, path: str) -> str:
         """The pattern of a socket's address."""
@@ -109,14 +124,14 @@ class AccessLog:
         return next((str(pattern.pattern) for pattern in found), "")
 
 
-def _write(scope: Scope, record: Record, seconds: float) -> None:
-    is_socket = scope["type"] == "websocket"
+def _write(method: str, record: Record, seconds: float) -> None:
     fields = {
-        "method": "WEBSOCKET" if is_socket else scope["method"],
+        "method": method,
         "route": record.route,
         "status": record.status,
         "ms": round(1000 * seconds, 1),
         "user": record.user,
     }
     identifier = record.request_id or logs.request_id.get()
-    logger.info("socket" if is_socket else "request", extra={"fields": fields, "request_id": identifier})
+    message = "socket" if method == "WEBSOCKET" else "request"
+    logger.info(message, extra={"fields": fields, "request_id": identifier})

@@ -42,6 +42,10 @@ def is_local(client: str, host: str, headers: Iterable[str]) -> bool:
 
     `client` is the caller's address, `host` the Host header, `headers` the names of all headers.
     """
+    return not is_proxied(headers) and is_loopback(client) and is_loopback(host_of(host))
+
+
+def is_proxied(headers: Iterable[str]) -> bool:
+    """Whether a header, of which these are the names, says that a request came through a proxy."""
     names = {name.lower() for name in headers}
-    proxied = bool(names & PROXY_HEADERS) or any(name.startswith(PROXY_PREFIX) for name in names)
-    return not proxied and is_loopback(client) and is_loopback(host_of(host))
+    return bool(names & PROXY_HEADERS) or any(name.startswith(PROXY_PREFIX) for name in names)

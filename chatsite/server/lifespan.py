@@ -11,6 +11,7 @@ from chat.limits import connection_limiter
 from chatsite.accounts import guests
 from chatsite.event_loops import close_all
 
+from . import metrics_page
 from .watchdog import watched
 
 Message = MutableMapping[str, Any]
@@ -32,6 +33,7 @@ async def _live(
     scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
 ) -> None:
     housekeeping: list[asyncio.Task[None]] = []
+    recorder = metrics_page.start("web")
     scope.get("state", {})["end"] = _end
     while True:
         message = await receive()
@@ -47,6 +49,8 @@ async def _live(
             await close_all()
             for task in housekeeping:
                 task.cancel()
+            if recorder:
+                recorder.stop()
             await send({"type": "lifespan.shutdown.complete"})
             return
 

@@ -19,6 +19,8 @@ from django.conf import settings
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from chatsite import metrics
+
 MAX_HEAD_BYTES = 65_536  # request line and headers
 # Headers that Django parses on the event loop, some of them in more than linear time.
 MAX_HEADER_BYTES = {b"cookie": 16_384, b"content-type": 1_024, b"accept": 4_096, b"accept-language": 4_096}
@@ -105,6 +107,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._refuse(503)
                 return
             oldest._end()
+            metrics.CONNECTIONS_ENDED.add("evicted")
         self.silent[self] = None
         self._limit(SILENT_SECONDS, self._end)
 
@@ -304,6 +307,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _refuse(self, status: int) -> None:
         """Answer without the application, read on for a moment, and close."""
         self._refused = True
+        metrics.CONNECTIONS_ENDED.add(str(status))
         if self.cycle is not None and not self.cycle.response_complete:
             self._end()  # the answer to an earlier request is being sent
             return

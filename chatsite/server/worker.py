@@ -27,6 +27,7 @@ from procrastinate.exceptions import ConnectorException  # noqa: E402
 from chatsite.db.availability import why_absent  # noqa: E402
 from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs  # noqa: E402
 
+from . import metrics_page  # noqa: E402
 from .lifeline import die_with  # noqa: E402
 
 GRACE_SECONDS = 2  # what is still being read then goes back into the queue
@@ -39,7 +40,10 @@ def main() -> None:
     try:
         recover_stalled_jobs()  # jobs of killed workers
         release_connection()
+        recorder = metrics_page.start("worker")
         asyncio.run(work())
+        if recorder:
+            recorder.stop()
     except (ConnectorException, DatabaseError) as error:
         if reason := why_absent(error):
             sys.exit(f"The ingestion worker cannot reach its database: {reason}")

@@ -32,6 +32,7 @@ BASE = Path(__file__).resolve().parent.parent.parent
 ADDRESS = re.compile(r"answers at (http://\S+)")
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 ACCOUNT = re.compile(r"^  (\S+)\s+(\S+-\S+-\d+)\s", re.MULTILINE)
+METRICS_TOKEN = "a-token-of-these-tests"
 BLOCKED = "The event loop was blocked"
 IN_BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']  # as shells start background jobs
 FORGOTTEN = {  # of the environment of the tests
@@ -268,7 +269,7 @@ def site():
     """One running site with the demo for all tests of a session; tests leave it as they found it."""
     folder = temporary_folder()
     try:
-        with Site(folder) as running:
+        with Site(folder, CHATSITE_METRICS_TOKEN=METRICS_TOKEN) as running:
             yield running
     finally:
         shutil.rmtree(folder, ignore_errors=True)

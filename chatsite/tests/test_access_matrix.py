@@ -26,6 +26,8 @@ route                    method door     anonymous stranger member   owner    st
 
 healthz                  GET    session  yes       yes      yes      yes      yes      yes
 readyz                   GET    session  yes       yes      yes      yes      yes      yes
+metrics                  GET    session  absent    absent   absent   absent   absent   absent
+metrics                  GET    key      absent    absent   absent   absent   absent   absent
 
 schema                   GET    session  yes       yes      yes      yes      yes      yes
 schema                   GET    key      yes       yes      yes      yes      yes      yes

@@ -1,6 +1,7 @@
 """`manage.py up`: starting, stopping, crashing, starting again; on the real processes."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -21,7 +22,7 @@ from chatsite.server.embedded_postgres import (
     connection_parameters,
 )
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
-from chatsite.tests.server import BASE, TOKEN, Site, alive, temporary_folder
+from chatsite.tests.server import BASE, METRICS_TOKEN, TOKEN, Site, alive, temporary_folder
 
 pytestmark = pytest.mark.server
 
@@ -58,7 +59,7 @@ def cluster(folder):
 @pytest.fixture(scope="class")
 def plain(folder):
     """A running site without the demo, for tests that need no start of their own."""
-    with quiet(folder) as site:
+    with quiet(folder, CHATSITE_METRICS_TOKEN=METRICS_TOKEN) as site:
         yield site
 
 
@@ -259,9 +260,19 @@ class TestRunning:
         assert "There were too many wrong attempts." in page
 
     def test_a_web_server_that_dies_is_started_again_and_said_in_one_line(self, plain):
+        headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+        counted = re.compile(
+            r'^chatsite_requests_total{method="GET",route="metrics",status="200"} (\d+)$', re.M
+        )
+        before = [
+            counted.search(plain.session().request("GET", "/metrics", headers=headers).text) for _ in range(3)
+        ]
         plain.kill_web()
         plain.wait_until_ready()
         assert plain.lines("The web server was ended by signal 9; it starts again.") == 1
+        page = plain.session().request("GET", "/metrics", headers=headers).text
+        assert int(counted.search(page).group(1)) >= int(before[-1].group(1))
+        assert 'chatsite_processes{kind="web"} 1' in page
 
     def test_a_database_that_dies_is_started_again_and_said_in_one_line(self, plain):
         before = plain.postgres()

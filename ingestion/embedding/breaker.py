@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
+from chatsite import metrics
 from chatsite.http.circuit_breaker import CircuitBreaker, CircuitOpen
 
 from .base import Embedder, EmbeddingError, Vectors
@@ -16,6 +17,9 @@ MAX_REST_SECONDS = 300.0  # however long a server asks for
 
 _breakers: WeakKeyDictionary[Embedder, CircuitBreaker] = WeakKeyDictionary()
 _making = threading.Lock()
+metrics.BREAKERS_OPEN.read_from(
+    lambda: {("embedding",): float(any(breaker.is_open for breaker in list(_breakers.values())))}
+)
 
 
 def embed_question(model: Embedder, texts: Sequence[str]) -> Vectors:

@@ -4,10 +4,12 @@ The choice goes by how many passages the caller may search, and is one of speed 
 same condition of who may read, and each gives the same passages as far as its indexes allow.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from chatsite import metrics
 from chatsite.db.sql_files import rows
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 
@@ -105,6 +107,7 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
 
     Where no readable passage holds a word, a second run seeks what may stand in for it.
     """
+    begun = time.monotonic()
     words = [*search["words"], *search["added"]]
     alike = [""] * len(words)
     worths = [1.0] * len(search["words"]) + list(search["added"].values())
@@ -123,6 +126,7 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
         if surveyed.is_sampled:  # which words are together in how many passages is different now
             surveyed = survey({**asked, **second})
         found = _run({**asked, **second}, dimensions, surveyed)
+    metrics.SEARCH_SECONDS.observe(time.monotonic() - begun, surveyed.plan(dimensions))
     return [Candidate(*map(row.__getitem__, Candidate._fields)) for row in found], surveyed.visible
 
 

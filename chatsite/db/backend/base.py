@@ -23,6 +23,7 @@ from psycopg import ClientCursor, OperationalError
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from chatsite import metrics
 from chatsite.db.availability import (
     breaker,
     sqlstate,
@@ -106,6 +107,22 @@ class ReaderCursor(base.CursorMixin, ClientCursor[Any]):
         if self._lacks(name):
             super().execute(SET_READER, [name])
             _readers[self.connection] = name
+
+
+@metrics.POOL.read_from
+def _pool_numbers() -> dict[metrics.Labels, float]:
+    """Of this process's pools, which exist from their first use on."""
+    found: dict[metrics.Labels, float] = {(state,): 0.0 for state in ("size", "idle", "waiting")}
+    pools: dict[str, ConnectionPool[Any]] = base.DatabaseWrapper._connection_pools  # type: ignore[attr-defined]
+    for pool in list(pools.values()):
+        numbers = pool.get_stats()
+        for state, name in (
+            ("size", "pool_size"),
+            ("idle", "pool_available"),
+            ("waiting", "requests_waiting"),
+        ):
+            found[(state,)] += numbers[name]
+    return found
 
 
 def _check(session: Session) -> None:

@@ -1,0 +1,310 @@
+"""The site's numbers for Prometheus: what each process counts, and how those of several become one page.
+
+A process counts in memory and writes its numbers to a file of its own every few seconds; whichever web
+process is asked adds up the files of its machine. Counters of processes that have ended stay in the sum, so
+that a restart takes nothing from it. The files are written and not mapped into memory: where the disk is
+full, the first write to a page of such a file would end the process.
+"""
+
+import contextlib
+import fcntl
+import json
+import math
+import os
+import resource
+import secrets
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+WRITE_SECONDS = 5.0
+ALIVE_SECONDS = 20.0  # after the last write of a process that is taken for alive
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+ENDED = "ended"  # the name of the file with the sums of processes that have ended
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Labels = tuple[str, ...]
+Numbers = list[float]  # one; of a histogram the counts of its buckets, that above them, and the sum
+Snapshot = Mapping[str, Sequence[tuple[Sequence[str], Numbers]]]
+Read = Callable[[], Mapping[Labels, float]]
+
+
+class Metric:
+    """A number by the values of its labels, or several of a histogram."""
+
+    kind = "counter"
+    size = 1  # of Numbers
+
+    def __init__(self, name: str, description: str, labels: Sequence[str] = ()) -> None:
+        self.name, self.description, self.labels = f"chatsite_{name}", description, tuple(labels)
+        self.values: dict[Labels, Numbers] = {}
+        METRICS[self.name] = self
+
+    def read(self) -> list[tuple[Labels, Numbers]]:
+        """This process's values now."""
+        with _lock:
+            return [(labels, list(numbers)) for labels, numbers in self.values.items()]
+
+    def lines(self, labels: Sequence[str], numbers: Numbers) -> Iterator[str]:
+        yield f"{self.name}{_labelled(zip(self.labels, labels, strict=True))} {_number(numbers[0])}"
+
+
+class Counter(Metric):
+    """Counts. Of its labels those `known` are told before anything was counted: as 0."""
+
+    def __init__(
+        self, name: str, description: str, labels: Sequence[str] = (), known: Sequence[str] = ()
+    ) -> None:
+        super().__init__(name, description, labels)
+        self.values = {(value,): [0.0] for value in known}
+
+    def add(self, *labels: str, amount: float = 1) -> None:
+        with _lock:
+            self.values.setdefault(labels, [0.0])[0] += amount
+
+
+class Histogram(Metric):
+    kind = "histogram"
+
+    def __init__(
+        self, name: str, description: str, labels: Sequence[str] = (), bounds: Sequence[float] = SECONDS
+    ) -> None:
+        super().__init__(name, description, labels)
+        self.bounds, self.size = tuple(bounds), len(bounds) + 2
+
+    def observe(self, value: float, *labels: str) -> None:
+        with _lock:
+            numbers = self.values.get(labels)
+            if numbers is None:
+                numbers = self.values[labels] = [0.0] * self.size
+            numbers[bisect_left(self.bounds, value)] += 1
+            numbers[-1] += value
+
+    def lines(self, labels: Sequence[str], numbers: Numbers) -> Iterator[str]:
+        named = [*zip(self.labels, labels, strict=True)]
+        count = 0.0
+        for bound, inside in zip((*self.bounds, math.inf), numbers[:-1], strict=True):
+            count += inside
+            yield f"{self.name}_bucket{_labelled([*named, ('le', _number(bound))])} {_number(count)}"
+        yield f"{self.name}_sum{_labelled(named)} {_number(numbers[-1])}"
+        yield f"{self.name}_count{_labelled(named)} {_number(count)}"
+
+
+class Gauge(Metric):
+    """A number as it is now, of the processes that are alive. Whoever knows it says how to read it."""
+
+    kind = "gauge"
+
+    def __init__(self, name: str, description: str, labels: Sequence[str] = ()) -> None:
+        super().__init__(name, description, labels)
+        self._sources: list[Read] = []
+
+    def read_from(self, source: Read) -> Read:
+        self._sources.append(source)
+        return source
+
+    def read(self) -> list[tuple[Labels, Numbers]]:
+        return [(labels, [value]) for source in self._sources for labels, value in source().items()]
+
+
+METRICS: dict[str, Metric] = {}
+recorders: "set[Recorder]" = set()  # this process's own, while it records
+_lock = threading.Lock()
+
+REQUESTS = Counter("requests_total", "Requests answered, and sockets closed.", ("method", "route", "status"))
+REQUEST_SECONDS = Histogram(
+    "request_seconds", "Seconds from a request to the head of its answer; streams go on after it.", ("route",)
+)
+SOCKETS = Gauge("sockets", "Open sockets of pages.")
+CONNECTIONS_ENDED = Counter(
+    "connections_ended_total",
+    "Connections ended without an answer of the site: evicted (silent, to make room), or by status.",
+    ("reason",),
+    known=("evicted", "408", "431", "503"),
+)
+RUNS_RUNNING = Gauge("runs_running", "Answers that are being written.")
+RUNS = Counter("runs_total", "Answers that have ended, by their state.", ("state",))
+FIRST_TOKEN_SECONDS = Histogram(
+    "first_token_seconds",
+    "Seconds from an accepted question to the first text of its answer.",
+    bounds=(0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0),
+)
+TOKENS = Counter(
+    "tokens_total", "Tokens of answers, as the model counted them.", ("kind",), ("prompt", "completion")
+)
+MODEL_ERRORS = Counter(
+    "model_errors_total",
+    "Answers that the model failed, by the error's code.",
+    ("code",),
+    known=("upstream_unavailable", "upstream_timeout", "upstream_protocol", "rate_limited"),
+)
+SEARCH_SECONDS = Histogram("search_seconds", "Seconds of a search in the database, by plan.", ("plan",))
+FLUSH_SECONDS = Histogram("journal_flush_seconds", "Seconds of a write of running answers to the journal.")
+LEASES_EXPIRED = Counter("leases_expired_total", "Answers closed for a process that had died.")
+POOL = Gauge(
+    "database_pool", "Connections of the pool: size, idle; and requests that wait for one.", ("state",)
+)
+BREAKERS_OPEN = Gauge("breakers_open", "Processes that leave a failing server alone, by server.", ("server",))
+DOCUMENTS_READ = Counter("documents_read_total", "Readings of documents that have ended.", ("outcome",))
+PROCESSES = Gauge("processes", "Processes that are alive.", ("kind",))
+PROCESS_CPU_SECONDS = Counter("process_cpu_seconds_total", "Processor seconds of processes.", ("kind",))
+PROCESS_PEAK_BYTES = Gauge("process_peak_bytes", "Most memory that the living processes have had.", ("kind",))
+# What the database knows is asked when the page is, and is the same on all machines.
+DATABASE_UP = Gauge("database_up", "Whether the database answered this page in time.")
+DATABASE_LOOK_SECONDS = Gauge("database_look_seconds", "Seconds in which it did.")
+JOBS = Gauge("jobs", "Jobs of the workers: todo, doing, failed.", ("state",))
+OLDEST_JOB_SECONDS = Gauge("oldest_job_seconds", "Age of the oldest job that nobody has begun.")
+LEASES = Gauge("leases", "Unfinished answers: held by a process, or expired.", ("state",))
+
+
+class Recorder:
+    """Writes this process's numbers to its file in `folder` while it lives; `kind` is web or worker."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.folder, self.kind = folder, kind
+        self.path = folder / f"{os.getpid()}-{secrets.token_hex(4)}.json"
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep_writing, name="metrics", daemon=True)
+
+    def start(self) -> None:
+        """Also adds up what processes that have ended left behind."""
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            merge_ended(self.folder)
+        self.write()
+        self._thread.start()
+        recorders.add(self)
+
+    def stop(self) -> None:
+        """Write for the last time: what is true only of a process that lives is no longer counted."""
+        recorders.discard(self)
+        self._ended.set()
+        self.write()
+
+    def write(self) -> None:
+        """Whole or not at all. A full disk costs the page its news and the process nothing."""
+        temporary = self.path.with_suffix(".new")
+        with contextlib.suppress(OSError):
+            temporary.write_text(json.dumps(self._state()))
+            temporary.replace(self.path)
+
+    def _state(self) -> dict[str, Any]:
+        numbers = {name: metric.read() for name, metric in METRICS.items()}
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        kind = (self.kind,)
+        numbers[PROCESSES.name] = [(kind, [1.0])]
+        numbers[PROCESS_CPU_SECONDS.name] = [(kind, [used.ru_utime + used.ru_stime])]
+        numbers[PROCESS_PEAK_BYTES.name] = [(kind, [used.ru_maxrss * 1024.0])]
+        return {"written": 0 if self._ended.is_set() else time.time(), "metrics": numbers}
+
+    def _keep_writing(self) -> None:
+        while not self._ended.wait(WRITE_SECONDS):
+            self.write()
+
+
+def merge_ended(folder: Path) -> None:
+    """Add the files of processes that have ended to one file of sums, and remove them.
+
+    The sums name the files that are in them, so that one which could not be removed counts once.
+    """
+    with (folder / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sums = _load(folder / f"{ENDED}.json") or {"metrics": {}, "files": []}
+        ended = {path: state for path, state in _files(folder) if not _is_alive(path, state)}
+        new = [state["metrics"] for path, state in ended.items() if path.name not in sums["files"]]
+        if new:
+            merged = {
+                "written": 0,
+                "metrics": total([sums["metrics"], *new], kinds=("counter", "histogram")),
+                "files": [path.name for path in ended],
+            }
+            temporary = folder / f"{ENDED}.new"
+            temporary.write_text(json.dumps(merged))
+            temporary.replace(folder / f"{ENDED}.json")
+        for path in ended:
+            path.unlink(missing_ok=True)
+
+
+def gathered(folder: Path) -> Snapshot:
+    """The numbers of all processes that write to this folder, and of those that did."""
+    sums = _load(folder / f"{ENDED}.json") or {"metrics": {}, "files": []}
+    states = [(path, state) for path, state in _files(folder) if path.name not in sums["files"]]
+    counted = total(
+        [sums["metrics"], *(state["metrics"] for _, state in states)], kinds=("counter", "histogram")
+    )
+    alive = [state["metrics"] for path, state in states if _is_alive(path, state)]
+    return {**counted, **total(alive, kinds=("gauge",))}
+
+
+def total(snapshots: Iterable[Snapshot], kinds: Sequence[str]) -> dict[str, list[tuple[Labels, Numbers]]]:
+    """The sums of metrics of these kinds. What another version counted in other parts is left out."""
+    sums: dict[str, dict[Labels, Numbers]] = {}
+    for snapshot in snapshots:
+        for name, values in snapshot.items():
+            metric = METRICS.get(name)
+            if metric is None or metric.kind not in kinds:
+                continue
+            size = metric.size
+            of_name = sums.setdefault(name, {})
+            for labels, numbers in values:
+                if len(numbers) != size or len(labels) != len(metric.labels):
+                    continue
+                before = of_name.get(tuple(labels), [0.0] * size)
+                of_name[tuple(labels)] = [one + other for one, other in zip(before, numbers, strict=True)]
+    return {name: [*values.items()] for name, values in sums.items()}
+
+
+def exposition(snapshot: Snapshot) -> str:
+    """The text that Prometheus reads; what nothing was counted for is 0, if it has no labels."""
+    lines = []
+    for name, metric in sorted(METRICS.items()):
+        values: list[tuple[Labels, Numbers]] = sorted((tuple(own), of) for own, of in snapshot.get(name, ()))
+        if not values and not metric.labels and metric.kind != "gauge":
+            values = [((), [0.0] * metric.size)]
+        lines += [f"# HELP {name} {metric.description}", f"# TYPE {name} {metric.kind}"]
+        for labels, numbers in values:
+            lines += metric.lines(labels, numbers)
+    return "\n".join(lines) + "\n"
+
+
+def _files(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """The files of processes that can be read, with what they hold."""
+    return [(path, state) for path in sorted(folder.glob("*-*.json")) if (state := _load(path))]
+
+
+def _load(path: Path) -> dict[str, Any] | None:
+    try:
+        state: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return state
+
+
+def _is_alive(path: Path, state: Mapping[str, Any]) -> bool:
+    """Whether the process of a file has written lately, and is there."""
+    if time.time() - state["written"] > ALIVE_SECONDS:
+        return False
+    try:
+        os.kill(int(path.name.partition("-")[0]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _labelled(labels: Iterable[tuple[str, str]]) -> str:
+    escaped = [
+        '{}="{}"'.format(name, value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\""))
+        for name, value in labels
+    ]
+    return "{" + ",".join(escaped) + "}" if escaped else ""
+
+
+def _number(value: float) -> str:
+    if value == math.inf:
+        return "+Inf"
+    return str(int(value)) if value == int(value) else repr(value)

@@ -1,0 +1,115 @@
+"""`/metrics` for Prometheus: for CHATSITE_METRICS_TOKEN and CHATSITE_METRICS_ADDRESSES; else not found."""
+
+import asyncio
+import hmac
+import time
+from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import connection
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+
+from chatsite import metrics
+from chatsite.db.threads import in_database_soon
+from chatsite.http.loopback import is_proxied
+
+DATABASE_SECONDS = 2.0  # then the page comes without what only the database knows
+JOBS = """
+    SELECT coalesce(sum((status = 'todo')::int), 0), coalesce(sum((status = 'doing')::int), 0),
+           coalesce(sum((status = 'failed')::int), 0)
+    FROM procrastinate_jobs
+"""
+OLDEST_JOB = """
+    SELECT coalesce(extract(epoch FROM now() - min(event.at)), 0)
+    FROM procrastinate_jobs AS job JOIN procrastinate_events AS event ON event.job_id = job.id
+    WHERE job.status = 'todo' AND event.type = 'deferred'
+      AND (job.scheduled_at IS NULL OR job.scheduled_at <= now())
+"""
+LEASES = """
+    SELECT coalesce(sum((until >= now())::int), 0), coalesce(sum((until < now())::int), 0) FROM chat_lease
+"""
+
+
+def start(kind: str) -> metrics.Recorder | None:
+    """Begin to write this process's numbers, where the page is open to anybody."""
+    if not settings.METRICS:
+        return None
+    recorder = metrics.Recorder(folder(), kind)
+    recorder.start()
+    return recorder
+
+
+def folder() -> Path:
+    """Where the processes of this machine write their numbers."""
+    path: Path = settings.DATA_DIR / "metrics"
+    return path
+
+
+@csrf_exempt
+@require_safe
+@never_cache
+async def page(request: HttpRequest) -> HttpResponse:
+    """The numbers of all processes of this machine, and those of the database."""
+    if not may_read(request):
+        raise Http404
+    counted, stored = await asyncio.gather(asyncio.to_thread(_counted), _stored())
+    return HttpResponse(metrics.exposition({**counted, **stored}), content_type=metrics.CONTENT_TYPE)
+
+
+def may_read(request: HttpRequest) -> bool:
+    """Whether the caller has the token, or asks from one of the addresses and through no proxy."""
+    scheme, _, presented = request.headers.get("Authorization", "").partition(" ")
+    if settings.METRICS_TOKEN and scheme.lower() == "bearer":
+        return hmac.compare_digest(presented.strip().encode(), settings.METRICS_TOKEN.encode())
+    if not settings.METRICS_ADDRESSES or is_proxied(request.headers):
+        return False
+    try:
+        address = ip_address(request.META.get("REMOTE_ADDR", ""))
+    except ValueError:
+        return False
+    return any(address in ip_network(entry) for entry in settings.METRICS_ADDRESSES)
+
+
+def _counted() -> metrics.Snapshot:
+    for recorder in metrics.recorders:
+        recorder.write()
+    return metrics.gathered(folder())
+
+
+async def _stored() -> metrics.Snapshot:
+    """What the database knows. Where it does not answer, the page says so and has the rest."""
+    begun = time.monotonic()
+    try:
+        found = await asyncio.wait_for(in_database_soon(_look), DATABASE_SECONDS)
+    except (DatabaseError, TimeoutError):
+        return {metrics.DATABASE_UP.name: [((), [0.0])]}
+    return {
+        **found,
+        metrics.DATABASE_UP.name: [((), [1.0])],
+        metrics.DATABASE_LOOK_SECONDS.name: [((), [time.monotonic() - begun])],
+    }
+
+
+def _look() -> metrics.Snapshot:
+    with connection.cursor() as cursor:
+        cursor.execute(JOBS)
+        jobs = cursor.fetchone()
+        cursor.execute(OLDEST_JOB)
+        (oldest,) = cursor.fetchone()
+        cursor.execute(LEASES)
+        leases = cursor.fetchone()
+    return {
+        metrics.JOBS.name: _by_state(("todo", "doing", "failed"), jobs),
+        metrics.OLDEST_JOB_SECONDS.name: [((), [float(oldest)])],
+        metrics.LEASES.name: _by_state(("held", "expired"), leases),
+    }
+
+
+def _by_state(states: Sequence[str], counts: Sequence[int]) -> list[tuple[metrics.Labels, metrics.Numbers]]:
+    return [((state,), [float(count)]) for state, count in zip(states, counts, strict=True)]

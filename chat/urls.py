@@ -5,6 +5,8 @@ from django.urls import path
 from .api import front_ends
 from .portal import (
     actions,
+    shared,
+    shares,
     views,
 )
 
@@ -22,6 +24,14 @@ urlpatterns = [
     path("c/<uuid:conversation_id>/delete", actions.delete, name="delete"),
     path("c/<uuid:conversation_id>/undo", actions.undo, name="undo"),
     path("c/<uuid:conversation_id>/export.md", views.export, name="export"),
+    path("c/<uuid:conversation_id>/share", shares.share, name="share"),
+    path("shares/", shares.shares, name="shares"),
+    path("shares/<uuid:share_id>/revoke", shares.revoke, name="revoke-share"),
+    path("shares/<uuid:share_id>/renew", shares.renew, name="renew-share"),
+    path("s/<str:token>/", shared.shared, name="shared"),
+    path("s/<str:token>/source/<str:place>/", shared.shared_source, name="shared-source"),
+    path("s/<str:token>/export.md", shared.shared_export, name="shared-export"),
+    path("s/<str:token>/go-on", shared.go_on, name="shared-go-on"),
     path("auth_setup", front_ends.auth_setup, name="auth-setup"),
     path("config", front_ends.config, name="config"),
 ]

@@ -1,8 +1,10 @@
 """Exports a conversation as Markdown or JSON."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, cast
+from uuid import UUID
 
 from chatsite.accounts.principal import Principal
 
@@ -35,7 +37,14 @@ def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
 def as_markdown(principal: Principal, conversation: Conversation) -> str:
     """Questions as headings, each answer below with the list of the sources it cites."""
     messages, sources = listing.said(principal, conversation)
-    parts = [f"# {_line(conversation.title) or 'Conversation'}", f"{conversation.created_at:%Y-%m-%d}"]
+    return messages_as_markdown(conversation.title, conversation.created_at, messages, sources)
+
+
+def messages_as_markdown(
+    title: str, begun_at: datetime, messages: Sequence[Message], sources: Mapping[UUID, Sequence[Source]]
+) -> str:
+    """These messages; `sources` has, by message, those that the reader may open."""
+    parts = [f"# {_line(title) or 'Conversation'}", f"{begun_at:%Y-%m-%d}"]
     for message in messages:
         if message.role == Message.Role.USER:
             parts.append(f"## {_line(message.content)}")
@@ -49,8 +58,13 @@ def answer_as_markdown(principal: Principal, conversation: Conversation, positio
     messages, sources = listing.said(principal, conversation)
     for message in messages:
         if message.position == position and message.role == Message.Role.ASSISTANT:
-            return "\n\n".join(filter(None, _answer(message, sources.get(message.pk, ())))) + "\n"
+            return message_as_markdown(message, sources.get(message.pk, ()))
     return None
+
+
+def message_as_markdown(answer: Message, readable: Sequence[Source]) -> str:
+    """An answer with the list of its sources, `readable` being those that the reader may open."""
+    return "\n\n".join(filter(None, _answer(answer, readable))) + "\n"
 
 
 def _answer(message: Message, readable: Sequence[Source]) -> list[str]:

@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
-from ingestion.models import Document
+from ingestion.models import AccessEntry, AccessList, Document
 
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
@@ -196,6 +196,69 @@ class Feedback(models.Model):
 
     def __str__(self) -> str:
         return self.get_rating_display()
+
+
+class ShareQuerySet(models.QuerySet["Share"]):
+    def owned_by(self, principal: Principal) -> "ShareQuerySet":
+        return self.filter(conversation__owner_id=principal.user_id, conversation__listed=True)
+
+    def live(self) -> "ShareQuerySet":
+        """Those whose address opens: not ended, of a conversation and an account that are still there."""
+        return self.filter(
+            Q(expires_at=None) | Q(expires_at__gt=timezone.now()),
+            revoked_at=None,
+            conversation__deleted_at=None,
+            conversation__listed=True,
+            conversation__owner__is_active=True,
+        )
+
+    def open_to(self, principal: Principal) -> "ShareQuerySet":
+        """Those that the caller may open, by the rule of the access lists of documents."""
+        return self.live().filter(access_list__in=AccessEntry.lists_of(principal.user_id))
+
+    def revoke(self) -> int:
+        """Open them to nobody from now on; when one was revoked first is kept. Says how many it was."""
+        return self.filter(revoked_at=None).update(revoked_at=timezone.now())
+
+
+class Share(models.Model):
+    """A link that lets others read a conversation, or one answer of it, as far as their rights go.
+
+    Only the hash of its token is stored. It shows what was there when it was made, never later questions.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="shares")
+    answer = models.ForeignKey(
+        Message,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text="The one answer that it shows; empty: the conversation.",
+    )
+    up_to = models.PositiveIntegerField(help_text="Position of the last message that it shows.")
+    access_list = models.ForeignKey(
+        AccessList, on_delete=models.PROTECT, related_name="+", help_text="Who can open it."
+    )
+    digest = models.CharField(max_length=64, unique=True, editable=False, help_text="SHA-256 of its token.")
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, help_text="Empty: it does not expire.")
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ShareQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"Share of {self.created_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def state(self) -> str:
+        """open, expired or revoked."""
+        if self.revoked_at:
+            return "revoked"
+        return "expired" if self.expires_at and self.expires_at <= timezone.now() else "open"
 
 
 class SourceQuerySet(models.QuerySet["Source"]):

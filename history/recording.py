@@ -5,6 +5,7 @@ All functions are synchronous and work in the caller's transaction where there i
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,6 +28,10 @@ from .search_words import (
 
 SQL = Path(__file__).parent / "sql"
 TITLE_LENGTH = 200
+COPIED_FIELDS = (
+    "state", "finish_reason", "error_code", "agent_name", "citations", "labels", "verification", "created_at",
+    "finished_at",
+)  # fmt: skip
 RESTORE_TTL = timedelta(hours=1)  # for which a deleted conversation can be restored
 UNLISTED_TTL = timedelta(hours=1)  # for repetitions with the same idempotency key
 
@@ -98,6 +103,29 @@ def append(conversation: Conversation, role: str, content: str = "", **values: A
     )
     Conversation.objects.filter(pk=conversation.pk).update(updated_at=message.created_at)
     return message
+
+
+@transaction.atomic
+def copy_shared(
+    principal: Principal, title: str, said: Sequence[tuple[Message, Sequence[Source]]]
+) -> Conversation:
+    """A conversation of the caller's own that goes on from messages of another one.
+
+    The messages are as the caller may see them, and have their sources beside them; none is changed.
+    """
+    conversation = open_conversation(principal, title=title[:TITLE_LENGTH])
+    sources = []
+    for message, readable in said:
+        values = {name: getattr(message, name) for name in COPIED_FIELDS}
+        copied = append(conversation, message.role, message.content, **values)
+        for source in readable:
+            there = copy(source)
+            there.pk, there.message = None, copied
+            there._state.adding = True
+            sources.append(there)
+    Source.objects.bulk_create(sources)
+    Conversation.objects.filter(pk=conversation.pk).update(updated_at=timezone.now())
+    return conversation
 
 
 def append_answer(conversation_id: UUID, run_id: UUID, agent_name: str, *, request_id: str = "") -> Message:

@@ -1,8 +1,9 @@
-// The source panel: fetched when opened, cached for 30 seconds, part of the history, so that Back closes it.
+// The source panel: fetched when opened, cached for 30 seconds at most, part of the history, so that Back closes it.
 // Requests GET source/<answer>.<citation>/ and puts the HTML it receives into #source.
 // begin() returns show(link), prefetch(link) and card(link), which shows a card beside a citation.
 
-const FRESH = 30000;
+// A share may be revoked, and its reader's rights withdrawn, at any moment: there it is kept for a second.
+const FRESH = 'shared' in document.body.dataset ? 1000 : 30000;
 const SIZES = [0.5, 0.75, 1, 1.5, 2, 3]; // of the page, by the width of the panel
 const COVERS = matchMedia('(max-width: 40rem)');
 

@@ -150,7 +150,8 @@ function rove(bar) {
 }
 function enliven(root) {
   if (navigator.clipboard)
-    for (const button of $$('[data-copy], [data-copy-passage], [data-copies]', root)) button.hidden = false;
+    for (const button of $$('[data-copy], [data-copy-passage], [data-copy-text], [data-copies]', root))
+      button.hidden = false;
   $$('[role=toolbar]', root).forEach(rove);
 }
 enliven(document);
@@ -198,12 +199,13 @@ function copyOf(button) {
     return navigator.clipboard.writeText(
       $('table', block) ? csv($('table', block)) : $('code', block).textContent,
     );
+  if (button.dataset.copyText) return navigator.clipboard.writeText(button.dataset.copyText);
   const answer = button.closest('.answer');
   if (answer) return copyAnswer(answer, button.dataset.copy);
   return navigator.clipboard.writeText($('.passage .words').textContent);
 }
 document.addEventListener('click', async event => {
-  const button = event.target.closest('[data-copy], [data-copy-passage], [data-copies]');
+  const button = event.target.closest('[data-copy], [data-copy-passage], [data-copy-text], [data-copies]');
   if (!button) return;
   try {
     await copyOf(button);

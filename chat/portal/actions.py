@@ -5,7 +5,7 @@ from uuid import UUID
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
@@ -23,18 +23,13 @@ from history.models import Conversation, Message
 
 from .starters import key_of
 from .views import (
+    SeeOther,
     conversation_page,
     end_of,
     for_caller,
     new_page,
     own_conversation,
 )
-
-
-class SeeOther(HttpResponseRedirect):
-    """Redirects from a form to the page to show, which is then fetched by GET (303)."""
-
-    status_code = 303
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

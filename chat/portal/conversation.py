@@ -116,6 +116,7 @@ class Answer:
     newest: bool = False  # of the conversation
     shows_thoughts: bool = True  # whether the reader may see the steps behind it
     superseded: bool = False  # the same question was answered again
+    shareable: bool = True  # guests share nothing
 
     @property
     def place(self) -> int:
@@ -319,6 +320,7 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
             message.labels,
             runs.get(message.run_id),
             shows_thoughts=shows_thoughts,
+            shareable=principal.method != "guest",
         )
         for message in messages
     ]

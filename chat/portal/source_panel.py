@@ -375,13 +375,28 @@ def panel_of(
 
     `statement` is the number of the citation in the text: the panel shows the words that it rests on.
     """
+    position = position_of(place)
+    if position is None:
+        return None
+    message = conversation.messages.filter(role=Message.Role.ASSISTANT, position=position).first()
+    if message is None:
+        return None
+    return panel_of_answer(principal, answers_of(principal, [message])[0], place, view, page, statement)
+
+
+def position_of(place: str) -> int | None:
+    """The position of the answer that a place is in; None for what is no place."""
+    match = PLACE.match(place)
+    return int(match[1]) if match else None
+
+
+def panel_of_answer(
+    principal: Principal, answer: Answer, place: str, view: str, page: str = "", statement: str = ""
+) -> Panel | None:
+    """The panel for a place in this answer, as :func:`panel_of`."""
     match = PLACE.match(place)
     if match is None:
         return None
-    message = conversation.messages.filter(role=Message.Role.ASSISTANT, position=int(match[1])).first()
-    if message is None:
-        return None
-    answer = answers_of(principal, [message])[0]
     by_rank, number = bool(match[2]), int(match[3])
     source, found = _by_rank(answer, number) if by_rank else _by_number(answer, number)
     if not found:

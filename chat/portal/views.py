@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.db.models import Exists, OuterRef
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
@@ -19,8 +20,9 @@ from chat.models import Agent
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal
+from history import sharing
 from history.exporting import answer_as_markdown, as_markdown
-from history.models import Conversation
+from history.models import Conversation, Share
 
 from . import search as searching
 from .conversation import (
@@ -35,6 +37,14 @@ from .source_panel import (
 from .starters import starts
 
 P = ParamSpec("P")
+
+
+class SeeOther(HttpResponseRedirect):
+    """Redirects from a form to the page to show, which is then fetched by GET (303)."""
+
+    status_code = 303
+
+
 Page = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
 
 
@@ -52,7 +62,9 @@ def for_caller(view: Page[P]) -> Callable[Concatenate[HttpRequest, P], HttpRespo
 
 def own_conversation(principal: Principal, conversation_id: UUID) -> Conversation:
     """Raises Http404 for any id that is not the caller's."""
-    conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
+    is_shared = Exists(Share.objects.live().filter(conversation=OuterRef("pk")))
+    mine = Conversation.objects.owned_by(principal).annotate(is_shared=is_shared)
+    conversation = mine.filter(pk=conversation_id).first()
     if conversation is None:
         raise Http404
     return conversation
@@ -80,6 +92,7 @@ def conversation_page(
         "running": _running(turns),
         "panel": _panel(request, principal, conversation),
         "rating_form": request.GET.get("rating", ""),
+        "shares": shares_of(principal, conversation),
     }
     return render(
         request,
@@ -87,6 +100,13 @@ def conversation_page(
         _composer(principal) | context | kept,
         status=kept.get("status", 200),
     )
+
+
+def shares_of(principal: Principal, conversation: Conversation) -> list[tuple[Share, str]]:
+    """The open links to a conversation, and with whom it is shared by each."""
+    if not conversation.is_shared:  # type: ignore[attr-defined]  # annotated by own_conversation
+        return []
+    return [(each, sharing.readers_of(each)) for each in sharing.of_conversation(principal, conversation)]
 
 
 @require_safe
@@ -100,7 +120,7 @@ def conversation(request: HttpRequest, principal: Principal, conversation_id: UU
 def source(request: HttpRequest, principal: Principal, conversation_id: UUID, place: str) -> HttpResponse:
     """The panel alone, for the module."""
     row = own_conversation(principal, conversation_id)
-    panel = panel_of(principal, row, place, *_asked_for(request))
+    panel = panel_of(principal, row, place, *source_asked_for(request))
     if panel is None:
         raise Http404
     return render(request, "chat/panel.html", {"conversation": row, "panel": panel})
@@ -134,7 +154,6 @@ def search(request: HttpRequest, principal: Principal) -> HttpResponse:
 def export(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """The conversation as a Markdown file, or one answer of it, at the position `answer`."""
     row = own_conversation(principal, conversation_id)
-    name = slugify(row.title)[:80] or "conversation"
     position = request.GET.get("answer", "")
     if not position:
         text: str | None = as_markdown(principal, row)
@@ -143,6 +162,12 @@ def export(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
         text = answer_as_markdown(principal, row, one)
     if text is None:
         raise Http404
+    return markdown_file(row.title, text)
+
+
+def markdown_file(title: str, text: str) -> HttpResponse:
+    """A download, named by the title."""
+    name = slugify(title)[:80] or "conversation"
     return HttpResponse(
         text,
         content_type="text/markdown; charset=utf-8",
@@ -153,7 +178,7 @@ def export(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     )
 
 
-def _asked_for(request: HttpRequest) -> tuple[str, str, str]:
+def source_asked_for(request: HttpRequest) -> tuple[str, str, str]:
     """Which view of a source, which of its pages, and for which statement."""
     return request.GET.get("view", ""), request.GET.get("page", ""), request.GET.get("s", "")
 
@@ -178,7 +203,7 @@ def _panel(request: HttpRequest, principal: Principal, conversation: Conversatio
     place = request.GET.get("source")
     if not place:
         return None
-    panel = panel_of(principal, conversation, place, *_asked_for(request))
+    panel = panel_of(principal, conversation, place, *source_asked_for(request))
     if panel is None:
         raise Http404
     return panel

@@ -284,16 +284,8 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
     """Answer the question of an earlier answer again; the earlier answer is kept. Raises Refused."""
     with transaction.atomic():
         used = used_today(principal)
-        run_ids = (
-            Message.objects.owned_by(principal)
-            .filter(pk=answer_id, role=Message.Role.ASSISTANT)
-            .values("run_id")
-        )
-        earlier = Run.objects.filter(pk__in=run_ids).select_related("question").first()
-        if earlier is None:
-            raise Refused("answer_not_found")
-        question = earlier.question
-        conversation = free(principal, earlier.conversation_id)
+        question = _question_of(principal, answer_id)
+        conversation = free(principal, question.conversation_id)
         newest = conversation.messages.filter(role=Message.Role.USER).latest("position")
         if question.pk != newest.pk:
             question = recording.append(
@@ -303,6 +295,24 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
         allowance = admit(principal, used)
         run = _answer_again(principal, request, conversation, question, request_id, allowance)
         return _store_run(run, _digest(request), None)
+
+
+def _question_of(principal: Principal, answer_id: UUID) -> Message:
+    """What an answer of the site was asked; of one copied from a share, the question before it."""
+    answers = Message.objects.owned_by(principal).filter(role=Message.Role.ASSISTANT, pk=answer_id)
+    answer = answers.first()
+    if answer is None:
+        raise Refused("answer_not_found")
+    runs = Run.objects.filter(pk__in=answers.values("run_id")).select_related("question")
+    if run := runs.first():
+        return run.question
+    question = None
+    if answer.client_id is None and not answer.imported:
+        asked = Message.objects.filter(conversation=answer.conversation_id, role=Message.Role.USER)
+        question = asked.filter(position__lt=answer.position).order_by("-position").first()
+    if question is None:
+        raise Refused("answer_not_found")
+    return question
 
 
 @tried_twice

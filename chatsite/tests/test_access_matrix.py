@@ -79,6 +79,16 @@ chat:rename              POST   session  sign-in   absent   absent   yes      ab
 chat:delete              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:undo                POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:export              GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:share               GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:share               POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:shares              GET    session  sign-in   yes      yes      yes      yes      sign-in
+chat:revoke-share        GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:revoke-share        POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:renew-share         POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:shared              GET    session  sign-in   absent   yes      yes      absent   sign-in
+chat:shared-source       GET    session  sign-in   absent   yes      yes      absent   sign-in
+chat:shared-export       GET    session  sign-in   absent   yes      yes      absent   sign-in
+chat:shared-go-on        POST   session  sign-in   absent   yes      yes      absent   sign-in
 
 chat-api:chat            POST   session  401       yes      yes      yes      yes      401
 chat-api:chat            POST   key      401       yes      yes      yes      yes      401
@@ -192,6 +202,7 @@ BEFORE = {
     "chat:undo": World.delete_conversation,
     "history:restore": World.delete_conversation,
     "history:feedback": World.give_feedback,
+    "chat:shared-source": World.finish_answer,
 }
 ADMIN_OPEN_TO_ALL = {"admin:login", "admin:logout"}
 CHANGING = re.compile(r'(name="csrfmiddlewaretoken" value=")[^"]+|[0-9a-f]{32}|[0-9a-f-]{36}')

@@ -10,7 +10,8 @@ from django.utils import timezone
 from chat.models import Lease, Run
 from chatsite.accounts.models import ApiKey, User
 from chatsite.demo import SAMPLES
-from history.models import Conversation, Feedback, Message, Source
+from history.models import Conversation, Feedback, Message, Share, Source
+from history.sharing import digest_of
 from ingestion.access.lists import (
     Audience,
     access_list_for,
@@ -23,6 +24,8 @@ RUN = uuid.UUID("33333333-3333-4333-8333-333333333333")
 DOCUMENT = uuid.UUID("22222222-2222-4222-8222-222222222222")
 MESSAGE = uuid.UUID("44444444-4444-4444-8444-444444444444")
 NOWHERE = uuid.UUID("99999999-9999-4999-8999-999999999999")
+SHARE = uuid.UUID("55555555-5555-4555-8555-555555555555")
+TOKEN = "a-token-of-the-board"
 NAME = "minutes.pdf"
 PDF = SAMPLES / "everyone" / "safety-manual.pdf"  # any file with pages
 
@@ -108,11 +111,22 @@ class World:
             body_digest="0",
         )
         Lease.objects.create(run_id=RUN, until=timezone.now() + timedelta(hours=1))
+        Share.objects.create(
+            id=SHARE,
+            conversation=conversation,
+            up_to=1,
+            access_list=self.document.access_list,
+            digest=digest_of(TOKEN),
+        )
         return conversation
 
     def delete_conversation(self):
         """As its owner would, so that it can be brought back."""
         Conversation.objects.update(deleted_at=timezone.now())
+
+    def finish_answer(self):
+        """A share shows the sources of finished answers only."""
+        Message.objects.filter(pk=MESSAGE).update(state="complete")
 
     def give_feedback(self):
         """On a finished answer: an unfinished one cannot be rated."""
@@ -130,6 +144,8 @@ class World:
             "public_id": DOCUMENT,
             "key_id": ApiKey.objects.get(user=self.people["owner"]).pk,
             "position": 1,
+            "share_id": SHARE,
+            "token": TOKEN,
             "place": "1.1",
             "page": 1,
             "sourcefile": NAME,
@@ -146,5 +162,7 @@ class World:
             "response_id": f"resp_{NOWHERE.hex}",
             "public_id": NOWHERE,
             "key_id": 999_999,
+            "share_id": NOWHERE,
+            "token": "a-token-of-nobody",
             "sourcefile": "nothing-here.pdf",
         }

@@ -1,0 +1,187 @@
+"""The pages of a share, for those whom its owner lets read it. Each look goes by the reader's own rights."""
+
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
+from django.views.decorators.http import require_http_methods, require_safe
+
+from chat.withholding import LEFT_OUT, SharedMessage, shared_messages, shared_title
+from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
+from history import recording, sharing
+from history.exporting import message_as_markdown, messages_as_markdown
+from history.models import Message, Share
+
+from .conversation import Answer, Turn
+from .source_panel import Panel, panel_of_answer, position_of
+from .views import SeeOther, markdown_file, source_asked_for
+
+P = ParamSpec("P")
+NOTES = {
+    Message.State.STOPPED: "This answer was stopped.",
+    Message.State.INTERRUPTED: "The answer was interrupted. The partial answer is kept.",
+    Message.State.BLOCKED: "The question or the answer was blocked by the content filter.",
+    Message.State.FAILED: "The answer could not be written.",
+}
+
+
+class SharedAnswer(Answer):
+    """An answer as a reader of a share may see it."""
+
+    left_out = 0
+    closed = False
+
+    @property
+    def shared_note(self) -> str:
+        """How it ended, if not well."""
+        if self.message.state == Message.State.COMPLETE and self.message.finish_reason == "length":
+            return "The answer reached its length limit."
+        return NOTES.get(Message.State(self.message.state), "")
+
+
+class SharedPage:
+    """What a share shows to one reader."""
+
+    def __init__(self, principal: Principal, share: Share, token: str) -> None:
+        self.principal, self.share, self.token = principal, share, token
+        self.owner = share.conversation.owner
+
+    @cached_property
+    def messages(self) -> list[SharedMessage]:
+        return shared_messages(self.principal, self.share)
+
+    @cached_property
+    def title(self) -> str:
+        return shared_title(self.share, self.messages)
+
+    @cached_property
+    def turns(self) -> list[Turn]:
+        turns: list[Turn] = []
+        for shown in self.messages:
+            if shown.message.role == Message.Role.USER:
+                turns.append(Turn(shown.message))
+            elif turns:
+                turns[-1].answers.append(_answer(shown))
+        return turns
+
+    def panel(self, place: str, asked_for: tuple[str, str, str]) -> Panel:
+        """A source that the reader may open. Raises Http404 for all else."""
+        position = position_of(place)
+        answers = (answer for turn in self.turns for answer in turn.answers)
+        answer = next((each for each in answers if each.place == position), None)
+        panel = answer and panel_of_answer(self.principal, answer, place, *asked_for)
+        if not panel or panel.source is None:
+            raise Http404
+        return panel
+
+    @property
+    def context(self) -> dict[str, Any]:
+        reader = User.objects.get(pk=self.principal.user_id)
+        return {
+            "share": self.share,
+            "token": self.token,
+            "shared": True,
+            "owner": self.owner,
+            "is_owner": self.owner.pk == reader.pk,
+            "shared_with": sharing.shared_with(self.share, reader),
+            "title": self.title,
+            "turns": self.turns,
+        }
+
+
+View = Callable[Concatenate[HttpRequest, SharedPage, P], HttpResponse]
+
+
+def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
+    """A page for people who have signed in and may open the share; the same 404 for all others."""
+
+    @wraps(view)
+    def opened(request: HttpRequest, /, token: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        principal = session_principal(request)
+        share = sharing.opened(principal, token)
+        if share is None:
+            raise Http404
+        response = view(request, SharedPage(principal, share, token), *args, **kwargs)
+        add_never_cache_headers(response)
+        response.headers["Referrer-Policy"] = "no-referrer"  # the address is a secret
+        return response
+
+    return login_required(opened)
+
+
+@require_safe
+@for_reader
+def shared(request: HttpRequest, page: SharedPage) -> HttpResponse:
+    """The conversation or the answer, read only."""
+    place = request.GET.get("source")
+    panel = page.panel(place, source_asked_for(request)) if place else None
+    return render(request, "chat/shared.html", page.context | {"panel": panel})
+
+
+@require_safe
+@for_reader
+def shared_source(request: HttpRequest, page: SharedPage, place: str) -> HttpResponse:
+    """The panel alone, for the module."""
+    panel = page.panel(place, source_asked_for(request))
+    return render(request, "chat/panel.html", {"panel": panel, "shared": True})
+
+
+@require_safe
+@for_reader
+def shared_export(request: HttpRequest, page: SharedPage) -> HttpResponse:
+    """What the page shows as a Markdown file, or one answer of it, at the position `answer`."""
+    position = request.GET.get("answer", "")
+    if position:
+        shown = [each for each in page.messages if str(each.message.position) == position]
+        if not shown or shown[0].message.role != Message.Role.ASSISTANT or shown[0].closed:
+            raise Http404
+        return markdown_file("answer", message_as_markdown(_plain(shown[0]), shown[0].sources))
+    texts = messages_as_markdown(
+        page.title or "Shared answer",
+        page.share.created_at,
+        [_plain(each) for each in page.messages],
+        {each.message.pk: each.sources for each in page.messages},
+    )
+    return markdown_file(page.title, texts)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_reader
+def go_on(request: HttpRequest, page: SharedPage) -> HttpResponse:
+    """Copy what the reader sees to a conversation of their own."""
+    if request.method != "POST":
+        return SeeOther(reverse("chat:shared", args=[page.token]))
+    said = [(_plain(each), each.sources) for each in page.messages if not _is_pending(each)]
+    copied = recording.copy_shared(page.principal, page.title or _first_question(page), said)
+    return SeeOther(reverse("chat:conversation", args=[copied.pk]) + "#latest")
+
+
+def _answer(shown: SharedMessage) -> SharedAnswer:
+    answer = SharedAnswer(shown.message, shown.sources, shown.message.labels, shows_thoughts=False)
+    answer.left_out, answer.closed = shown.left_out, shown.closed
+    return answer
+
+
+def _plain(shown: SharedMessage) -> Message:
+    """The message for a text that leaves the page: a mark in place of what is closed, only open sources."""
+    message = shown.message
+    labels = {source.label for source in shown.sources}
+    message.citations = [label for label in message.citations if label in labels]
+    if shown.closed:
+        message.content = LEFT_OUT
+    return message
+
+
+def _is_pending(shown: SharedMessage) -> bool:
+    return shown.message.state in Message.UNFINISHED
+
+
+def _first_question(page: SharedPage) -> str:
+    return page.messages[0].message.content if not page.messages[0].closed else ""

@@ -1,0 +1,179 @@
+"""Pages on which one shares conversations and answers, and ends that."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import add_never_cache_headers
+from django.utils.text import Truncator
+from django.views.decorators.http import require_http_methods, require_safe
+
+from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.principal import Principal
+from history import sharing
+from history.models import Conversation, Message, Share
+from ingestion.portal.forms import EVERYONE, SOME, AudienceForm
+
+from .views import SeeOther, own_conversation
+
+LISTED = 200  # newest shares on their page
+DAYS = [(1, "1 day"), (7, "7 days"), (30, "30 days"), (90, "90 days"), (0, "Until I revoke it")]
+QUESTION_CHARACTERS = 60
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
+
+
+class ShareForm(AudienceForm):
+    """Who can open the link, until when, and what it shows."""
+
+    days = forms.TypedChoiceField(coerce=int, choices=DAYS)
+    answer = forms.ChoiceField(required=False)
+
+    def __init__(self, *args: Any, answers: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, any_group=False, **kwargs)
+        self.offers_guests = False
+        who, answer = self.fields["who"], self.fields["answer"]
+        assert isinstance(who, forms.ChoiceField)
+        assert isinstance(answer, forms.ChoiceField)
+        who.choices = [(SOME, "Some groups or people"), (EVERYONE, "Everyone")]
+        who.error_messages["required"] = "Choose who can open it."
+        answer.choices = [("", "Everything up to now"), *answers]
+
+    def clean(self) -> dict[str, Any]:
+        chosen = self.cleaned_data.get("groups") or self.cleaned_data.get("people")
+        if self.cleaned_data.get("who") == SOME and not chosen and not self.errors:
+            raise forms.ValidationError("Choose a group, or name a person.")
+        return self.cleaned_data
+
+    @property
+    def expires_at(self) -> datetime | None:
+        days = self.cleaned_data["days"]
+        return timezone.now() + timedelta(days=days) if days else None
+
+
+def signed_in(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """A page for people with an account, which no cache may store: guests share nothing."""
+
+    @wraps(view)
+    def page(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        response = view(request, session_principal(request), *args, **kwargs)
+        add_never_cache_headers(response)
+        return response
+
+    return login_required(page)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def share(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """Share a conversation, or one answer; the address is shown in the response to the form alone."""
+    row = own_conversation(principal, conversation_id)
+    answers = _answers(row)
+    by_position = {str(answer.position): answer for answer, _ in answers}
+    form = ShareForm(
+        request.POST if request.method == "POST" else None,
+        principal=principal,
+        answers=[(str(answer.position), words) for answer, words in answers],
+    )
+    made, status = "", 200
+    if form.is_bound and form.is_valid():
+        answer = by_position.get(form.cleaned_data["answer"])
+        try:
+            _, token = sharing.create(
+                principal,
+                row.pk,
+                form.audience(),
+                answer_id=answer.pk if answer else None,
+                expires_at=form.expires_at,
+            )
+            made = address(request, token)
+        except (Conversation.DoesNotExist, Message.DoesNotExist):
+            raise Http404 from None
+        except sharing.Invalid as problem:
+            form.add_error(None, str(problem))
+    if form.is_bound and not made:
+        status = 422
+    context = {
+        "conversation": row,
+        "form": form,
+        "answer": request.POST.get("answer", "") or request.GET.get("answer", ""),
+        "days": request.POST.get("days", str(sharing.DEFAULT_DAYS)),
+        "who": request.POST.get("who", SOME),
+        "made": made,
+        "shares": _shown(sharing.of_conversation(principal, row)),
+    }
+    return render(request, "chat/share.html", context, status=status)
+
+
+@require_safe
+@signed_in
+def shares(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """All that one shares, also what has ended."""
+    return _list(request, principal)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def revoke(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpResponse:
+    """Asks, then ends a share: from the next look on nobody can open it."""
+    mine = sharing.with_readers(Share.objects.owned_by(principal))
+    row = mine.filter(pk=share_id).first()
+    if row is None:
+        raise Http404
+    if request.method != "POST":
+        shown = {"share": row, "readers": sharing.readers_of(row)}
+        return render(request, "chat/revoke_share.html", shown)
+    sharing.revoke(principal, row.pk)
+    messages.success(request, "The link is revoked. Nobody can open it any more.")
+    return SeeOther(reverse("chat:shares"))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def renew(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpResponse:
+    """Give a share a new address, which is shown in this response alone; the old one ends."""
+    if not Share.objects.owned_by(principal).filter(pk=share_id).exists():
+        raise Http404
+    if request.method != "POST":
+        return SeeOther(reverse("chat:shares"))
+    try:
+        _, token = sharing.renew(principal, share_id)
+    except Share.DoesNotExist:
+        return SeeOther(reverse("chat:shares"))  # ended meanwhile
+    return _list(request, principal, made=address(request, token))
+
+
+def address(request: HttpRequest, token: str) -> str:
+    return request.build_absolute_uri(reverse("chat:shared", args=[token]))
+
+
+def _list(request: HttpRequest, principal: Principal, made: str = "") -> HttpResponse:
+    mine = Share.objects.owned_by(principal).filter(conversation__deleted_at=None)
+    found = _shown(list(sharing.with_readers(mine)[:LISTED]))
+    return render(request, "chat/shares.html", {"shares": found, "made": made})
+
+
+def _shown(rows: Sequence[Share]) -> list[tuple[Share, str]]:
+    return [(row, sharing.readers_of(row)) for row in rows]
+
+
+def _answers(conversation: Conversation) -> list[tuple[Message, str]]:
+    """The finished answers, newest first, each with the words by which one chooses it."""
+    rows = conversation.messages.order_by("position").only("position", "role", "content", "state")
+    question, found = "", []
+    for row in rows:
+        if row.role == Message.Role.USER:
+            question = Truncator(" ".join(row.content.split())).chars(QUESTION_CHARACTERS)
+        elif row.state not in Message.UNFINISHED:
+            found.append((row, f"Only the answer to “{question}”"))
+    return found[::-1]

@@ -1,0 +1,231 @@
+"""What a reader of a share sees of it: only text that rests on sources which they may read themselves.
+
+An answer all of whose sources are open to the reader is shown as it is. Of any other one, and of those after
+it, which may repeat it, only the statements are shown that are found in a passage open to the reader.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from chat.statements import Statement, to_rows
+from chat.verification import verify
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import reading_everything
+from history.citation_text import without
+from history.models import Message, Share, Source
+from ingestion.models import Document, Passage
+
+LEFT_OUT = "[…]"
+FOUND = ("quoted", "supported")
+CLOSED = "\x1f{}"  # label of a source without a name: no text can cite it
+GIVEN_AS_ANSWER = "{'role': 'assistant'"  # beginning of a message in the step of the prompt
+_MARKER = re.compile(r"[ \t>]{0,40}(?:[-*+•]|\d{1,9}[.)])?[ \t]{0,20}(?:\[[ xX]\][ \t]{1,20})?")
+_WORD = re.compile(r"\w")
+_AFTER = re.compile(r"[.,;:!?…)\"'”’»*_。！？]*")
+
+
+@dataclass
+class SharedMessage:
+    """A question or an answer as its reader may see it.
+
+    `message` is not to be saved: text, citations and labels of closed sources are gone from it. `left_out` is
+    how many statements are, `closed` whether nothing is left of it.
+    """
+
+    message: Message
+    sources: Sequence[Source] = ()
+    left_out: int = 0
+    closed: bool = False
+
+
+@dataclass
+class _Reader:
+    """The sources that a reader may open, and what is known to rest on others."""
+
+    sources: Mapping[UUID, Sequence[Source]]
+    closed_questions: frozenset[str]
+    doubtful: bool = False  # an earlier answer rests on sources that are closed, or unknown
+    offered: set[str] = field(default_factory=set)  # questions that were made of such answers
+
+
+def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
+    """The messages that a share shows, in order, as `principal` may see them now."""
+    rows = share.conversation.messages.filter(position__lte=share.up_to).defer("search").order_by("position")
+    messages = list(rows)
+    questions = [row.content for row in messages if row.role == Message.Role.USER]
+    reader = _Reader(_readable(principal, messages), _closed_questions(principal, questions))
+    shown = [_shown(message, reader) for message in messages]
+    if share.answer_id is None:
+        return shown
+    place = next(place for place, row in enumerate(messages) if row.pk == share.answer_id)
+    asked = [each for each in shown[:place] if each.message.role == Message.Role.USER]
+    return [*asked[-1:], shown[place]]
+
+
+def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
+    """The conversation's title. It is made of the first question, so it goes where that is not shown."""
+    if share.answer_id is not None or not shown or shown[0].closed:
+        return ""
+    return share.conversation.title
+
+
+def _shown(message: Message, reader: _Reader) -> SharedMessage:
+    if message.role == Message.Role.USER:
+        closed = _normal(message.content) in reader.offered | reader.closed_questions
+        return SharedMessage(_bare(message, "" if closed else message.content), closed=closed)
+    sources = reader.sources.get(message.pk, ())
+    first = not reader.doubtful
+    if _rests_on_closed(message, sources) or _is_of_unknown_origin(message, first=first):
+        reader.doubtful = True
+    if message.state in Message.UNFINISHED:
+        return SharedMessage(_bare(message, ""), closed=True)
+    if not reader.doubtful:
+        whole = _bare(message, message.content)
+        whole.verification = message.verification
+        return SharedMessage(whole, sources)
+    reader.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
+    return _partly(message, sources)
+
+
+def _rests_on_closed(message: Message, readable: Sequence[Source]) -> bool:
+    """Whether a source that the answer was given, or cites, is closed to the reader or gone."""
+    labels = {source.label for source in readable}
+    return len(readable) < len(message.labels) or not labels.issuperset([*message.citations, *message.labels])
+
+
+def _is_of_unknown_origin(message: Message, *, first: bool) -> bool:
+    """Whether a program brought the text along, or earlier messages that it may repeat."""
+    if message.imported or (message.client_id is not None and message.run_id is None):
+        return True
+    return first and any(
+        isinstance(item, str) and item.startswith(GIVEN_AS_ANSWER)
+        for thought in message.thoughts
+        if isinstance(thought, dict) and isinstance(thought.get("description"), list)
+        for item in thought["description"]
+    )
+
+
+def _partly(message: Message, sources: Sequence[Source]) -> SharedMessage:
+    """The statements of an answer that are found in these sources alone."""
+    open_labels = {source.label for source in sources}
+    closed = {*message.citations, *message.labels} - open_labels
+    text = without(message.content, closed)
+    statements = verify(text, sources)
+    kept = [statement for statement in statements if statement.verdict in FOUND]
+    shortened = joined(text, kept)
+    shown = _bare(message, shortened)
+    shown.verification = to_rows(verify(shortened, sources))
+    numbers = {label: number for number, label in enumerate(message.citations, start=1)}
+    shown.citations = [
+        label if label in open_labels else CLOSED.format(numbers[label]) for label in message.citations
+    ]
+    shown.labels = [source.label for source in sources]
+    left_out = len(statements) - len(kept)
+    if not left_out and LEFT_OUT in shortened:
+        left_out = 1  # a heading, or code
+    return SharedMessage(
+        shown, sources if kept else (), left_out=left_out, closed=bool(text.strip()) and not kept
+    )
+
+
+def joined(text: str, kept: Iterable[Statement]) -> str:
+    """These statements of a text with their citations, and a mark wherever other words stood between them."""
+    parts: list[str] = []
+    end = 0
+    for statement in kept:
+        citations = [proof for proof in statement.proofs if proof.verdict in FOUND]
+        own = [proof.end for proof in citations if proof.start >= statement.start]
+        start, stop = statement.start, max([statement.end, *own])
+        if start < end:
+            continue
+        line = text.rfind("\n", 0, start) + 1
+        gap = text[end:start]
+        marker = text[line:start] if _MARKER.fullmatch(text, line, start) else ""
+        piece = _balanced(text[start:stop])
+        if text[line:start].lstrip().startswith("|"):  # a row of a table, without its header
+            marker, piece = "- ", " · ".join(filter(None, map(str.strip, piece.split("|"))))
+        inherited = [f" [{proof.label}]" for proof in citations if proof.start < statement.start]
+        if _WORD.search(gap):
+            parts.append(f"\n\n{LEFT_OUT}\n\n" if "\n" in gap else f" {LEFT_OUT} ")
+        elif parts:
+            parts.append("\n\n" if re.search(r"\n\s*\n", gap) else "\n" if "\n" in gap else " ")
+        after = _AFTER.match(text, stop)
+        end = after.end() if after else stop
+        begins_line = not parts or parts[-1].endswith("\n")
+        parts.append((marker if begins_line else "") + piece + "".join(dict.fromkeys(inherited)))
+        parts.append(_balanced(text[stop:end]))
+    if parts and _WORD.search(text, end):
+        parts.append(f"\n\n{LEFT_OUT}" if "\n" in text[end:].rstrip() else f" {LEFT_OUT}")
+    return "".join(parts).strip()
+
+
+def _balanced(piece: str) -> str:
+    """The piece without marks of emphasis or code whose other half was left out."""
+    for mark in ("**", "__", "`"):
+        if piece.count(mark) % 2:
+            piece = piece.replace(mark, "")
+    return piece
+
+
+def _bare(message: Message, content: str) -> Message:
+    """A copy with this text and without all that is the asker's alone."""
+    shown = copy(message)
+    shown.content = content
+    shown.verification = None
+    shown.client_members = None
+    shown.thoughts, shown.followups, shown.usage = [], [], {}
+    shown.searched_count = None
+    shown.request_id = ""
+    return shown
+
+
+def _readable(principal: Principal, messages: Sequence[Message]) -> dict[UUID, list[Source]]:
+    """By answer, the sources that the reader may open, as the documents have them now.
+
+    A passage that a newer version of its document does not have was perhaps removed for this reader.
+    """
+    rows = Source.objects.visible_to(principal).filter(message__in=[row.pk for row in messages])
+    sources = list(rows.select_related("document__owner").order_by("message_id", "rank"))
+    older = [row for row in sources if row.document_version != row.document.version]
+    same: set[tuple[int, str, str]] = set()
+    if older:
+        there = Passage.objects.filter(
+            document__in={row.document_id for row in older}, content__in={row.content for row in older}
+        )
+        same = set(there.values_list("document_id", "heading", "content"))
+    found: dict[UUID, list[Source]] = {}
+    for row in sources:
+        if (
+            row.document_version == row.document.version
+            or (row.document_id, row.heading, row.content) in same
+        ):
+            row.title = str(row.document)
+            found.setdefault(row.message_id, []).append(row)
+    return found
+
+
+def _closed_questions(principal: Principal, questions: Sequence[str]) -> frozenset[str]:
+    """Those of the questions that the site made of documents which are closed to the reader."""
+    if not questions:
+        return frozenset()
+    with reading_everything():
+        made = Document.objects.filter(questions__has_any_keys=list(set(questions)))
+        rows = list(made.values_list("pk", "questions"))
+    readable = set(
+        Document.objects.visible_to(principal)
+        .filter(pk__in=[pk for pk, _ in rows])
+        .values_list("pk", flat=True)
+    )
+    known = {each for pk, made_of_it in rows if pk in readable for each in made_of_it}
+    return frozenset(
+        _normal(question)
+        for question in questions
+        if question not in known and any(question in made_of_it for _, made_of_it in rows)
+    )
+
+
+def _normal(question: str) -> str:
+    return " ".join(question.split()).casefold()

@@ -1,0 +1,140 @@
+"""Links to conversations and answers for others: made, opened, and ended.
+
+What a reader sees of the content is decided at each look, by their own rights (see chat.withholding).
+"""
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
+from ingestion.access.lists import Audience, access_list_for
+
+from . import recording
+from .models import Conversation, Message, Share, ShareQuerySet
+
+DEFAULT_DAYS = 30
+MAX_OPEN = 500  # of one person
+LONGEST = timedelta(days=3_660)
+
+
+class Invalid(ValueError):
+    """A share that cannot be made; the message is a sentence, `member` what it is about."""
+
+    def __init__(self, message: str, member: str) -> None:
+        super().__init__(message)
+        self.member = member
+
+
+def new_token() -> str:
+    """256 random bits, so that one SHA-256 is enough to store them by."""
+    return secrets.token_urlsafe(32)
+
+
+def digest_of(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+@transaction.atomic
+def create(
+    principal: Principal,
+    conversation_id: UUID,
+    audience: Audience,
+    *,
+    answer_id: UUID | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[Share, str]:
+    """Share a conversation as it is now, or one finished answer; the second value is the token.
+
+    Raises Conversation.DoesNotExist, Message.DoesNotExist and Invalid.
+    """
+    conversation = recording.lock_conversation(principal, conversation_id)
+    answer = None
+    if answer_id is not None:
+        finished = conversation.messages.filter(role=Message.Role.ASSISTANT)
+        answer = finished.exclude(state__in=Message.UNFINISHED).get(pk=answer_id)
+    last = conversation.messages.aggregate(last=Max("position"))["last"]
+    if last is None:
+        raise Invalid("This conversation is empty.", "conversation")
+    if not (audience.everyone or audience.user_ids or audience.group_ids):
+        raise Invalid("Choose a group, name a person, or select “Everyone”.", "everyone")
+    if expires_at is not None and not timezone.now() < expires_at <= timezone.now() + LONGEST:
+        raise Invalid("The end must be in the future, and within ten years.", "expires_at")
+    if Share.objects.owned_by(principal).live().count() >= MAX_OPEN:
+        raise Invalid(f"You have {MAX_OPEN} open links. Revoke some that are not needed.", "conversation")
+    token = new_token()
+    share = Share.objects.create(
+        conversation=conversation,
+        answer=answer,
+        up_to=answer.position if answer else last,
+        access_list=access_list_for(audience, principal.user_id),
+        digest=digest_of(token),
+        expires_at=expires_at,
+    )
+    return share, token
+
+
+def renew(principal: Principal, share_id: UUID) -> tuple[Share, str]:
+    """Give an open share another address; the old one leads nowhere from now on.
+
+    Raises Share.DoesNotExist.
+    """
+    token = new_token()
+    mine = Share.objects.owned_by(principal).live()
+    share = mine.select_related("conversation__owner").get(pk=share_id)
+    # One that is revoked at this moment stays revoked.
+    Share.objects.filter(pk=share.pk).update(digest=digest_of(token))
+    return share, token
+
+
+def revoke(principal: Principal, share_id: UUID) -> None:
+    """End a share. Raises Share.DoesNotExist; one that has ended already stays as it is."""
+    share = Share.objects.owned_by(principal).get(pk=share_id)
+    Share.objects.filter(pk=share.pk).revoke()
+
+
+def opened(principal: Principal, token: str) -> Share | None:
+    """The share behind a token; None if there is none, or none (any more) for this reader.
+
+    One query, whatever the reason: what is refused cannot be told apart by its time.
+    """
+    found = Share.objects.open_to(principal).filter(digest=digest_of(token))
+    return found.select_related("conversation__owner").first()
+
+
+def of_conversation(principal: Principal, conversation: Conversation) -> list[Share]:
+    """The open shares of one's own conversation, newest first, with their readers."""
+    return list(with_readers(Share.objects.owned_by(principal).live().filter(conversation=conversation)))
+
+
+def with_readers(shares: ShareQuerySet) -> ShareQuerySet:
+    """With what :func:`readers_of` needs, in three queries however many they are."""
+    return shares.select_related("conversation__owner").prefetch_related(
+        "access_list__entries__user", "access_list__entries__group"
+    )
+
+
+def readers_of(share: Share) -> str:
+    """With whom it is shared, for its owner: “Pursers, Ines Calder”."""
+    entries = list(share.access_list.entries.all())
+    if any(entry.user_id is None and entry.group_id is None for entry in entries):
+        return "everyone who signs in"
+    groups = sorted(entry.group.name for entry in entries if entry.group)
+    others = [entry.user for entry in entries if entry.user and entry.user_id != share.conversation.owner_id]
+    return ", ".join([*groups, *sorted(person.display_name() for person in others)]) or "nobody else"
+
+
+def shared_with(share: Share, reader: User) -> str:
+    """With whom it is shared, for one who opened it: no names but those of the reader's own groups."""
+    entries = list(share.access_list.entries.select_related("group"))
+    if any(entry.user_id is None and entry.group_id is None for entry in entries):
+        return "everyone who signs in"
+    own = set(reader.groups.values_list("pk", flat=True))
+    groups = sorted(entry.group.name for entry in entries if entry.group and entry.group_id in own)
+    return ", ".join(groups) or "you"

@@ -1,18 +1,20 @@
-"""Conversations and feedback in the admin: looked at with the right to and leaving a trace, never edited."""
+"""Conversations, feedback and shared links in the admin: each look leaves a trace, and nothing is edited."""
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import QuerySet, Value
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
 
-from chatsite.accounts.audit import record_before
+from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.read_only_admin import ReadOnly
 
-from .models import Conversation, Feedback, Message, Source, SourceQuerySet
+from . import sharing
+from .models import Conversation, Feedback, Message, Share, Source, SourceQuerySet
 
 COMMENT_SHOWN = 120  # characters of it in the list
 
@@ -151,6 +153,58 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description="answered at")
     def answered_at(self, feedback: Feedback) -> Any:
         return feedback.message.created_at
+
+
+@admin.register(Share)
+class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
+    """Links by which people share conversations. The change permission lets one revoke them."""
+
+    listed_as = AuditEntry.Action.SHARES_LISTED
+    read_as = AuditEntry.Action.SHARE_READ
+    owner_path = "conversation__owner"
+    list_display = ["owner", "title", "part", "readers", "state", "created_at", "expires_at", "revoked_at"]
+    list_filter = [("revoked_at", admin.EmptyFieldListFilter)]
+    search_fields = ["conversation__owner__username"]
+    date_hierarchy = "created_at"
+    actions = ["revoke"]
+    fields = readonly_fields = (
+        "owner", "title", "part", "readers", "state", "created_at", "expires_at", "revoked_at",
+    )  # fmt: skip
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Share]:
+        return sharing.with_readers(Share.objects.filter(conversation__listed=True))
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("history.change_share")
+
+    @admin.display(ordering="conversation__owner__username")
+    def owner(self, share: Share) -> User:
+        return share.conversation.owner
+
+    @admin.display(description="conversation")
+    def title(self, share: Share) -> str:
+        return Truncator(str(share.conversation)).chars(COMMENT_SHOWN)
+
+    @admin.display(description="what")
+    def part(self, share: Share) -> str:
+        return "one answer" if share.answer_id else "everything until then"
+
+    @admin.display(description="shared with")
+    def readers(self, share: Share) -> str:
+        return Truncator(sharing.readers_of(share)).chars(COMMENT_SHOWN)
+
+    @admin.action(description="Revoke the chosen links", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[Share]) -> None:
+        """Each is in the audit log; those that had ended are left as they are."""
+        chosen = Share.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
+        with transaction.atomic():
+            revoked = list(chosen.select_related("conversation__owner").select_for_update(of=("self",)))
+            Share.objects.filter(pk__in=[share.pk for share in revoked]).revoke()
+            for share in revoked:
+                actor = request.user if isinstance(request.user, User) else None
+                owner = share.conversation.owner
+                record(AuditEntry.Action.SHARE_REVOKED, actor=actor, person=owner, subject=str(share.pk))
+        messages.success(request, f"Revoked: {len(revoked)}. Nobody can open them any more.")
 
 
 def _readable_sources(feedback: Feedback) -> SourceQuerySet:

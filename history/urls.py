@@ -1,11 +1,11 @@
-"""The URLs of /chat-history and of feedback; a trailing slash is accepted.
+"""The URLs of /chat-history, of feedback and of shares; a trailing slash is accepted.
 
 The id of a conversation may look like anything: 404 if unknown.
 """
 
 from django.urls import re_path
 
-from . import api, feedback_api
+from . import api, feedback_api, shares_api
 
 ONE = r"^chat-history/(?P<conversation_id>[^/]+)"
 
@@ -21,5 +21,11 @@ urlpatterns = [
         r"^api/messages/(?P<message_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})/feedback/?\Z",
         feedback_api.FeedbackView.as_view(),
         name="feedback",
+    ),
+    re_path(r"^api/shares/?\Z", shares_api.SharesView.as_view(), name="shares"),
+    re_path(
+        r"^api/shares/(?P<share_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})/?\Z",
+        shares_api.ShareView.as_view(),
+        name="share",
     ),
 ]

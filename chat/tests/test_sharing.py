@@ -2,12 +2,15 @@
 
 import re
 from datetime import timedelta
+from unittest.mock import patch
 
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client, TestCase
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from chatsite.accounts.models import ApiKey, AuditEntry
 from chatsite.accounts.principal import Principal
 from history import recording, sharing
 from history.models import Conversation, Message, Share, Source
@@ -497,3 +500,127 @@ class OwnerTests(SharingCase):
             self.create()
         with self.assertNumQueries(needed):
             self.client.get("/shares/")
+
+
+class ApiTests(SharingCase):
+    def setUp(self):
+        super().setUp()
+        self.key = ApiKey.objects.issue(self.owner, "test")[1]
+
+    def call(self, method, path="", body=None, key=None):
+        send = getattr(self.client_class(), method)
+        extra = {"data": body, "content_type": "application/json"} if body is not None else {}
+        return send(f"/api/shares{path}", headers={"Authorization": f"Bearer {key or self.key}"}, **extra)
+
+    def create(self, **values):
+        return self.call("post", body={"conversation_id": str(self.conversation.pk)} | values)
+
+    def test_a_share_is_created_listed_and_revoked(self):
+        end = "2036-01-01T00:00:00Z"
+        made = self.create(groups=["Pursers"], people=["reader"], expires_at=end)
+        self.assertEqual(made.status_code, 201, made.content)
+        told = made.json()
+        address = told.pop("url")
+        self.assertEqual((told["groups"], told["people"], told["everyone"]), (["Pursers"], ["reader"], False))
+        self.assertEqual((told["state"], told["expires_at"], told["answer_id"]), ("open", end, None))
+        self.assertEqual(self.call("get").json(), [told])
+        self.assertNotIn(address, self.call("get").content.decode())
+        self.assert_clean(self.client.get(address).content.decode())
+        self.assertEqual(self.call("delete", f"/{told['id']}").status_code, 204)
+        self.assertEqual(self.call("get").json()[0]["state"], "revoked")
+        self.assertEqual(self.client.get(address).status_code, 404)
+
+    def test_it_ends_in_thirty_days_unless_something_else_is_said(self):
+        self.create(everyone=True)
+        in_thirty_days = timezone.now() + timedelta(days=30)
+        self.assertAlmostEqual(Share.objects.get().expires_at, in_thirty_days, delta=timedelta(minutes=1))
+        self.assertIsNone(self.create(everyone=True, expires_at=None).json()["expires_at"])
+
+    def test_refusals_are_problem_details_that_name_the_member(self):
+        make_user("sailor", groups=["Deck"])
+        make_user("gone", is_active=False)
+        for body, pointer in (
+            ({}, "/everyone"),
+            ({"groups": ["Deck"]}, "/groups"),
+            ({"people": ["nobody"]}, "/people"),
+            ({"people": ["gone"]}, "/people"),
+            ({"everyone": "maybe"}, "/everyone"),
+            ({"everyone": True, "expires_at": "2020-01-01T00:00:00Z"}, "/expires_at"),
+            ({"everyone": True, "expires_at": "9999-12-31T23:59:59Z"}, "/expires_at"),
+            ({"everyone": True, "conversation_id": "x"}, "/conversation_id"),
+        ):
+            refused = self.create(**body)
+            self.assertEqual(refused.status_code, 400, body)
+            self.assertEqual(refused.headers["Content-Type"], "application/problem+json")
+            self.assertEqual(refused.json()["errors"][0]["pointer"], pointer)
+        self.assertFalse(Share.objects.exists())
+
+    def test_conversations_and_answers_of_others_cannot_be_shared_nor_their_shares_be_revoked(self):
+        made = self.create(everyone=True).json()
+        key = ApiKey.objects.issue(self.reader, "test")[1]
+        body = {"conversation_id": str(self.conversation.pk), "everyone": True}
+        self.assertEqual(self.call("post", "", body, key).status_code, 404)
+        other = recording.open_conversation(Principal(self.reader.pk, "command"))
+        body = {"conversation_id": str(other.pk), "answer_id": str(self.answer.pk), "everyone": True}
+        self.assertEqual(self.call("post", "", body, key).status_code, 404)
+        self.assertEqual(self.call("get", key=key).json(), [])
+        self.assertEqual(self.call("delete", f"/{made['id']}", key=key).status_code, 404)
+        self.assertEqual(Share.objects.live().count(), 1)
+
+    def test_one_person_has_a_bounded_number_of_open_links(self):
+        with patch("history.sharing.MAX_OPEN", 2):
+            self.create(everyone=True)
+            self.create(everyone=True)
+            self.assertEqual(self.create(everyone=True).status_code, 400)
+            Share.objects.all().revoke()
+            self.assertEqual(self.create(everyone=True).status_code, 201)
+
+
+class AdminTests(SharingCase):
+    def setUp(self):
+        super().setUp()
+        self.share()
+        self.staff = make_user("staff", is_staff=True)
+        self.grant("view_share")
+        self.list = "/admin/history/share/"
+        self.one = f"{self.list}{self.row.pk}/change/"
+
+    def grant(self, *codenames):
+        self.staff.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+        self.client.force_login(self.staff)
+
+    def revoke(self):
+        return self.client.post(self.list, {"action": "revoke", "_selected_action": [str(self.row.pk)]})
+
+    def test_links_are_listed_and_each_look_is_in_the_audit_log(self):
+        for page in (self.list, self.one):
+            shown = self.client.get(page)
+            for words in ("mara", "Pursers", "The crew office"):
+                self.assertContains(shown, words)
+            self.assertNotContains(shown, self.row.digest)
+            self.assert_clean(shown.content.decode())
+        looked = AuditEntry.objects.order_by("pk").values_list("action", "actor", "person")
+        self.assertEqual(list(looked), [("shares_listed", "staff", ""), ("share_read", "staff", "mara")])
+
+    def test_with_the_permission_a_link_is_revoked_with_an_entry_in_the_audit_log(self):
+        self.revoke()
+        self.assertIsNone(Share.objects.get().revoked_at)
+        self.grant("view_share", "change_share")
+        self.revoke()
+        self.revoke()
+        self.assertIsNotNone(Share.objects.get().revoked_at)
+        revoked = AuditEntry.objects.filter(action="share_revoked")
+        self.assertEqual(
+            list(revoked.values_list("actor", "person", "subject")), [("staff", "mara", str(self.row.pk))]
+        )
+        self.client.force_login(self.reader)
+        self.assert_absent()
+
+    def test_without_the_right_there_is_nothing(self):
+        self.grant("change_share")
+        for page in (self.list, self.one, f"{self.list}add/"):
+            self.assertEqual(self.client.get(page).status_code, 403)
+        self.grant("view_share", "change_share", "add_share", "delete_share")
+        self.assertEqual(self.client.post(self.one, {"digest": "x"}).status_code, 403)
+        self.assertEqual(self.client.get(f"{self.list}{self.row.pk}/delete/").status_code, 403)
+        self.assertEqual(self.client.get(f"{self.list}add/").status_code, 403)

@@ -248,6 +248,9 @@ class AuditEntry(models.Model):
         CONVERSATIONS_LISTED = "conversations_listed", "Listed conversations of others"
         FEEDBACK_READ = "feedback_read", "Read feedback on an answer"
         FEEDBACK_LISTED = "feedback_listed", "Listed feedback on answers"
+        SHARES_LISTED = "shares_listed", "Listed shared links of others"
+        SHARE_READ = "share_read", "Looked at somebody's shared link"
+        SHARE_REVOKED = "share_revoked", "Revoked somebody's shared link"
 
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     action = models.CharField(max_length=20, choices=Action)

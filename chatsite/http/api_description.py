@@ -40,6 +40,7 @@ TAGS = {
     "Runs": "One answer: resumed after a broken connection, or stopped.",
     "History": "One's own conversations.",
     "Feedback": "What one thinks of an answer. Refusals are problem details (RFC 9457).",
+    "Shares": "Links to one's own conversations for others. Refusals are problem details (RFC 9457).",
     "Documents": "The files that answers cite.",
 }
 

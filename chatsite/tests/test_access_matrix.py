@@ -186,9 +186,16 @@ history:feedback         PUT    session  401      absent   absent   yes      abs
 history:feedback         PUT    key      401      absent   absent   yes      absent   401
 history:feedback         DELETE session  401      absent   absent   yes      absent   401
 history:feedback         DELETE key      401      absent   absent   yes      absent   401
+history:shares           GET    session  401      yes      yes      yes      yes      401
+history:shares           GET    key      401      yes      yes      yes      yes      401
+history:shares           POST   session  401      yes      yes      yes      yes      401
+history:shares           POST   key      401      yes      yes      yes      yes      401
+history:share            DELETE session  401      absent   absent   yes      absent   401
+history:share            DELETE key      401      absent   absent   yes      absent   401
 
 admin:ingestion_document_access     GET  session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 admin:ingestion_document_access     POST session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
+admin:history_share_changelist      GET  session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 admin:accounts_auditentry_changelist GET session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 """
 

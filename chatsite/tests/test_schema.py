@@ -28,6 +28,7 @@ DESCRIBED_TOO = {"ingestion:content", "ingestion:page-image", *OPEN}
 VALUES = {
     "conversation_id": str(uuid.UUID(int=1)),
     "message_id": str(uuid.UUID(int=1)),
+    "share_id": str(uuid.UUID(int=1)),
     "run_id": str(uuid.UUID(int=1)),
     "response_id": f"resp_{uuid.UUID(int=1).hex}",
     "public_id": str(uuid.UUID(int=1)),

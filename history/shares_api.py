@@ -1,0 +1,165 @@
+"""`/api/shares`: links to the caller's conversations and answers, made, listed and revoked."""
+
+from datetime import timedelta
+from typing import Any, cast
+from uuid import UUID
+
+from django.contrib.auth.models import Group
+from django.http import Http404
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import cache_control
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
+from chatsite.http.json_parser import StrictJSONParser
+from chatsite.http.problem_details import MEDIA_TYPE, ProblemDetails, exception_handler
+from ingestion.access.lists import Audience
+
+from . import sharing
+from .api import JSONNegotiation
+from .models import Conversation, Message, Share
+
+MAX_READERS = 200
+MAX_LISTED = 1_000  # newest
+SHARE_ID = OpenApiParameter("share_id", UUID, OpenApiParameter.PATH, description="The id of a share.")
+
+
+def _in_thirty_days() -> Any:
+    return timezone.now() + timedelta(days=sharing.DEFAULT_DAYS)
+
+
+class NewShareSerializer(serializers.Serializer[Share]):
+    """What is shared, with whom, until when."""
+
+    conversation_id = serializers.UUIDField()
+    answer_id = serializers.UUIDField(
+        required=False, allow_null=True, default=None, help_text="Share this one answer alone."
+    )
+    everyone = serializers.BooleanField(default=False, help_text="With everyone who signs in.")
+    groups = serializers.ListField(
+        child=serializers.CharField(max_length=150),
+        default=list,
+        max_length=MAX_READERS,
+        help_text="Names of groups that the caller belongs to.",
+    )
+    people = serializers.ListField(
+        child=serializers.CharField(max_length=150),
+        default=list,
+        max_length=MAX_READERS,
+        help_text="User names.",
+    )
+    expires_at = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="In 30 days if absent; null: until it is revoked."
+    )
+
+
+class ShareSerializer(serializers.Serializer[Share]):
+    """A share as its owner sees it; the address is not among what is stored."""
+
+    id = serializers.UUIDField()
+    conversation_id = serializers.UUIDField()
+    answer_id = serializers.UUIDField(allow_null=True)
+    everyone = serializers.SerializerMethodField()
+    groups = serializers.SerializerMethodField()
+    people = serializers.SerializerMethodField()
+    state = serializers.ChoiceField(["open", "expired", "revoked"])
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    revoked_at = serializers.DateTimeField(allow_null=True)
+
+    def get_everyone(self, share: Share) -> bool:
+        return any(each.user_id is None and each.group_id is None for each in share.access_list.entries.all())
+
+    def get_groups(self, share: Share) -> list[str]:
+        return sorted(each.group.name for each in share.access_list.entries.all() if each.group)
+
+    def get_people(self, share: Share) -> list[str]:
+        others = (each.user for each in share.access_list.entries.all() if each.user)
+        return sorted(each.username for each in others if each.pk != share.conversation.owner_id)
+
+
+class CreatedShareSerializer(ShareSerializer):
+    """A share with its address, in the response that creates it alone."""
+
+    url = serializers.URLField(help_text="Shown this once: only its hash is stored.")
+
+
+@method_decorator(cache_control(private=True, no_store=True), name="dispatch")
+class _View(generics.GenericAPIView[Any]):
+    parser_classes = [StrictJSONParser]
+    content_negotiation_class = JSONNegotiation
+    serializer_class = ShareSerializer
+    api_tag, api_error, api_error_type = "Shares", "Problem", MEDIA_TYPE  # in the API's description
+
+    @property
+    def principal(self) -> Principal:
+        return cast(Principal, self.request.auth)
+
+    def get_exception_handler(self) -> Any:
+        return exception_handler
+
+
+class SharesView(_View):
+    """Lists and creates the caller's shares."""
+
+    @extend_schema(summary="One's shares, newest first", responses=ShareSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        mine = Share.objects.owned_by(self.principal).filter(conversation__deleted_at=None)
+        rows = cast(Any, list(sharing.with_readers(mine)[:MAX_LISTED]))
+        return Response(ShareSerializer(rows, many=True).data)
+
+    @extend_schema(
+        summary="Share a conversation as it is now, or one answer",
+        request=NewShareSerializer,
+        responses={201: CreatedShareSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        asked = NewShareSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        values = asked.validated_data
+        try:
+            share, token = sharing.create(
+                self.principal,
+                values["conversation_id"],
+                self._audience(values),
+                answer_id=values["answer_id"],
+                expires_at=values["expires_at"] if "expires_at" in values else _in_thirty_days(),
+            )
+        except (Conversation.DoesNotExist, Message.DoesNotExist):
+            raise Http404 from None
+        except sharing.Invalid as problem:
+            raise ProblemDetails(str(problem), problem.member) from None
+        made = sharing.with_readers(Share.objects.filter(pk=share.pk)).get()
+        made.url = request.build_absolute_uri(reverse("chat:shared", args=[token]))  # type: ignore[attr-defined]
+        return Response(CreatedShareSerializer(made).data, status=status.HTTP_201_CREATED)
+
+    def _audience(self, values: dict[str, Any]) -> Audience:
+        groups = set(values["groups"])
+        own = Group.objects.filter(user=self.principal.user_id, name__in=groups)
+        found = dict(own.values_list("name", "pk"))
+        if missing := sorted(groups - found.keys()):
+            raise ProblemDetails(f"You belong to no group named {missing[0]}.", "groups")
+        people = set(values["people"])
+        active = User.objects.filter(is_active=True, guest_until=None, username__in=people)
+        accounts = dict(active.values_list("username", "pk"))
+        if missing := sorted(people - accounts.keys()):
+            raise ProblemDetails(f"There is no account named {missing[0]}.", "people")
+        return Audience(values["everyone"], frozenset(accounts.values()), frozenset(found.values()))
+
+
+class ShareView(_View):
+    """Revokes one of the caller's shares."""
+
+    @extend_schema(summary="Revoke a share", parameters=[SHARE_ID], responses={204: None})
+    def delete(self, request: Request, share_id: str) -> Response:
+        try:
+            sharing.revoke(self.principal, UUID(share_id))
+        except Share.DoesNotExist:
+            raise Http404 from None
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,0 +1,108 @@
+"""`manage.py backup`: database, files and signing key in one file, while the site runs."""
+
+import errno
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.storage import default_storage
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from chatsite.db.migration_state import demand_migrations
+from chatsite.server.backup import archive, database
+from chatsite.server.backup.passphrase import read_passphrase
+from chatsite.server.product_version import product_version
+
+# Those of documents, and those that wait to take their places.
+FILES = """
+    SELECT file, size, sha256 FROM ingestion_document WHERE file <> ''
+    UNION
+    SELECT args -> 'replacement' ->> 'name', (args -> 'replacement' ->> 'size')::bigint,
+           args -> 'replacement' ->> 'sha256'
+    FROM procrastinate_jobs
+    WHERE status IN ('todo', 'doing') AND args -> 'replacement' ->> 'name' IS NOT NULL
+    ORDER BY 1
+"""
+MIGRATIONS = "SELECT app || '.' || name FROM django_migrations ORDER BY 1"
+
+
+class Command(BaseCommand):
+    help = "Write database, files and signing key to one file, from one moment, while the site runs."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="Where to write it; nothing may be there yet.")
+        parser.add_argument(
+            "--passphrase-file", type=Path, help="Encrypt it with the first line of this file (as age does)."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"].absolute()
+        passphrase = read_passphrase(options["passphrase_file"])
+        demand_migrations()
+        if path.exists():
+            raise CommandError(f"{path} exists: choose another name.")
+        if not path.parent.is_dir():
+            raise CommandError(f"{path.parent} is no folder: make it first.")
+        try:
+            with database.connect() as session, archive.written(path, passphrase) as target:
+                summary, lost = _write(session, target)
+        except OSError as error:
+            raise CommandError(_why(error, path)) from None
+        size = path.stat().st_size
+        self.stdout.write(f"{path}: {summary}, {size / 1e6:.1f} MB{', encrypted' if passphrase else ''}.")
+        for name in lost:
+            self.stderr.write(f"The file {name} is missing in the storage, or is not what was uploaded.")
+        if lost:
+            sys.exit(2)
+
+
+def _write(session: database.Session, target: archive.Archive) -> tuple[str, list[str]]:
+    """Write all members; what they are, and the names of files that could not be had."""
+    with database.snapshot(session) as name:
+        tables = database.tables(session)
+        files = {row[0]: row[1:] for row in session.execute(FILES).fetchall()}
+        head = {
+            "format": archive.FORMAT,
+            "version": product_version(),
+            "made_at": timezone.now().isoformat(timespec="seconds"),
+            "postgresql": session.info.server_version,
+            "migrations": [row[0] for row in session.execute(MIGRATIONS).fetchall()],
+            "tables": {table: asdict(known) for table, known in tables.items()},
+            "storage": settings.STORAGE,
+            "files": {file: {"size": size, "sha256": digest} for file, (size, digest) in files.items()},
+        }
+        target.add(archive.HEAD, json.dumps(head).encode())
+        target.add(archive.SECRET, settings.SECRET_KEY.encode())
+        # Before the dump, which takes long: a document that is deleted meanwhile takes its file along.
+        lost = _write_files(target, files) if settings.STORAGE == "FILESYSTEM" else []
+        for number, part in enumerate(database.dumped(session, name)):
+            target.add(f"{archive.DATABASE}{number:06d}", part)
+    rows = sum(table.rows for table in tables.values())
+    kept = "files" if settings.STORAGE == "FILESYSTEM" else "names of files in the bucket"
+    return f"{len(tables)} tables with {rows} rows, {len(files) - len(lost)} {kept}", lost
+
+
+def _write_files(target: archive.Archive, files: Mapping[str, tuple[int, str]]) -> list[str]:
+    lost = []
+    for name, (size, digest) in files.items():
+        try:
+            with default_storage.open(name) as file:
+                found = target.add_file(archive.FILES + name, file, size) if file.size == size else ""
+        except FileNotFoundError:
+            found = ""
+        if found != digest:
+            lost.append(name)
+    return lost
+
+
+def _why(error: OSError, path: Path) -> str:
+    reason = (
+        "the disk is full" if error.errno in {errno.ENOSPC, errno.EDQUOT} else error.strerror or str(error)
+    )
+    return f"The backup could not be written to {path}: {reason}. Nothing is left of it."

@@ -1,0 +1,164 @@
+"""`manage.py restore`: a site from its backup, compared table by table and file by file; or a rehearsal."""
+
+import secrets
+import shutil
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from chatsite import environment
+from chatsite.db.migration_state import known_migrations
+from chatsite.server.backup import archive, database
+from chatsite.server.backup.archive import BadBackup
+from chatsite.server.backup.passphrase import read_passphrase
+from chatsite.server.embedded_postgres import write_secret
+from chatsite.server.product_version import product_version
+
+COPY_BYTES = 1_000_000
+FOLDER = "documents"  # in which all files of documents are
+
+
+class Command(BaseCommand):
+    help = "Restore a backup into an empty site. It happens whole, or nothing is changed."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="What `manage.py backup` wrote.")
+        parser.add_argument(
+            "--verify",
+            action="store_true",
+            help="Only rehearse it, in a database that is dropped again; the site may be in use.",
+        )
+        parser.add_argument("--passphrase-file", type=Path, help="The file it was encrypted with.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        try:
+            passphrase = _passphrase(path, options["passphrase_file"])
+            head = archive.checked(path, passphrase)
+            _demand_known(head)
+            if options["verify"]:
+                _rehearse(path, passphrase, head)
+            else:
+                _restore(path, passphrase, head)
+        except BadBackup as error:
+            raise CommandError(f"{error} Nothing was changed.") from None
+        except (ValueError, KeyError, TypeError):
+            raise CommandError("The backup is damaged: it does not say what it holds.") from None
+        except OSError as error:
+            raise CommandError(f"The backup could not be restored: {error}. Nothing was changed.") from None
+        self.stdout.write(_summary(head, rehearsed=options["verify"]))
+        for line in () if options["verify"] else _advice(path, passphrase, head):
+            self.stdout.write(line)
+
+
+def _passphrase(path: Path, given: Path | None) -> str:
+    if not archive.is_encrypted(path):
+        return ""
+    if given is None:
+        raise BadBackup("The backup is encrypted: say --passphrase-file.")
+    return read_passphrase(given)
+
+
+def _demand_known(head: Mapping[str, Any]) -> None:
+    """Raises CommandError for a backup that a newer version made."""
+    known = {f"{app}.{name}" for app, name in known_migrations()}
+    labels = {name.partition(".")[0] for name in known}
+    # Apps of other packages may have changed the names of their migrations.
+    if any(name not in known and name.partition(".")[0] in labels for name in head["migrations"]):
+        raise CommandError(
+            f"The backup was made by version {head['version']}, which is newer than this one,"
+            f" {product_version()}: restore it with that version. Nothing was changed."
+        )
+
+
+def _rehearse(path: Path, passphrase: str, head: Mapping[str, Any]) -> None:
+    with database.connect() as session, database.throwaway(session) as name:
+        database.restore(_parts(path, passphrase), _tables(head), name)
+
+
+def _restore(path: Path, passphrase: str, head: Mapping[str, Any]) -> None:
+    root = Path(settings.MEDIA_ROOT)
+    with database.connect() as session:
+        if not database.is_empty(session):
+            raise CommandError(
+                "The database is not empty. Restore into a new one: another DATABASE_URL, or for the embedded"
+                " database another CHATSITE_DATA_DIR."
+            )
+    if any((root / FOLDER).glob("*")):
+        raise CommandError(f"{root / FOLDER} is not empty: move it away, or choose another folder.")
+    with _placed_files(path, passphrase, root):
+        database.restore(_parts(path, passphrase), _tables(head))
+    if not environment.text("CHATSITE_SECRET_KEY"):
+        write_secret(settings.DATA_DIR / "secret_key", _secret(path, passphrase))
+
+
+@contextmanager
+def _placed_files(path: Path, passphrase: str, root: Path) -> Iterator[None]:
+    """All files of the backup in their places, and none where the block fails."""
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    staged = root / f".restore-{secrets.token_hex(4)}"
+    placed = False
+    try:
+        with archive.members(path, passphrase) as every:
+            for name, file in every:
+                if name.startswith(f"{archive.FILES}{FOLDER}/"):
+                    target = staged / name.removeprefix(archive.FILES)
+                    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    with target.open("xb") as copy:
+                        target.chmod(0o600)
+                        shutil.copyfileobj(file, copy, COPY_BYTES)
+        if staged.exists():
+            if (root / FOLDER).is_dir():
+                (root / FOLDER).rmdir()  # it is empty
+            (staged / FOLDER).rename(root / FOLDER)
+            placed = True
+        yield
+    except BaseException:
+        if placed:
+            shutil.rmtree(root / FOLDER)
+        raise
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _parts(path: Path, passphrase: str) -> Iterator[bytes]:
+    """The dump of the database."""
+    with archive.members(path, passphrase) as every:
+        for name, file in every:
+            if name.startswith(archive.DATABASE):
+                while data := file.read(COPY_BYTES):
+                    yield data
+
+
+def _secret(path: Path, passphrase: str) -> str:
+    with archive.members(path, passphrase) as every:
+        return next(file.read(10_000).decode() for name, file in every if name == archive.SECRET)
+
+
+def _tables(head: Mapping[str, Any]) -> dict[str, database.Table]:
+    return {name: database.Table(**known) for name, known in head["tables"].items()}
+
+
+def _summary(head: Mapping[str, Any], *, rehearsed: bool) -> str:
+    tables = head["tables"].values()
+    rows = sum(table["rows"] for table in tables)
+    done = "The backup is whole, and was restored on trial" if rehearsed else "Restored"
+    return (
+        f"{done}: {len(tables)} tables with {rows} rows, each as it was at {head['made_at']}"
+        f" (version {head['version']}); {len(head['files'])} files."
+    )
+
+
+def _advice(path: Path, passphrase: str, head: Mapping[str, Any]) -> Iterator[str]:
+    """What is left to do."""
+    if head["storage"] != "FILESYSTEM":
+        yield f"The backup lists {len(head['files'])} files, and does not hold them: they are in its bucket."
+    if (given := environment.text("CHATSITE_SECRET_KEY")) and given != _secret(path, passphrase):
+        yield "CHATSITE_SECRET_KEY is not that of the backup: everybody has to sign in again."
+    yield "Start the site: it brings the database up to this version."

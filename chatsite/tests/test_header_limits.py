@@ -50,9 +50,9 @@ def test_django_and_the_standard_library_use_the_linear_function():
 def test_twice_as_many_backslashes_take_no_more_than_about_twice_as_long():
     def seconds(length):
         def once():
-            begun = time.perf_counter()
+            begun = time.thread_time()
             parse_cookie('a="' + '\\"' * length + '"')
-            return time.perf_counter() - begun
+            return time.thread_time() - begun
 
         return min(once() for _ in range(5))
 

@@ -100,7 +100,21 @@ def cost(call, text, budget):
 
 
 def assert_linear(call, pump, *, sizes=SIZES, budget=BUDGET, floor=FLOOR, name=""):
-    """Each size within the budget (and `floor` seconds), and in proportion to the one before it."""
+    """Each size within the budget (and `floor` seconds), and in proportion to the one before it.
+
+    What fails is measured twice more: a processor that is shared counts the same work as more seconds.
+    """
+    for last in (False, False, True):
+        try:
+            assert_linear_once(call, pump, sizes, budget, floor, name)
+        except AssertionError:
+            if last:
+                raise
+        else:
+            return
+
+
+def assert_linear_once(call, pump, sizes, budget, floor, name):
     before = None
     for size in sizes:
         text = expressions.text_of(pump, size)

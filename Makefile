@@ -6,7 +6,7 @@ DEV := .venv-dev/bin
 # A process that dies under a test is not replaced: its successor would run the same test.
 PARALLEL := -n 3 --dist loadfile --max-worker-restart 0 --second-look
 
-.PHONY: run help dev test quick check format licences bench lock clean
+.PHONY: run help dev test quick check format licences package platforms bench lock clean
 
 # Bytecode is kept, whatever the shell says: it halves the time of the next start.
 run: .venv/.installed ## Start the site on http://127.0.0.1:8000
@@ -46,6 +46,12 @@ licences: .venv/.installed .venv-dev/.installed ## List the licences of the pack
 	@printf '# Licences of the packages in `requirements.txt`\n\nWritten by `make licences`.\n\n' > docs/third-party-licences.md
 	$(DEV)/pip-licenses --python $(BIN)/python --format markdown >> docs/third-party-licences.md
 
+package: .venv-dev/.installed ## Build the wheel and the source distribution into dist/
+	$(DEV)/python -m hatchling build -t sdist -t wheel
+
+platforms: ## Check that the lock can be installed on each platform (needs the package index)
+	$(PYTHON) deploy/check_platforms.py
+
 bench: .venv-dev/.installed ## Run the benchmarks
 	@for script in benchmarks/bench_*.py; do $(DEV)/python $$script || exit 1; done
 
@@ -76,4 +82,4 @@ lock: ## Write requirements*.txt anew (needs uv)
 	$(LOCK) $(LEFT_OUT) --extra dev -c requirements.txt $$(sed -nE 's/^([a-z0-9-]+)==.*/--no-emit-package \1/p' requirements.txt) -o requirements-dev.txt
 
 clean: ## Remove the environments and caches
-	rm -rf .venv .venv-dev .data-test .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .venv-dev dist .data-test .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

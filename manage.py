@@ -1,39 +1,7 @@
 #!/usr/bin/env python
-"""Django's command line; without DATABASE_URL it brings the embedded PostgreSQL with it."""
+"""The command line of a checkout: see chatsite/command_line.py."""
 
-from chatsite.server.interrupt import interrupt
-
-interrupt.install()  # before anything else is loaded, which takes a second
-
-# isort: split
-
-import os  # noqa: E402
-import sys  # noqa: E402
-
-from django.core.exceptions import ImproperlyConfigured  # noqa: E402
-from django.core.management import execute_from_command_line  # noqa: E402
-
-from chatsite.db.threads import read_everything_by_default  # noqa: E402
-from chatsite.server.embedded_postgres import database_for  # noqa: E402
-
-INTERRUPTED = 130
-
-
-def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
-    read_everything_by_default()
-    try:
-        interrupt.arm()
-        with database_for(sys.argv):
-            execute_from_command_line(sys.argv)
-        interrupt.check()
-    except ImproperlyConfigured as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit(0 if sys.argv[1:2] in (["up"], ["work"]) else INTERRUPTED)
-    finally:
-        interrupt.disarm()
-
+from chatsite.command_line import main
 
 if __name__ == "__main__":
     main()

@@ -9,6 +9,8 @@ from chatsite.server import embedded_postgres
 from . import environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# Templates and static files lie beside the packages in a checkout, and in this one where they are installed.
+FILES_DIR = BASE_DIR if (BASE_DIR / "manage.py").exists() else BASE_DIR / "chatsite"
 DATA_DIR = environment.path("CHATSITE_DATA_DIR", BASE_DIR / ".data")
 
 SITE_NAME = environment.text("CHATSITE_NAME", "chatsite")
@@ -64,7 +66,7 @@ APPEND_SLASH = False  # a redirect would lose the body of a POST
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [FILES_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -206,7 +208,7 @@ SPECTACULAR_SETTINGS = {
 MEDIA_ROOT = environment.path("CHATSITE_MEDIA_ROOT", DATA_DIR / "files")
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [FILES_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "chatsite.finders.UsedFilesFinder",

@@ -1,0 +1,47 @@
+"""Django's command line; without DATABASE_URL it brings the embedded PostgreSQL with it.
+
+`manage.py` runs it in a checkout, and `chatsite` where the package is installed.
+"""
+
+from chatsite.server.interrupt import interrupt
+
+interrupt.install()  # before anything else is loaded, which takes a second
+
+# isort: split
+
+import os  # noqa: E402
+import sys  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+from django.core.exceptions import ImproperlyConfigured  # noqa: E402
+from django.core.management import execute_from_command_line  # noqa: E402
+
+from chatsite.db.threads import read_everything_by_default  # noqa: E402
+from chatsite.server.embedded_postgres import database_for  # noqa: E402
+
+INTERRUPTED = 130
+DATA = "CHATSITE_DATA_DIR"
+INSTALLED_DATA = "chatsite-data"  # in the folder in which a command of the installed package is given
+
+
+def main() -> None:
+    """Run the command in `sys.argv`."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+    if _is_installed() and not os.environ.get(DATA, "").strip():
+        os.environ[DATA] = str(Path.cwd() / INSTALLED_DATA)  # its child processes are to use the same
+    read_everything_by_default()
+    try:
+        interrupt.arm()
+        with database_for(sys.argv):
+            execute_from_command_line(sys.argv)
+        interrupt.check()
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(0 if sys.argv[1:2] in (["up"], ["work"]) else INTERRUPTED)
+    finally:
+        interrupt.disarm()
+
+
+def _is_installed() -> bool:
+    return not (Path(__file__).parents[1] / "manage.py").exists()

@@ -1,0 +1,54 @@
+"""`make platforms`: ask the package index for a wheel of each package of the lock on every platform."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+LOCK = Path(__file__).parents[1] / "requirements.txt"
+PYTHONS = ("3.11", "3.12", "3.13")
+GLIBC = ("2_28", "2_27", "2_26", "2_24", "2_17", "2_5")  # pip takes the tags one by one
+PLATFORMS = {
+    "Linux x86-64": [*(f"manylinux_{version}_x86_64" for version in GLIBC), "manylinux2014_x86_64"],
+    "Linux ARM64": [*(f"manylinux_{version}_aarch64" for version in GLIBC), "manylinux2014_aarch64"],
+    "macOS ARM64": [
+        *(f"macosx_{version}_0_arm64" for version in (14, 13, 12, 11)),
+        *(f"macosx_{version}_universal2" for version in ("11_0", "10_13", "10_12", "10_9")),
+    ],
+}
+
+
+def missing(tags: list[str], python: str) -> str:
+    """Return what pip says of a package without a wheel, or nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--dry-run",
+            "--ignore-installed",
+            "--target",
+            folder,
+        ]
+        command += ["--only-binary=:all:", "--no-deps", "--require-hashes", "--python-version", python]
+        command += [word for tag in tags for word in ("--platform", tag)]
+        done = subprocess.run([*command, "-r", str(LOCK)], capture_output=True, text=True, check=False)
+    if not done.returncode:
+        return ""
+    errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: No matching")]
+    return errors[0] if errors else done.stderr.strip()
+
+
+def main() -> int:
+    failed = False
+    for platform, tags in PLATFORMS.items():
+        for python in PYTHONS:
+            told = missing(tags, python)
+            failed = failed or bool(told)
+            print(f"{platform}, Python {python}: {told or 'complete'}", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

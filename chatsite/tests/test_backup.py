@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
@@ -14,18 +15,21 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.test import SimpleTestCase, TransactionTestCase, override_settings
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from chatsite.accounts.models import User
 from chatsite.db.threads import libpq_parameters
 from chatsite.management.commands import backup as backup_command
 from chatsite.server import database_setup
 from chatsite.server.backup import age, archive, database
+from chatsite.tests.limits import HANG_SECONDS
 from history.models import Conversation, Message
 from ingestion.models import Document
 from ingestion.tests.media import MediaMixin
 
 PASSPHRASE = "a long passphrase of a test"
 ELSEWHERE = "restore_elsewhere"
+REHEARSALS = "SELECT datname FROM pg_database WHERE datname LIKE 'chatsite_rehearsal_%'"
 FEW = 10  # for scrypt: a test's passphrase need not be slow to guess
 
 
@@ -152,9 +156,8 @@ class Rehearsal(Site):
         self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
         Document.objects.all().delete()
         User.objects.filter(pk=self.owner.pk).update(username="berta")  # after the backup
-        before = self.asked("SELECT datname FROM pg_database ORDER BY 1")
         self.assertIn("is whole", self.restore(verify=True, passphrase_file=self.passphrase))
-        self.assertEqual(self.asked("SELECT datname FROM pg_database ORDER BY 1"), before)
+        self.assertEqual(self.asked(REHEARSALS), [])
         self.elsewhere()
         self.assertIn("Restored", self.restore(passphrase_file=self.passphrase))
         self.assertEqual(self.asked("SELECT username FROM accounts_user"), [("anna",)])
@@ -168,6 +171,36 @@ class Rehearsal(Site):
             session.execute("SET chatsite.reader = ''")
             self.assertEqual(session.execute("SELECT id FROM ingestion_document").fetchall(), [])
         self.assertIn("is not empty", self.refusal(passphrase_file=self.passphrase))
+
+
+class ByHand(Site):
+    """pg_dump without this site's command, as the site's own role."""
+
+    def dump(self, options):
+        with database.connect() as session:
+            program = database._program("pg_dump", session.info.server_version)
+        shown = {name: value for name, value in self.own.items() if name not in {"options", "password"}}
+        password = {"PGPASSWORD": self.own["password"]} if self.own.get("password") else {}
+        return subprocess.run(
+            [program, "--enable-row-security", "--no-password", f"--dbname={make_conninfo(**shown)}"],
+            check=False,
+            env={**os.environ, **password, "PGOPTIONS": options},
+            capture_output=True,
+            text=True,
+            timeout=HANG_SECONDS,
+        )
+
+    def test_a_dump_that_would_leave_out_the_documents_is_an_error(self):
+        for options in ("", "-c chatsite.reader=1"):
+            with self.subTest(options):
+                dumped = self.dump(options)
+                self.assertNotEqual(dumped.returncode, 0)
+                self.assertIn("this dump would leave out every document", dumped.stderr)
+
+    def test_one_that_says_that_it_reads_everything_has_them(self):
+        dumped = self.dump("-c chatsite.reader=everything")
+        self.assertEqual(dumped.returncode, 0, dumped.stderr)
+        self.assertIn(self.document.file.name, dumped.stdout)
 
 
 class Refusals(Site):

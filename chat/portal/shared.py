@@ -1,6 +1,6 @@
 """The pages of a share, for those whom its owner lets read it. Each look goes by the reader's own rights."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -17,7 +17,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from history import recording, sharing
 from history.exporting import message_as_markdown, messages_as_markdown
-from history.models import Message, Share
+from history.models import Message, Share, Source
 
 from .conversation import Answer, Turn
 from .source_panel import Panel, panel_of_answer, position_of
@@ -59,7 +59,8 @@ class SharedPage:
 
     @cached_property
     def title(self) -> str:
-        return shared_title(self.share, self.messages)
+        anonymous = "Shared answer" if self.share.answer_id else "Shared conversation"
+        return shared_title(self.share, self.messages) or anonymous
 
     @cached_property
     def turns(self) -> list[Turn]:
@@ -110,7 +111,6 @@ def for_reader(view: View[P]) -> Callable[..., HttpResponse]:
             raise Http404
         response = view(request, SharedPage(principal, share, token), *args, **kwargs)
         add_never_cache_headers(response)
-        response.headers["Referrer-Policy"] = "no-referrer"  # the address is a secret
         return response
 
     return login_required(opened)
@@ -144,7 +144,7 @@ def shared_export(request: HttpRequest, page: SharedPage) -> HttpResponse:
             raise Http404
         return markdown_file("answer", message_as_markdown(_plain(shown[0]), shown[0].sources))
     texts = messages_as_markdown(
-        page.title or "Shared answer",
+        page.title,
         page.share.created_at,
         [_plain(each) for each in page.messages],
         {each.message.pk: each.sources for each in page.messages},
@@ -158,8 +158,7 @@ def go_on(request: HttpRequest, page: SharedPage) -> HttpResponse:
     """Copy what the reader sees to a conversation of their own."""
     if request.method != "POST":
         return SeeOther(reverse("chat:shared", args=[page.token]))
-    said = [(_plain(each), each.sources) for each in page.messages if not _is_pending(each)]
-    copied = recording.copy_shared(page.principal, page.title or _first_question(page), said)
+    copied = recording.copy_shared(page.principal, page.title, _left(page.messages))
     return SeeOther(reverse("chat:conversation", args=[copied.pk]) + "#latest")
 
 
@@ -179,9 +178,13 @@ def _plain(shown: SharedMessage) -> Message:
     return message
 
 
-def _is_pending(shown: SharedMessage) -> bool:
-    return shown.message.state in Message.UNFINISHED
-
-
-def _first_question(page: SharedPage) -> str:
-    return page.messages[0].message.content if not page.messages[0].closed else ""
+def _left(messages: Sequence[SharedMessage]) -> list[tuple[Message, Sequence[Source]]]:
+    """What there is to go on from: not the turns of which the reader sees nothing, nor unfinished answers."""
+    turns: list[list[SharedMessage]] = []
+    for shown in messages:
+        if shown.message.role == Message.Role.USER:
+            turns.append([])
+        if turns and shown.message.state not in Message.UNFINISHED:
+            turns[-1].append(shown)
+    seen = (turn for turn in turns if not all(each.closed for each in turn))
+    return [(_plain(each), each.sources) for turn in seen for each in turn]

@@ -245,8 +245,13 @@ class WithholdingTests(SharingCase):
         self.assertIn("A question that is left out for you", text)
         self.assert_clean(text)
         self.assert_clean(self.page("export.md"))
+        self.say(OPEN_STATEMENT, "And when will we be told?", given=[(self.open, OPEN, OPEN_WORDS)])
+        self.share()
         self.client.post(self.url + "go-on")
-        self.assert_clean(repr(list(Conversation.objects.filter(owner=self.reader).values())))
+        mine = Conversation.objects.get(owner=self.reader)
+        self.assertEqual(mine.title, "Shared conversation")
+        said = mine.messages.order_by("position").values_list("content", flat=True)
+        self.assertEqual(list(said), ["And when will we be told?", OPEN_STATEMENT])
 
     def test_text_of_unknown_origin_is_withheld(self):
         Message.objects.filter(pk=self.answer.pk).update(
@@ -408,7 +413,7 @@ class TokenTests(SharingCase):
         self.share()
         answer = self.client.get(self.url)
         self.assertIn("no-store", answer.headers["Cache-Control"])
-        self.assertEqual(answer.headers["Referrer-Policy"], "no-referrer")
+        self.assertEqual(answer.headers["Referrer-Policy"], "same-origin")
 
     def test_the_page_says_whose_it_is_with_whom_and_until_when(self):
         make_user("stranger", groups=["Deck"])

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from chatsite.tests.chromium import violations
+from chatsite.tests.chromium import PHONE, violations
 from chatsite.tests.long_answer import LONG_QUESTION
 from chatsite.tests.portal_pages import (
     LAST_TEXT,
@@ -99,6 +99,38 @@ def test_an_answer_is_rated_and_a_source_reported_in_place(chromium, slow_site):
         bad.click()
         expect(bad).to_have_attribute("aria-pressed", "false")
         expect(page.locator(".feedback")).to_have_count(0)
+
+
+def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, slow_site):
+    with signed_in(chromium, slow_site, "hr") as page:
+        ask_and_wait(page, HR_QUESTION)
+        submit(page, QUESTION)
+        see_question(page, QUESTION)
+        wait_for_state(page, "complete")
+        page.locator("#menu summary").click()
+        page.get_by_role("link", name="Share", exact=True).click()
+        page.get_by_label("People (user names)").fill("employee")
+        page.get_by_role("button", name="Create link").click()
+        address = page.locator(".secret").inner_text()
+        assert violations(page) == []
+        with signed_in(chromium, slow_site, **PHONE, color_scheme="dark") as reader:
+            reader.goto(address)
+            expect(reader.get_by_text("This answer is left out")).to_be_visible()
+            assert "Halyard" not in reader.content()
+            assert violations(reader) == []
+            reader.locator(".prose .cite").first.click()
+            expect(reader.locator("#source mark").first).to_contain_text("31 March")
+            assert violations(reader) == []
+            reader.get_by_label("Close source").click()
+            reader.get_by_role("button", name="Go on from here").click()
+            expect(reader.locator("#question")).to_be_visible()
+            expect(reader.locator(".prose")).to_contain_text("31 March")
+            assert "Halyard" not in reader.content()
+            page.goto("/shares/")
+            page.get_by_role("link", name="Revoke the link shared with employee").click()
+            page.get_by_role("button", name="Revoke").click()
+            expect(page.get_by_text("The link is revoked.")).to_be_visible()
+            assert reader.request.get(address).status == 404
 
 
 def test_a_stop_keeps_what_had_arrived(chromium, slow_site):

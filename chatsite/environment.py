@@ -16,11 +16,11 @@ TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 
 
-asked: set[str] = set()  # the names of all variables that were looked up
+asked: dict[str, Any] = {}  # all variables that were looked up, each with what counts where it is not set
 
 
 def text(name: str, default: str = "") -> str:
-    asked.add(name)
+    asked[name] = default
     value = os.environ.get(name, "").strip()
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise ImproperlyConfigured(f"{name} must be text in UTF-8.")
@@ -29,11 +29,14 @@ def text(name: str, default: str = "") -> str:
 
 def optional_text(name: str, default: str) -> str:
     """The same where an empty value means none rather than the default."""
-    return text(name) if name in os.environ else text(name, default)
+    value = text(name) if name in os.environ else text(name, default)
+    asked[name] = default
+    return value
 
 
 def flag(name: str, default: bool) -> bool:
     value = text(name).lower()
+    asked[name] = int(default)
     if not value:
         return default
     if value in TRUE:
@@ -45,6 +48,7 @@ def flag(name: str, default: bool) -> bool:
 
 def number(name: str, default: float, least: float = 0, most: float = MAX_NUMBER) -> float:
     value = text(name)
+    asked[name] = default
     if not value:
         return default
     try:
@@ -89,6 +93,7 @@ def words(name: str, default: str = "") -> list[str]:
 
 def path(name: str, default: Path) -> Path:
     value = text(name)
+    asked[name] = default
     try:
         return Path(value).expanduser().resolve() if value else default.resolve()
     except (RuntimeError, OSError):  # nobody's home, or links that lead in a circle

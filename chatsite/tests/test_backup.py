@@ -77,6 +77,9 @@ class Site(MediaMixin, TransactionTestCase):
         super().setUp()
         self.folder = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
+        overridden = override_settings(DATA_DIR=self.folder)
+        overridden.enable()
+        self.addCleanup(overridden.disable)
         self.own = libpq_parameters()
         for patched in (
             mock.patch.object(database_setup, "parameters", self.parameters),
@@ -126,7 +129,7 @@ class Site(MediaMixin, TransactionTestCase):
 
         self.addCleanup(leave)
         self.own = {**self.own, "dbname": ELSEWHERE}
-        overridden = override_settings(MEDIA_ROOT=str(self.folder / "media"), DATA_DIR=self.folder)
+        overridden = override_settings(MEDIA_ROOT=str(self.folder / "media"))
         overridden.enable()
         self.addCleanup(overridden.disable)
 

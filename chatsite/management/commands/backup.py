@@ -17,6 +17,7 @@ from django.utils import timezone
 from chatsite.db.migration_state import demand_migrations
 from chatsite.server.backup import archive, database
 from chatsite.server.backup.passphrase import read_passphrase
+from chatsite.server.diagnosis import note_backup
 from chatsite.server.product_version import product_version
 
 # Those of documents, and those that wait to take their places.
@@ -54,6 +55,7 @@ class Command(BaseCommand):
                 summary, lost = _write(session, target)
         except OSError as error:
             raise CommandError(_why(error, path)) from None
+        note_backup(timezone.now(), path)
         size = path.stat().st_size
         self.stdout.write(f"{path}: {summary}, {size / 1e6:.1f} MB{', encrypted' if passphrase else ''}.")
         for name in lost:

@@ -16,7 +16,7 @@ from .cluster import (
 DATABASE_FREE = frozenset(
     {"help", "--help", "-h", "version", "--version", "check", "collectstatic", "findstatic", "diffsettings",
      "makemessages", "compilemessages", "startapp", "startproject", "spectacular",
-     "up"}  # starts it itself, after it has its port
+     "config", "up"}  # `up` starts it itself, after it has its port
 )  # fmt: skip
 
 

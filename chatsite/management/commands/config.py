@@ -1,0 +1,68 @@
+"""`manage.py config`: every setting, its value and where that comes from, without secrets."""
+
+import os
+import re
+from argparse import ArgumentParser
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.management.base import BaseCommand
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from chatsite import environment
+
+SECRET = re.compile(r"_KEY$|SECRET|PASSWORD|TOKEN$")
+DATABASES = frozenset({"DATABASE_URL", "DATABASE_DIRECT_URL"})
+HIDDEN = "***"
+
+
+class Command(BaseCommand):
+    help = "Show every setting, its value and where it comes from; secrets are not shown."
+    requires_system_checks = []  # it is there to find out what is wrong
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--given", action="store_true", help="Only those that the environment sets.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        environment.text("HOST", "127.0.0.1")  # `up` reads them, and no setting
+        environment.whole("PORT", 8000)
+        width = max(map(len, environment.asked))
+        for name, default in sorted(environment.asked.items()):
+            given = os.environ.get(name, "").strip()
+            if given or not options["given"]:
+                value = shown(name, given) if given else str(default) or "–"
+                source = "environment" if given else "default"
+                self.stdout.write(f"{name:<{width}}  {source:<11}  {value}")
+
+
+def shown(name: str, value: str) -> str:
+    """The value without what nobody else should read in it."""
+    if name in DATABASES:
+        return _shown_database(value)
+    if SECRET.search(name):
+        return HIDDEN
+    if "://" not in value:
+        return value
+    return ",".join(_shown_address(address) for address in value.split(","))
+
+
+def _shown_database(value: str) -> str:
+    try:
+        parts = conninfo_to_dict(value)
+    except ProgrammingError:
+        return f"{HIDDEN} (it cannot be read)"
+    hidden = {name: HIDDEN for name in parts if SECRET.search(name.upper())}
+    return make_conninfo("", **{**parts, **hidden})
+
+
+def _shown_address(address: str) -> str:
+    """An address without the password and the query, in which keys travel too."""
+    try:
+        parts = urlsplit(address)
+        has_password = parts.password is not None
+    except ValueError:
+        return HIDDEN
+    host = parts.netloc.rpartition("@")[2]
+    netloc = f"{parts.username}:{HIDDEN}@{host}" if has_password else parts.netloc
+    return parts._replace(netloc=netloc, query=HIDDEN if parts.query else "", fragment="").geturl()

@@ -1,0 +1,22 @@
+"""`manage.py doctor`: what is wrong with this site, in plain words."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from chatsite.server.diagnosis import findings
+
+
+class Command(BaseCommand):
+    help = "Say in plain words what is wrong with this site. Changes nothing; status 1 if something is wrong."
+    requires_system_checks = []  # it runs them itself, and says what they find like the rest
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        wrong = 0
+        for finding in findings():
+            self.stdout.write(f"{finding.level:<5}  {finding.words}")
+            wrong += finding.level == "wrong"
+        self.stdout.write("\nNothing is wrong." if not wrong else f"\n{wrong} to be mended.")
+        if wrong:
+            sys.exit(1)

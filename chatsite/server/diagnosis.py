@@ -1,0 +1,249 @@
+"""What is wrong with a site, in plain words, each with what to do. Changes nothing."""
+
+import json
+import os
+import resource
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from django.conf import settings
+from django.core import checks
+from django.core.files.storage import default_storage
+from django.db import Error as DatabaseError
+from django.db import connection
+from django.utils import timezone
+
+from chatsite.checks import Tags
+from chatsite.db.availability import first_line
+from chatsite.db.backend.role import unlocked_role
+from chatsite.db.migration_state import unapplied_migrations
+from chatsite.demo import exposed_by, refusal
+from ingestion.embedding import pending_change
+from ingestion.models import Document
+
+from .database_setup import complaint
+
+MIN_FREE_BYTES = 2_000_000_000
+MIN_OPEN_FILES = 4_096
+MAX_CLOCK_SECONDS = 5.0
+OLD_JOB_SECONDS = 1_800
+OLD_BACKUP = timedelta(days=8)
+LOOKED_AT = 500  # the newest documents, whose files are looked for
+MODEL_SECONDS = 5.0
+OPENAI = "https://api.openai.com/v1"
+WORKERS = "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - interval '1 minute'"
+JOBS = """
+    SELECT count(DISTINCT job.id), coalesce(extract(epoch FROM now() - min(event.at)), 0)
+    FROM procrastinate_jobs AS job JOIN procrastinate_events AS event ON event.job_id = job.id
+    WHERE job.status = 'todo' AND event.type = 'deferred' AND job.task_name = 'ingestion.read'
+"""
+VECTOR = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+CLOCK = "SELECT extract(epoch FROM clock_timestamp())"
+EXPIRED = "SELECT count(*) FROM chat_lease WHERE until < now() - interval '1 minute'"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. `level` is ok, note (worth knowing), or wrong (to be mended)."""
+
+    level: str
+    words: str
+
+
+def ok(words: str) -> Finding:
+    return Finding("ok", words)
+
+
+def note(words: str) -> Finding:
+    return Finding("note", words)
+
+
+def wrong(words: str) -> Finding:
+    return Finding("wrong", words)
+
+
+def findings() -> Iterator[Finding]:
+    """Everything that can be found from here, the database's last."""
+    yield from _of_settings()
+    yield from _of_folders()
+    yield from _of_model()
+    yield from _of_backups()
+    try:
+        yield from _of_database()
+    except DatabaseError as error:
+        yield wrong(
+            f"The database cannot be asked: {first_line(error)}. Is it running, is DATABASE_URL right?"
+        )
+
+
+def _of_settings() -> Iterator[Finding]:
+    problems = [message for message in checks.run_checks(tags=[Tags.chatsite]) if message.is_serious()]
+    yield from (wrong(problem.msg) for problem in problems)
+    if not problems:
+        yield ok("Settings: none contradicts another.")
+    if settings.DEBUG:
+        yield wrong("CHATSITE_DEBUG is 1: whoever meets an error reads the site's inside. Remove it.")
+    if (reason := exposed_by()) and not settings.HTTPS:
+        yield wrong(
+            f"The site serves more than this machine ({reason}) without HTTPS: passwords can be read on their"
+            " way. Put a proxy with TLS before it, and set CHATSITE_HTTPS=1."
+        )
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= hard < MIN_OPEN_FILES:
+        yield note(f"Each process may open {hard} files, and take fewer connections: raise LimitNOFILE.")
+
+
+def _of_folders() -> Iterator[Finding]:
+    folders = {"data directory": Path(settings.DATA_DIR)}
+    if settings.STORAGE == "FILESYSTEM":
+        folders["folder for files"] = Path(settings.MEDIA_ROOT)
+    for name, folder in folders.items():
+        try:
+            existing = next(path for path in (folder, *folder.parents) if path.exists())
+            with tempfile.TemporaryFile(dir=existing) as file:
+                file.write(b"x" * 4_096)
+                file.flush()
+                os.fsync(file.fileno())
+            free = shutil.disk_usage(existing).free
+        except OSError as error:
+            yield wrong(f"The {name} {folder} cannot be written: {error.strerror}.")
+            continue
+        words = f"The {name} {folder} has {free / 1e9:.1f} GB left"
+        yield ok(f"{words}.") if free > MIN_FREE_BYTES else wrong(f"{words}: make room before it is full.")
+
+
+def _of_model() -> Iterator[Finding]:
+    """Whether the model's server answers, and takes the key. Sends nothing but a request for its models."""
+    if not settings.CHAT_MODEL:
+        yield note("No language model is connected: answers are quotations (CHAT_MODEL).")
+        return
+    address = (settings.OPENAI_BASE_URL or OPENAI).rstrip("/")
+    headers = {"Authorization": f"Bearer {settings.OPENAI_API_KEY}"} if settings.OPENAI_API_KEY else {}
+    try:
+        answer = httpx2.get(f"{address}/models", headers=headers, timeout=MODEL_SECONDS)
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        yield wrong(f"The model's server cannot be reached ({type(error).__name__}): see OPENAI_BASE_URL.")
+        return
+    if answer.status_code in {401, 403}:
+        yield wrong(f"The model's server refuses the key ({answer.status_code}): see OPENAI_API_KEY.")
+    elif answer.status_code >= 500:
+        yield wrong(f"The model's server answers with {answer.status_code}: it is out of order.")
+    elif answer.status_code == 200 and settings.CHAT_MODEL not in (known := _models(answer)) and known:
+        yield wrong(
+            f"The model's server has no model {settings.CHAT_MODEL}: it names {', '.join(known[:5])}."
+        )
+    else:
+        yield ok(f"The model's server answers, for {settings.CHAT_MODEL}.")
+
+
+def _models(answer: httpx2.Response) -> list[str]:
+    """The names in its list; none where it has another form."""
+    try:
+        return [str(each["id"]) for each in answer.json()["data"]]
+    except (ValueError, LookupError, TypeError):
+        return []
+
+
+def _of_backups() -> Iterator[Finding]:
+    made = last_backup()
+    if made is None:
+        yield note("No backup was made here with manage.py backup.")
+    elif timezone.now() - made > OLD_BACKUP:
+        yield wrong(f"The last backup is of {made:%Y-%m-%d}: make one, and let a timer do it.")
+    else:
+        yield ok(f"The last backup is of {made:%Y-%m-%d %H:%M} UTC.")
+
+
+def note_backup(made: datetime, path: Path) -> None:
+    """Remember a backup for `last_backup`; where the disk is full it is forgotten."""
+    try:
+        remembered = json.dumps({"made_at": made.isoformat(), "file": str(path)})
+        (settings.DATA_DIR / "last_backup.json").write_text(remembered)
+    except OSError:
+        pass
+
+
+def last_backup() -> datetime | None:
+    try:
+        remembered: dict[str, Any] = json.loads((settings.DATA_DIR / "last_backup.json").read_text())
+        return datetime.fromisoformat(remembered["made_at"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _of_database() -> Iterator[Finding]:
+    vector = _asked(VECTOR)
+    info = connection.connection.info
+    if problem := complaint(info.server_version, str(vector) if vector else None):
+        yield wrong(problem)
+    else:
+        yield ok(f"PostgreSQL {info.server_version // 10_000} with pgvector {vector}.")
+    if role := unlocked_role(connection):
+        yield wrong(
+            f"The database role {role} is bound by no row-level security: give the site a role that is no"
+            " superuser and has no BYPASSRLS."
+        )
+    apart = abs(float(_asked(CLOCK)) - timezone.now().timestamp())
+    if apart > MAX_CLOCK_SECONDS:
+        yield wrong(f"The database's clock and this machine's are {apart:.0f} s apart: set them right.")
+    if missing := unapplied_migrations():
+        yield wrong(f"{len(missing)} migrations are missing in the database: start the site, or run prepare.")
+        return
+    if reason := refusal():
+        yield wrong(reason)
+    if change := pending_change():
+        yield note(change)
+    checks_: tuple[Callable[[], Iterator[Finding]], ...] = (_of_queue, _of_documents, _of_runs)
+    for check in checks_:
+        yield from check()
+
+
+def _of_queue() -> Iterator[Finding]:
+    workers = int(_asked(WORKERS))
+    with connection.cursor() as cursor:
+        cursor.execute(JOBS)
+        waiting, age = cursor.fetchone()
+    if waiting and not workers:
+        yield wrong(f"{waiting} documents wait to be read, and no worker runs: start one (up, or work).")
+    elif age > OLD_JOB_SECONDS:
+        yield wrong(
+            f"A document has waited for {age / 60:.0f} minutes, behind {workers} workers: start more of them."
+        )
+    else:
+        yield ok(f"{waiting} documents wait to be read; {workers} workers run.")
+
+
+def _of_documents() -> Iterator[Finding]:
+    if failed := Document.objects.filter(status=Document.Status.FAILED).count():
+        yield note(f"{failed} documents could not be read: the admin has the reason of each.")
+    if settings.STORAGE != "FILESYSTEM":
+        return
+    newest = Document.objects.exclude(file="").order_by("-pk").values_list("file", flat=True)[:LOOKED_AT]
+    if lost := [name for name in newest if not default_storage.exists(name)]:
+        yield wrong(
+            f"{len(lost)} of the {len(newest)} newest documents have lost their files (such as {lost[0]}):"
+            " is CHATSITE_MEDIA_ROOT the right folder?"
+        )
+    else:
+        yield ok("The files of the newest documents are there.")
+
+
+def _of_runs() -> Iterator[Finding]:
+    if expired := int(_asked(EXPIRED)):
+        yield wrong(
+            f"{expired} answers belong to processes that have died, and nobody closes them: is the site up?"
+        )
+
+
+def _asked(query: str) -> Any:
+    """The first value of the first row; None without a row."""
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        row = cursor.fetchone()
+    return row[0] if row else None

@@ -1,0 +1,182 @@
+"""What the operator's commands say of a site: what is wrong, and what is set."""
+
+import io
+import os
+import tempfile
+from collections import namedtuple
+from datetime import timedelta
+from pathlib import Path
+from unittest import mock
+
+import httpx2
+from django.core.management import call_command
+from django.db import OperationalError, connection
+from django.test import SimpleTestCase, TestCase, override_settings
+from django.utils import timezone
+
+from chatsite import environment
+from chatsite.management.commands.config import shown
+from chatsite.server import diagnosis
+from ingestion.models import Document
+from ingestion.tests.media import MediaMixin
+
+Usage = namedtuple("Usage", ("total", "used", "free"))
+MODEL = {"CHAT_MODEL": "small", "OPENAI_API_KEY": "sk-secret", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+
+
+class Doctor(MediaMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        overridden = override_settings(DATA_DIR=self.folder, ALLOWED_HOSTS=["localhost"])
+        overridden.enable()
+        self.addCleanup(overridden.disable)
+        patched = mock.patch.object(diagnosis.shutil, "disk_usage", return_value=Usage(9e12, 0, 9e12))
+        patched.start()
+        self.addCleanup(patched.stop)
+        with connection.cursor() as cursor:  # what tests that commit have left: no flush knows these tables
+            cursor.execute("DELETE FROM procrastinate_jobs; DELETE FROM procrastinate_workers")
+
+    def read_document(self):
+        """One that was read, as a worker leaves it: without its job."""
+        document = self.add()
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM procrastinate_jobs")
+        return document
+
+    def diagnosed(self):
+        """Exit status and lines."""
+        said = io.StringIO()
+        try:
+            call_command("doctor", stdout=said)
+        except SystemExit as ended:
+            return ended.code, said.getvalue()
+        return 0, said.getvalue()
+
+    def assert_wrong(self, words):
+        status, said = self.diagnosed()
+        self.assertEqual(status, 1, said)
+        lines = [line for line in said.splitlines() if line.startswith("wrong")]
+        self.assertEqual(len(lines), 1, said)
+        self.assertIn(words, lines[0])
+
+    def test_a_site_that_is_well(self):
+        self.read_document()
+        status, said = self.diagnosed()
+        self.assertEqual(status, 0, said)
+        self.assertIn("Nothing is wrong.", said)
+        self.assertIn("The files of the newest documents are there.", said)
+
+    def test_settings_that_contradict_each_other(self):
+        with override_settings(OPENAI_API_KEY="sk-secret"):
+            self.assert_wrong("OPENAI_API_KEY is set, but CHAT_MODEL is not")
+
+    def test_a_site_for_others_without_https(self):
+        with override_settings(ALLOWED_HOSTS=["ask.example.org"], DEMO=False):
+            self.assert_wrong("without HTTPS")
+
+    def test_a_disk_that_is_nearly_full_and_a_folder_that_is_none(self):
+        with mock.patch.object(diagnosis.shutil, "disk_usage", return_value=Usage(9e12, 9e12, 1e9)):
+            status, said = self.diagnosed()
+        self.assertEqual((status, said.count("1.0 GB left: make room")), (1, 2))
+        file = self.folder / "file"
+        file.write_text("")
+        with override_settings(MEDIA_ROOT=str(file)):
+            self.assert_wrong("cannot be written")
+
+    def test_a_document_without_its_file(self):
+        document = self.read_document()
+        Path(self.media, document.file.name).unlink()
+        self.assert_wrong("have lost their files")
+
+    def test_documents_that_wait_while_nobody_reads(self):
+        self.add(read=False)
+        self.assert_wrong("1 documents wait to be read, and no worker runs")
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO procrastinate_workers DEFAULT VALUES")
+        self.assertEqual(self.diagnosed()[0], 0)
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE procrastinate_events SET at = now() - interval '40 minutes'")
+        self.assert_wrong("has waited for 40 minutes")
+
+    def test_documents_that_could_not_be_read_are_worth_a_note(self):
+        Document.objects.filter(pk=self.read_document().pk).update(status=Document.Status.FAILED)
+        status, said = self.diagnosed()
+        self.assertEqual(status, 0)
+        self.assertIn("note   1 documents could not be read", said)
+
+    def test_a_database_that_is_away(self):
+        with mock.patch.object(diagnosis, "_asked", side_effect=OperationalError("connection refused")):
+            self.assert_wrong("The database cannot be asked: connection refused")
+
+    def test_the_last_backup(self):
+        self.assertIn("No backup was made", self.diagnosed()[1])
+        diagnosis.note_backup(timezone.now(), self.folder / "a")
+        self.assertIn("ok     The last backup is of", self.diagnosed()[1])
+        diagnosis.note_backup(timezone.now() - timedelta(days=9), self.folder / "a")
+        self.assert_wrong("The last backup is of")
+
+    @override_settings(**MODEL)
+    def test_a_model_server_that_is_away_refuses_or_has_another_model(self):
+        self.assert_wrong("cannot be reached")
+        for status, body, words in (
+            (401, {"error": "sk-secret is wrong"}, "refuses the key (401)"),
+            (503, None, "answers with 503"),
+            (200, {"data": [{"id": "other"}]}, "has no model small: it names other"),
+        ):
+            answer = httpx2.Response(status, json=body)
+            with self.subTest(status), mock.patch.object(diagnosis.httpx2, "get", return_value=answer):
+                self.assert_wrong(words)
+                self.assertNotIn("sk-secret", self.diagnosed()[1])
+        for status, body in ((200, {"data": [{"id": "small"}]}), (404, None), (200, [])):
+            answer = httpx2.Response(status, json=body)
+            with self.subTest(status), mock.patch.object(diagnosis.httpx2, "get", return_value=answer):
+                self.assertIn("The model's server answers", self.diagnosed()[1])
+
+
+class Config(SimpleTestCase):
+    def said(self, *options, **given):
+        said = io.StringIO()
+        with mock.patch.dict(os.environ, given):
+            call_command("config", *options, stdout=said)
+        return {line.split()[0]: line.split(maxsplit=2)[1:] for line in said.getvalue().splitlines()}
+
+    def test_every_setting_is_shown_with_its_value_and_where_that_comes_from(self):
+        lines = self.said(CHATSITE_NAME="Leave desk", HOST="")
+        self.assertEqual(set(lines), set(environment.asked))
+        self.assertEqual(lines["CHATSITE_NAME"], ["environment", "Leave desk"])
+        self.assertEqual(lines["HOST"], ["default", "127.0.0.1"])
+        self.assertEqual(lines["CHATSITE_API_KEY_DAYS"], ["default", "365"])
+        self.assertEqual(lines["CHATSITE_HTTPS"], ["default", "0"])
+        self.assertEqual(lines["CHATSITE_OCR_LANGUAGES"], ["default", "eng"])
+        self.assertNotIn("PORT", self.said("--given", PORT=""))
+
+    def test_no_secret_is_shown(self):
+        secret = "s3cr3t-of-a-test"
+        given = {name: secret for name in environment.asked if name.endswith(("KEY", "SECRET", "TOKEN"))}
+        given |= {
+            "DATABASE_URL": f"postgresql://chatsite:{secret}@db.example.org/chatsite?sslpassword={secret}",
+            "DATABASE_DIRECT_URL": f"host=db.example.org password={secret}",
+            "REDIS_URL": f"redis://user:{secret}@10.0.0.5:6379/0",
+            "OPENAI_BASE_URL": f"https://models.example.org/v1?key={secret}",
+        }
+        self.assertGreaterEqual(len(given), 8)
+        lines = self.said(**given)
+        for name in given:
+            with self.subTest(name):
+                self.assertEqual(lines[name][0], "environment")
+                self.assertIn("***", lines[name][1])
+                self.assertNotIn(secret, lines[name][1])
+        self.assertIn("db.example.org", lines["DATABASE_URL"][1])
+        self.assertIn("10.0.0.5", lines["REDIS_URL"][1])
+
+    def test_what_cannot_be_read_is_not_shown_either(self):
+        for name, value in (
+            ("DATABASE_URL", "postgresql://a:s3cr3t@[b/c"),
+            ("REDIS_URL", "redis://:s3cr3t@[b"),
+            ("CHATSITE_CORS_ORIGINS", "https://a.example.org,https://b:s3cr3t@c"),
+        ):
+            with self.subTest(name):
+                self.assertNotIn("s3cr3t", shown(name, value))

@@ -47,16 +47,26 @@ class Searching:
 
 
 @dataclass(frozen=True, slots=True)
+class Verified:
+    """Who vouches for an answer that a person wrote, and until which day (ISO 8601)."""
+
+    by: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
 class ContextReady:
     """What was found, before the first word of the answer.
 
-    `images` are drawn for each reader, under their rights, and never stored.
+    `images` are drawn for each reader, under their rights, and never stored. `verified` is of an answer that
+    a person wrote.
     """
 
     sources: tuple[SourceView, ...]
     thoughts: tuple[Thought, ...]
     message_id: str = ""
     images: tuple[PageImage, ...] = ()
+    verified: Verified | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +215,7 @@ def from_json(value: list[Any]) -> Event | None:
             tuple(source_from_json(source) for source in members["sources"]),
             tuple(thought_from_json(thought) for thought in members["thoughts"]),
             members["message_id"],
+            verified=verified_from_json(members.get("verified")),
         )
     if kind == "MessageDone":
         verification = from_rows(members.get("verification", ()))
@@ -213,6 +224,10 @@ def from_json(value: list[Any]) -> Event | None:
     values = {name: tuple(item) if isinstance(item, list) else item for name, item in members.items()}
     event: Event = cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
     return event
+
+
+def verified_from_json(members: Mapping[str, str] | None) -> Verified | None:
+    return Verified(members["by"], members["until"]) if members else None
 
 
 def thought_from_json(members: Mapping[str, Any]) -> Thought:

@@ -1,6 +1,7 @@
-"""Runs and the journal of their events; agents and message allowances."""
+"""Runs and the journal of their events; agents, message allowances and verified answers."""
 
 import uuid
+from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message
+from ingestion.models import AccessEntry, Document
 
 
 class AgentQuerySet(models.QuerySet["Agent"]):
@@ -169,3 +171,104 @@ class Usage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.owner_id} {self.day}: {self.messages}"
+
+
+class VerifiedAnswerQuerySet(models.QuerySet["VerifiedAnswer"]):
+    def managed_by(self, user_id: int) -> "VerifiedAnswerQuerySet":
+        """Those that rest on nothing that this person may not read; theirs, where a source was deleted."""
+        closed = VerifiedCitation.objects.exclude(
+            document__access_list__in=AccessEntry.lists_of(user_id)
+        ).filter(answer=models.OuterRef("pk"))
+        whole = models.Q(citation_count=models.F("intact")) | models.Q(owner_id=user_id)
+        return self.annotate(intact=models.Count("citations", distinct=True)).filter(
+            whole, ~models.Exists(closed)
+        )
+
+
+class VerifiedAnswer(models.Model):
+    """An answer that a person wrote and vouches for, given to questions that mean one of its own.
+
+    Who may read all documents that it cites gets it, and nobody else; `sql/verified_answers.sql` says when it
+    speaks. Managed in the admin.
+    """
+
+    text = models.TextField("answer", help_text="Markdown. Write [1] where the first source belongs.")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Vouches for it, and is reminded. Without an owner it is silent.",
+    )
+    team = models.CharField(
+        max_length=100, blank=True, help_text="Shown to readers in place of the owner’s name: People Team."
+    )
+    groups = models.ManyToManyField(
+        Group,
+        blank=True,
+        related_name="+",
+        help_text="Empty: everyone who can read all of its sources. Otherwise only members of these groups, "
+        "as far as they can read all of its sources.",
+    )
+    valid_until = models.DateField(help_text="Silent after this day.")
+    remind_on = models.DateField(
+        null=True, blank=True, help_text="From this day on the list shows it as due. Empty: 14 days before."
+    )
+    active = models.BooleanField("in use", default=True, help_text="Off: a draft, given to nobody.")
+    citation_count = models.PositiveSmallIntegerField(
+        default=0, editable=False, help_text="A deleted source takes its row along; then this tells."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    objects = VerifiedAnswerQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-changed_at"]
+        permissions = [("view_unanswered", "Can see what was asked in vain")]
+
+    def __str__(self) -> str:
+        first = self.questions.first()
+        return first.text if first else f"Verified answer {self.pk}"
+
+    @property
+    def signature(self) -> str:
+        """Who verified it, in words for readers."""
+        return self.team or (self.owner.display_name() if self.owner else "")
+
+
+class VerifiedQuestion(models.Model):
+    """A question that a verified answer answers, as people may ask it."""
+
+    MAX_CHARACTERS: ClassVar = 300
+
+    answer = models.ForeignKey(VerifiedAnswer, on_delete=models.CASCADE, related_name="questions")
+    text = models.CharField("question", max_length=MAX_CHARACTERS)
+
+    class Meta:
+        ordering = ["pk"]
+        verbose_name = "question it answers"
+        verbose_name_plural = "questions it answers"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class VerifiedCitation(models.Model):
+    """A source of a verified answer: the passage with these words, as it reads in this file."""
+
+    answer = models.ForeignKey(VerifiedAnswer, on_delete=models.CASCADE, related_name="citations")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
+    words = models.CharField(
+        max_length=500, help_text="A few words of the document that say it, as they stand there."
+    )
+    position = models.PositiveIntegerField(editable=False, help_text="Of the passage in its document.")
+    digest = models.CharField(max_length=32, editable=False, help_text="MD5 of the passage.")
+    sha256 = models.CharField(max_length=64, editable=False, help_text="Of the file.")
+
+    class Meta:
+        ordering = ["pk"]
+        verbose_name = "source"
+
+    def __str__(self) -> str:
+        return self.words

@@ -29,7 +29,7 @@ class SourceView:
     category: str
     content: str
     score: float  # 0 to 1
-    found_by: str  # words, meaning or both
+    found_by: str  # words, meaning, both or person (of a verified answer)
     passage_id: int
     document_id: str  # the public one
     ranker_score: float | None = None  # 0 to 4, where a ranker ran

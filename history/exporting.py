@@ -17,6 +17,7 @@ from .failures import failure_of
 from .models import Conversation, Message, Source
 from .recording import timestamp
 from .serializers import ConversationRowSerializer, StoredMessageSerializer, readable_text
+from .signatures import signed
 from .tally import tally
 
 # Any scheme but http, https and mailto, in a link or a link reference.
@@ -73,6 +74,7 @@ def _answer(message: Message, readable: Sequence[Source]) -> list[str]:
     order = list(dict.fromkeys(match[2] for match in CITATION.finditer(text) if match[2] in titles))
     numbers = {label: number for number, label in enumerate(order, start=1)}
     parts = [f"**{_line(message.agent_name)}**"] if message.agent_name else []
+    parts += [f"*{_line(signed(message.verified))}*"] if message.verified else []
     numbered = rewrite(text, numbers, lambda label: f"[{numbers[label]}]").strip()
     parts.append(_harmless(numbered))
     failure = failure_of(message)

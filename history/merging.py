@@ -42,7 +42,7 @@ SAVED_FIELDS = (
 )
 COPIED_FIELDS = (
     "content", "state", "finish_reason", "error_code", "request_id", "agent_name", "citations", "labels",
-    "verification",
+    "verification", "verified",
     "followups",
     "thoughts", "usage", "searched_count", "created_at", "finished_at",
 )  # fmt: skip

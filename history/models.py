@@ -127,6 +127,9 @@ class Message(models.Model):
         null=True,
         help_text="Statements of the content with their citations, verdicts and proofs; null: not compared.",
     )
+    verified = models.JSONField(
+        null=True, help_text="Of a verified answer: who vouched for it (by) and until which day (until)."
+    )
     labels = models.JSONField(
         default=list,
         db_default=models.Value([], models.JSONField()),
@@ -299,7 +302,7 @@ class Source(models.Model):
     )
     score = models.FloatField(help_text="0 to 1.")
     ranker_score = models.FloatField(null=True, help_text="0 to 4, where a ranker ran.")
-    found_by = models.CharField(max_length=10, help_text="words, meaning or both.")
+    found_by = models.CharField(max_length=10, help_text="words, meaning, both or person.")
 
     objects = SourceQuerySet.as_manager()
 

@@ -187,11 +187,16 @@ def begin_turn(
 
 
 def record_context(
-    answer_id: UUID, sources: Sequence[Mapping[str, Any]], thoughts: Sequence[Any], readable: int | None
+    answer_id: UUID,
+    sources: Sequence[Mapping[str, Any]],
+    thoughts: Sequence[Any],
+    readable: int | None,
+    verified: Mapping[str, str] | None = None,
 ) -> None:
     """Store the sources and steps of an answer, before its text is shown.
 
-    Each source has the columns of Source, ranks from 1, and `public_id` of its document.
+    Each source has the columns of Source, ranks from 1, and `public_id` of its document. `verified` says who
+    vouches for the text (`by`) and until which day (`until`).
     """
     parameters = {
         "answer": answer_id,
@@ -200,6 +205,7 @@ def record_context(
         "labels": json.dumps([source["label"] for source in sources]),
         "thoughts": json.dumps(thoughts),
         "readable": readable,
+        "verified": None if verified is None else json.dumps(verified),
     }
     rows("record_context", parameters, SQL)
 

@@ -376,6 +376,13 @@ class StatementSerializer(serializers.Serializer[Any]):
     verdict = serializers.CharField()
 
 
+class VerifiedSerializer(serializers.Serializer[Any]):
+    """Who vouches for an answer that a person wrote, and until which day."""
+
+    by = serializers.CharField()
+    until = serializers.DateField()
+
+
 class StoredMessageSerializer(serializers.Serializer[Message]):
     """A stored message.
 
@@ -394,6 +401,9 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
     error = serializers.SerializerMethodField()
     createdAt = TimestampField(source="created_at")
     verification = serializers.SerializerMethodField(required=False)
+    verified = serializers.SerializerMethodField(
+        required=False, help_text="Of an answer that a person wrote: who vouches for it, and until which day."
+    )
     timestamp = serializers.SerializerMethodField(
         help_text="As the program wrote it, otherwise the time of day: “10:15 AM”."
     )
@@ -408,6 +418,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
     def to_representation(self, row: Message) -> dict[str, Any]:
         sent = super().to_representation(row)
         optional = {"verification": row.verification is not None, "fromClient": bool(sent["fromClient"])}
+        optional["verified"] = row.verified is not None
         optional |= dict.fromkeys(("agentName", "agentIdentifier"), bool(row.agent_name))
         return {name: value for name, value in sent.items() if optional.get(name, True)}
 
@@ -447,6 +458,10 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
             return None
         gone = set(row.citations) - {source.label for source in self._readable(row)}
         return verified_as_sent(row.verification, row.content, gone, self._addresses(row))
+
+    @extend_schema_field(VerifiedSerializer)
+    def get_verified(self, row: Message) -> Any:
+        return row.verified
 
     def get_timestamp(self, row: Message) -> str:
         return (row.client_members or {}).get("timestamp") or clock_time(row.created_at)
@@ -523,7 +538,7 @@ class StoredMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-u
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
         schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
         schema["required"] = [
-            name for name in schema["required"] if name not in ("verification", "fromClient")
+            name for name in schema["required"] if name not in ("verification", "verified", "fromClient")
         ]
         sources = schema["properties"]["sources"]
         sources["items"] = {"anyOf": [sources["items"], {"type": "object"}]}

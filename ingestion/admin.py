@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -31,7 +32,7 @@ from .file_names import (
     UploadRefused,
     folder_name,
 )
-from .models import Document, Passage
+from .models import AccessEntry, Document, Passage
 
 PASSAGES_SHOWN = 100
 MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
@@ -136,6 +137,15 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         entries = ("access_list__entries__user", "access_list__entries__group")
         return super().get_queryset(request).prefetch_related(*entries)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Document], search_term: str
+    ) -> tuple[QuerySet[Document], bool]:
+        """Where a document is picked for something else, only those that the member of staff may read."""
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        if request.path == reverse("admin:autocomplete"):
+            found = found.filter(access_list__in=AccessEntry.lists_of(request.user.pk or 0))
+        return found, may_repeat
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         if change := pending_change():

@@ -1,4 +1,4 @@
-"""The order of a run: search, context, text, what helps to go on."""
+"""The order of a run: a verified answer or a search, context, text, what helps to go on."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -31,6 +31,7 @@ from .run import AcceptedRun, Speaker
 from .searching import Search, keep_context, search
 from .team import next_speaker
 from .trial import is_answerable
+from .verified import verified_answer
 from .writing import written
 
 FOLLOWUPS = 3
@@ -51,7 +52,7 @@ class _Answer:
 
 async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
     """Publish all events between Started and the end. Raises ModelError; what was published stays valid."""
-    model = configured_model()
+    model: ChatModel = configured_model()
     publish(Searching(run.readable))
     request = run.request
     prompt = Prompt(
@@ -65,8 +66,11 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
         generation=request.generation,
     )
     state = _Answer(run, publish, prompt)
-    query = await model.search_query(request.question, request.earlier)
-    found = await search(run, model, query)
+    if verified := await retry_until_available(verified_answer, run):
+        model, found = verified
+    else:
+        query = await model.search_query(request.question, request.earlier)
+        found = await search(run, model, query)
     if run.team:
         await _team_messages(state, model, found)
     else:

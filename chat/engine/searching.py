@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, ProgrammingError
 
-from chat.events import ContextReady, Thought, members
+from chat.events import ContextReady, Thought, Verified, members
 from chat.llm import ChatModel, SearchQuery
 from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
@@ -55,6 +55,7 @@ class Search:
     thoughts: tuple[Thought, ...]  # about the search
     pages: tuple[PageImage, ...]
     sure: bool = True  # whether the best passage clearly has to do with the question
+    verified: Verified | None = None  # of an answer that a person wrote
 
 
 async def search(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Search:
@@ -115,7 +116,7 @@ async def keep_context(
 
     What was deleted since it was found, or closed to the caller, is left out of what is returned.
     """
-    thoughts = steps.of_message(run, model, found.thoughts)
+    thoughts = steps.of_message(run, model, found.thoughts, is_prompted=found.verified is None)
     for attempt in range(1, TRIES + 1):
         try:
             found = await retry_until_available(_kept, run.principal, answer_id, found, thoughts, readable)
@@ -126,7 +127,7 @@ async def keep_context(
         ):  # deleted this instant, or closed
             if attempt == TRIES:
                 raise
-    return found, ContextReady(found.sources, thoughts, str(answer_id))
+    return found, ContextReady(found.sources, thoughts, str(answer_id), verified=found.verified)
 
 
 def _kept(
@@ -151,6 +152,7 @@ def _still_readable(principal: Principal, found: Search) -> Search:
         sources=sources,
         passages=tuple(passage for _, passage in left),
         pages=tuple(page for page in found.pages if page.label in labels),
+        verified=None,  # nobody has verified what is left
     )
 
 
@@ -175,7 +177,9 @@ def _record(answer_id: UUID, found: Search, thoughts: Sequence[Thought], readabl
         }
         for view, passage in zip(found.sources, found.passages, strict=True)
     ]
-    recording.record_context(answer_id, sources, [members(thought) for thought in thoughts], readable)
+    verified = members(found.verified) if found.verified else None
+    made = [members(thought) for thought in thoughts]
+    recording.record_context(answer_id, sources, made, readable, verified)
 
 
 def as_source(

@@ -76,8 +76,10 @@ def page_images(options: Options, count: int) -> Thought:
     return Thought("Page images", text, {"gpt4v_input": options.pages})
 
 
-def of_message(run: AcceptedRun, model: ChatModel, of_search: Sequence[Thought]) -> tuple[Thought, ...]:
-    """All steps before the text of a message."""
+def of_message(
+    run: AcceptedRun, model: ChatModel, of_search: Sequence[Thought], *, is_prompted: bool = True
+) -> tuple[Thought, ...]:
+    """All steps before the text of a message; without a prompt where no model is asked."""
     options = run.request.options
     earlier = [f"{{'role': {turn.role!r}, 'content': {turn.content!r}}}" for turn in run.request.earlier]
     system = f"{{'role': 'system', 'content': {answer_instructions(options.prompt_template)!r}}}"
@@ -87,7 +89,7 @@ def of_message(run: AcceptedRun, model: ChatModel, of_search: Sequence[Thought])
     thoughts = [
         Thought("Original user query", run.request.question),
         *of_search,
-        Thought("Prompt", [system, *earlier], props),
+        *([Thought("Prompt", [system, *earlier], props)] if is_prompted else []),
     ]
     ignored = list(options.unknown)
     if options.minimum_ranker_score and not options.ranker:

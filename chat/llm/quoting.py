@@ -66,12 +66,14 @@ class QuotingModel:
     def __init__(self, name: str = "") -> None:
         """There is only one, whatever model is asked for."""
 
+    def text_for(self, sources: int) -> str | None:
+        """What it says without looking into so many sources; None where it quotes them."""
+        return None
+
     async def answer(self, prompt: Prompt) -> AsyncGenerator[Part, None]:
-        quoted = await retry_until_available(quote, prompt)
-        if not quoted.texts:
-            text = NOTHING_MORE if prompt.said else NOTHING_FITS
-        else:
-            text = "\n\n".join(quoted.texts if quoted.is_sure or prompt.said else [UNSURE, *quoted.texts])
+        text = self.text_for(len(prompt.sources))
+        if text is None:
+            text = await retry_until_available(_quoted_text, prompt)
         words = re.findall(r"\s*\S+|\s+\Z", text)
         most = prompt.generation.max_tokens  # a word counts as a token here
         if settings.QUOTING_WORDS_PER_SECOND:
@@ -117,6 +119,13 @@ class QuotingModel:
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
         """No score of passage against question that was tried here orders better than the search itself."""
         return None
+
+
+def _quoted_text(prompt: Prompt) -> str:
+    quoted = quote(prompt)
+    if not quoted.texts:
+        return NOTHING_MORE if prompt.said else NOTHING_FITS
+    return "\n\n".join(quoted.texts if quoted.is_sure or prompt.said else [UNSURE, *quoted.texts])
 
 
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:

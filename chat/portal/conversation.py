@@ -14,6 +14,7 @@ from chat.statements import Proof, Statement, from_rows
 from chatsite.accounts.principal import Principal
 from history import feedback
 from history.models import Conversation, Feedback, Message, Source
+from history.signatures import signed
 from history.tally import Tally, tally
 
 from .labels import (
@@ -233,6 +234,11 @@ class Answer:
         if self.message.state == Message.State.STREAMING:
             return reading(passages, documents)
         return searching(self.message.searched_count) if self.message.searched_count else "Starting"
+
+    @property
+    def verified(self) -> str:
+        """Who vouches for it, of an answer that a person wrote."""
+        return signed(self.message.verified)
 
     @property
     def worked(self) -> bool:

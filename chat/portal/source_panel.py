@@ -135,7 +135,12 @@ PLACE = re.compile(r"(\d{1,9})\.(r?)(\d{1,9})\Z", re.ASCII)
 ZOOMS = (("out", "Smaller", "zoom-out"), ("in", "Larger", "zoom-in"), ("fit", "Fit the width", "fit"))
 MAX_PASSAGES = 40  # of a page shown as text
 AROUND = 400  # characters of the neighbouring passages
-FOUND_BY = {"words": "its words", "meaning": "its meaning", "both": "its words and its meaning"}
+FOUND_BY = {
+    "words": "its words",
+    "meaning": "its meaning",
+    "both": "its words and its meaning",
+    "person": "a person, who verified the answer",
+}
 
 
 @dataclass(frozen=True, slots=True)

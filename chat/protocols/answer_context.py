@@ -19,7 +19,14 @@ def context(found: ContextReady) -> Json:
     }
     if found.images:
         points["images"] = [{"url": image.url, "detail": "auto"} for image in found.images]
-    return {"data_points": points, "thoughts": _thoughts(found)}
+    return {"data_points": points, "thoughts": _thoughts(found), **verified(found)}
+
+
+def verified(found: ContextReady | None) -> Json:
+    """The member of an answer that a person wrote: who vouches for it, and until which day."""
+    if found is None or found.verified is None:
+        return {}
+    return {"verified": {"by": found.verified.by, "until": found.verified.until}}
 
 
 def followups(questions: tuple[str, ...]) -> Json:

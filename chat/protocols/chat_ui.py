@@ -25,6 +25,7 @@ from chat.sources import SourceView
 from chat.statements import Statement, after_edits, to_api
 
 from . import validators
+from .answer_context import verified
 from .request_body import (
     an_exchange,
     conversation,
@@ -152,6 +153,7 @@ class ChatUiEncoder:
         self._sources: tuple[SourceView, ...] = ()
         self._cited: tuple[str, ...] = ()
         self._statements: tuple[Statement, ...] = ()
+        self._verified: Json = {}
         self._text: list[str] = []
         self._sent_at = float("-inf")
 
@@ -165,7 +167,7 @@ class ChatUiEncoder:
             case MessageStarted():
                 return self._begin(event)
             case ContextReady():
-                self._sources = event.sources
+                self._sources, self._verified = event.sources, verified(event)
             case TextDelta():
                 if self._team and not self._open and self._started:
                     # Without active agents the site answers alone.
@@ -187,6 +189,7 @@ class ChatUiEncoder:
     def _begin(self, message: MessageStarted) -> list[Json]:
         if message.message_id != self._message.message_id:
             self._text, self._sources, self._cited, self._statements = [], (), (), ()
+            self._verified = {}
         self._message, self._open, self._sent_at = message, True, self._clock()
         return [self._state("processing")]
 
@@ -210,6 +213,7 @@ class ChatUiEncoder:
             "content": with_links(text, self._sources),
             "contentType": "markdown",
             **more,
+            **self._verified,
             "sources": [_source(source) for source in self._sources if source.label in self._cited],
             "error": error,
             "createdAt": self._message.created_at,
@@ -243,6 +247,7 @@ class MinimalEncoder:
         self._message = MessageStarted("", "", "")
         self._sources: tuple[SourceView, ...] = ()
         self._statements: tuple[Statement, ...] = ()
+        self._verified: Json = {}
         self._text: list[str] = []
 
     def encode(self, event: Event) -> list[Json]:
@@ -252,8 +257,9 @@ class MinimalEncoder:
                 self._message = MessageStarted(event.answer_id, "", event.created_at)
             case MessageStarted():
                 self._message, self._sources, self._text, self._statements = event, (), [], ()
+                self._verified = {}
             case ContextReady():
-                self._sources = event.sources
+                self._sources, self._verified = event.sources, verified(event)
             case TextDelta():
                 self._text.append(event.text)
             case MessageDone():
@@ -288,6 +294,7 @@ class MinimalEncoder:
                 "ModelId": self._started.model,
                 "Metadata": {"Id": self._message.message_id, "CreatedAt": self._message.created_at},
                 **extra,
+                **self._verified,
             }
         ]
 

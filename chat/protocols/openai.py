@@ -22,6 +22,7 @@ from chat.statements import to_api
 
 from . import openai_members as shared
 from . import validators
+from .answer_context import verified
 from .completion_envelope import (
     envelope,
     usage,
@@ -135,6 +136,7 @@ class OpenAI:
             "usage": usage(whole.usage),
             "sources": sources(whole.context),
             "verification": to_api(whole.verification),
+            **verified(whole.context),
         }
 
     def failure(self, code: str) -> Json:
@@ -225,7 +227,7 @@ class OpenAIEncoder:
         noted = self._form.annotations("".join(self._text), self._context)
         if noted and "delta" in chunk["choices"][0]:
             chunk["choices"][0]["delta"] = {"annotations": noted}
-        return chunk | {"sources": sources(self._context)}
+        return chunk | {"sources": sources(self._context)} | verified(self._context)
 
     def _count(self) -> list[Json]:
         """A chunk without choices, which only those expect who have asked for it."""

@@ -30,6 +30,7 @@ from chat.statements import to_api
 
 from . import openai_members as shared
 from . import validators
+from .answer_context import verified
 from .openai import (
     BRACKET,
     FILTERED,
@@ -218,6 +219,7 @@ class Responses(OpenAI):
             **self.echo,
             "sources": sources(whole.context),
             "verification": to_api(whole.verification),
+            **verified(whole.context),
         }
 
     def message(self, started: Started, text: str, found: Iterable[SourceView], status: str) -> Json:

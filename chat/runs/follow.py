@@ -25,6 +25,7 @@ from chat.events import (
     Usage,
     Whole,
     thought_from_json,
+    verified_from_json,
 )
 from chat.llm import configured_model
 from chat.models import Run
@@ -108,7 +109,8 @@ def _message(message: Message) -> list[Event]:
         created = recording.timestamp(message.created_at)
         events.append(MessageStarted(str(message.pk), message.agent_name, created))
     thoughts = tuple(thought_from_json(thought) for thought in message.thoughts)
-    events.append(ContextReady((), thoughts, str(message.pk)))
+    verified = verified_from_json(message.verified)
+    events.append(ContextReady((), thoughts, str(message.pk), verified=verified))
     events += [TextDelta(piece) for piece in _pieces(message.content)]
     if message.finish_reason:
         verification = from_rows(message.verification or ())

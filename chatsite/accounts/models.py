@@ -251,6 +251,9 @@ class AuditEntry(models.Model):
         SHARES_LISTED = "shares_listed", "Listed shared links of others"
         SHARE_READ = "share_read", "Looked at somebody's shared link"
         SHARE_REVOKED = "share_revoked", "Revoked somebody's shared link"
+        VERIFIED_CHANGED = "verified_changed", "Changed a verified answer"
+        UNANSWERED_LISTED = "unanswered_listed", "Looked at what was asked in vain"
+        UNANSWERED_DISMISSED = "unanswered_dismissed", "Dismissed what was asked in vain"
 
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     action = models.CharField(max_length=20, choices=Action)

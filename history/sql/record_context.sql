@@ -46,5 +46,10 @@ named AS (
 )
 
 UPDATE history_message
-SET state = 'streaming', labels = :'labels'::jsonb, thoughts = :'thoughts'::jsonb, searched_count = :'readable'
+SET
+    state = 'streaming',
+    labels = :'labels'::jsonb,
+    thoughts = :'thoughts'::jsonb,
+    searched_count = :'readable',
+    verified = :'verified'::jsonb
 WHERE id = :'answer' AND state IN ('queued', 'streaming')

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from .rerank import RerankScores
 
 Mode = Literal["hybrid", "text", "vectors"]
-FoundBy = Literal["words", "meaning", "both"]
+FoundBy = Literal["words", "meaning", "both", "person"]
 
 
 # Named tuples, of which a search makes hundreds: a frozen dataclass takes four times as long to make.

@@ -185,6 +185,17 @@ def readable_among(principal: Principal, documents: Collection[int]) -> set[int]
     return {row["id"] for row in rows("readable_among", wanted)}
 
 
+def load(principal: Principal, passage_ids: Sequence[int]) -> list[FoundPassage]:
+    """These passages, in this order, as far as the caller may read them."""
+    loaded = rows("load_passages", {"user_id": principal.user_id, "passage_ids": list(passage_ids)})
+    by_id = {row["passage_id"]: row for row in loaded}
+    return [
+        _passage(by_id[each], score=1.0, text_score=None, vector_score=None, found_by="person")
+        for each in passage_ids
+        if each in by_id
+    ]
+
+
 def resolve(principal: Principal, sourcefile: str) -> Document | None:
     """The readable document that `sourcefile` (of a FoundPassage) names; None for all others."""
     return resolve_name(principal, sourcefile).document
@@ -335,6 +346,24 @@ def _distinct(principal: Principal, ranked: Sequence[Ranked], loaded: Loaded, to
 
 
 def _found_passage(item: Ranked, row: Mapping[str, Any]) -> FoundPassage:
+    return _passage(
+        row,
+        score=item.score,
+        text_score=item.candidate.text_score,
+        vector_score=item.candidate.vector_score,
+        found_by=item.found_by,
+    )
+
+
+def _passage(
+    row: Mapping[str, Any],
+    *,
+    score: float,
+    text_score: float | None,
+    vector_score: float | None,
+    found_by: FoundBy,
+) -> FoundPassage:
+    """A passage from a row of sql/load_passages.sql."""
     unique = Uniqueness(row["name_is_unique"], row["path_is_unique"], row["prefix_is_unique"])
     sourcefile = source_name(row["name"], row["folder"], row["public_id"], unique)
     anchor = cleaned_label(row["anchor"])
@@ -352,10 +381,10 @@ def _found_passage(item: Ranked, row: Mapping[str, Any]) -> FoundPassage:
         page=row["page"],
         content=row["content"],
         language=row["language"],
-        score=item.score,
-        text_score=item.candidate.text_score,
-        vector_score=item.candidate.vector_score,
-        found_by=item.found_by,
+        score=score,
+        text_score=text_score,
+        vector_score=vector_score,
+        found_by=found_by,
     )
 
 

@@ -1,0 +1,104 @@
+"""Answers that a person wrote and vouches for, given before anything is searched or generated.
+
+Which of them speak to a reader is decided in SQL, under the reader's rights, for each question anew: to
+everyone else the site behaves as if the answer did not exist.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.utils import timezone
+
+from chat.events import Thought, Verified, members
+from chat.llm.followup_detection import leaned_on
+from chat.llm.quoting import QuotingModel
+from chat.models import VerifiedAnswer
+from chat.requests import RunRequest
+from chat.verification.same_question import asks_the_same
+from chatsite.accounts.principal import Principal
+from chatsite.db.sql_files import rows
+from history.signatures import signed
+from ingestion.search import retrieval
+
+from .run import AcceptedRun
+from .searching import Search, as_source
+
+SQL = Path(__file__).parent / "sql"
+_NUMBERED = re.compile(r"\[(\d{1,3})\](?!\()")
+
+
+class VerifiedModel(QuotingModel):
+    """Speaks the model's protocol and says one text; follow-ups and titles are those of quoted answers."""
+
+    name = "verified"
+
+    def __init__(self, text: str, sources: int) -> None:
+        super().__init__()
+        self._text = text
+        self._sources = sources
+
+    def text_for(self, sources: int) -> str | None:
+        """The text; None where a source was closed to the reader since the answer was chosen."""
+        return self._text if sources == self._sources else None
+
+
+def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
+    """What speaks for this question to its reader, as a model with what it cites; None if nothing does."""
+    request, principal = run.request, run.principal
+    if run.by_team or not _is_plain(request):
+        return None
+    answer_id = matching(principal, request.question)
+    if answer_id is None or leaned_on(request.question, request.earlier):
+        return None
+    answer = VerifiedAnswer.objects.select_related("owner").get(pk=answer_id)
+    wanted = [row["passage_id"] for row in rows("verified_sources", {"answer_id": answer_id}, SQL)]
+    passages = retrieval.load(principal, wanted)
+    if not passages or len(passages) != answer.citation_count:
+        return None  # changed this instant
+    labels = [passage.label for passage in passages]
+    verified = Verified(answer.signature, answer.valid_until.isoformat())
+    distinct = tuple(dict.fromkeys(passages))
+    found = Search(
+        request.question,
+        tuple(as_source(rank, passage) for rank, passage in enumerate(distinct, start=1)),
+        distinct,
+        (Thought("Verified answer", signed(members(verified)), members(verified)),),
+        (),
+        verified=verified,
+    )
+    return VerifiedModel(with_labels(answer.text, labels), len(distinct)), found
+
+
+def matching(principal: Principal, question: str) -> int | None:
+    """The id of the newest verified answer that speaks to this reader and answers the question."""
+    parameters = {"user_id": principal.user_id, "today": timezone.localdate()}
+    for row in rows("verified_answers", parameters, SQL):
+        if asks_the_same(question, row["text"]):
+            return int(row["answer_id"])
+    return None
+
+
+def with_labels(text: str, labels: Sequence[str]) -> str:
+    """The text with labels in place of the numbers of its citations; a number of none is left out."""
+
+    def label(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"[{labels[number - 1]}]" if 0 < number <= len(labels) else ""
+
+    return _NUMBERED.sub(label, text)
+
+
+def _is_plain(request: RunRequest) -> bool:
+    """Whether the request leaves it to the site what to answer from, and in which form."""
+    options = request.options
+    return not (
+        request.images
+        or request.wish
+        or request.generation.json
+        or options.prompt_template
+        or options.include_category
+        or options.exclude_category
+        or options.to_person
+        or options.to_groups
+    )

@@ -1,0 +1,41 @@
+"""Whether two questions ask for the same: the pairs of the benchmark, and what must never be one."""
+
+from pathlib import Path
+
+from django.conf import settings
+from django.test import SimpleTestCase
+
+from chat.verification.same_question import MAX_CHARACTERS, asks_the_same
+
+PAIRS = Path(settings.BASE_DIR) / "benchmarks" / "verified_answers" / "pairs.tsv"
+RECALL = 31  # of the 50 pairs that ask the same
+
+
+class SameQuestionTests(SimpleTestCase):
+    def pairs(self, *kinds):
+        rows = (line.split("\t") for line in PAIRS.read_text(encoding="utf-8").splitlines())
+        return [(one, other) for kind, one, other in rows if kind in kinds]
+
+    def test_no_look_alike_with_another_number_name_or_not_is_the_same(self):
+        wrong = [pair for pair in self.pairs("number", "name", "not", "other") if asks_the_same(*pair)]
+        self.assertEqual(wrong, [])
+
+    def test_many_paraphrases_are_the_same(self):
+        found = [pair for pair in self.pairs("same") if asks_the_same(*pair)]
+        self.assertGreaterEqual(len(found), RECALL)
+
+    def test_it_is_symmetric_and_a_question_is_the_same_as_itself(self):
+        for one, other in self.pairs("same", "number", "name", "not", "other"):
+            self.assertEqual(asks_the_same(one, other), asks_the_same(other, one), (one, other))
+            self.assertTrue(asks_the_same(one, one), one)
+
+    def test_courtesy_case_and_punctuation_say_nothing(self):
+        for asked in ("WHO APPROVES OVERTIME", "Hello, can you please tell me who approves overtime??"):
+            self.assertTrue(asks_the_same(asked, "Who approves overtime?"), asked)
+
+    def test_signs_that_are_no_words_count(self):
+        self.assertFalse(asks_the_same("Who teaches C++?", "Who teaches C#?"))
+
+    def test_nothing_and_too_much_are_never_the_same(self):
+        for text in ("", "?", "a" * (MAX_CHARACTERS + 1)):
+            self.assertFalse(asks_the_same(text, text))

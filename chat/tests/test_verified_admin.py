@@ -1,0 +1,147 @@
+"""Verified answers in the admin: what a content manager can write, sees, and leaves in the audit log."""
+
+from datetime import timedelta
+from unittest.mock import patch
+
+from django.contrib.auth.models import Permission
+from django.test import TestCase
+from django.utils import timezone
+
+from chat.models import VerifiedAnswer
+from chat.tests.test_verified_answers import CANARY, QUESTION, make_verified
+from chatsite.accounts.models import AuditEntry
+from history.models import Conversation, Message
+from ingestion.models import Document
+from ingestion.tests.factories import make_document, make_user
+
+LIST = "/admin/chat/verifiedanswer/"
+RIGHTS = ("add_verifiedanswer", "change_verifiedanswer", "view_verifiedanswer", "delete_verifiedanswer")
+INLINES = [
+    f"{act}_verified{what}" for act in ("add", "change", "delete") for what in ("question", "citation")
+]
+
+
+class VerifiedAdminTests(TestCase):
+    def setUp(self):
+        self.manager = make_user("ines", is_staff=True)
+        rights = [*RIGHTS, *INLINES, "view_document", "view_user", "view_group"]
+        self.manager.user_permissions.set(Permission.objects.filter(codename__in=rights))
+        self.client.force_login(self.manager)
+        self.document = make_document(everyone=True)
+
+    def form(self, **values):
+        return {
+            "text": "Until **31 March** [1].",
+            "active": "on",
+            "owner": self.manager.pk,
+            "team": "",
+            "valid_until": "2099-03-31",
+            "remind_on": "",
+            "questions-TOTAL_FORMS": "1",
+            "questions-INITIAL_FORMS": "0",
+            "questions-0-text": QUESTION,
+            "citations-TOTAL_FORMS": "1",
+            "citations-INITIAL_FORMS": "0",
+            "citations-0-document": self.document.pk,
+            "citations-0-words": "carry over FIVE days",
+            **values,
+        }
+
+    def test_an_answer_is_written_with_its_passage_and_an_entry_in_the_audit_log(self):
+        response = self.client.post(f"{LIST}add/", self.form())
+        self.assertEqual(response.status_code, 302, response.content)
+        answer = VerifiedAnswer.objects.get()
+        citation = answer.citations.get()
+        self.assertEqual((citation.sha256, citation.position), (self.document.sha256, 0))
+        self.assertEqual(answer.citation_count, 1)
+        entry = AuditEntry.objects.get(action="verified_changed")
+        self.assertEqual(entry.actor, "ines")
+        self.assertIn(QUESTION, entry.subject)
+        self.assertIn(str(self.document.public_id), entry.subject)
+        self.assertContains(self.client.get(LIST), "Speaks")
+
+    def test_words_that_are_not_there_and_no_source_are_refused_in_place(self):
+        response = self.client.post(f"{LIST}add/", self.form(**{"citations-0-words": "seven weeks"}))
+        self.assertContains(response, "does not contain these words")
+        response = self.client.post(
+            f"{LIST}add/", self.form(**{"citations-0-document": "", "citations-0-words": ""})
+        )
+        self.assertContains(response, "rests on at least one document")
+        self.assertFalse(VerifiedAnswer.objects.exists())
+
+    def test_a_document_that_the_manager_may_not_read_is_neither_offered_nor_taken(self):
+        closed = make_document("secret-plan.md", owner=make_user())
+        address = "/admin/autocomplete/?app_label=chat&model_name=verifiedcitation&field_name=document&term="
+        self.assertEqual(self.client.get(f"{address}secret").json()["results"], [])
+        self.assertEqual(len(self.client.get(f"{address}guide").json()["results"]), 1)
+        response = self.client.post(f"{LIST}add/", self.form(**{"citations-0-document": closed.pk}))
+        self.assertContains(response, "Select a valid choice")
+
+    def test_answers_from_documents_that_the_manager_may_not_read_are_not_shown(self):
+        closed = make_verified(make_document("b.md", owner=make_user()), question=CANARY)
+        self.assertNotContains(self.client.get(LIST), CANARY)
+        for page in ("change", "try", "history", "delete"):
+            response = self.client.get(f"{LIST}{closed.pk}/{page}/", follow=True)
+            self.assertNotIn(CANARY, response.content.decode(), page)
+
+    def test_each_reason_for_silence_is_told(self):
+        answer = make_verified(self.document, owner=self.manager)
+        yesterday = timezone.localdate() - timedelta(days=1)
+        Document.objects.update(sha256="0" * 64)
+        VerifiedAnswer.objects.update(valid_until=yesterday, active=False)
+        page = self.client.get(f"{LIST}{answer.pk}/change/")
+        for words in ("it is a draft", "it was valid until", "was changed"):
+            self.assertContains(page, words)
+
+    def test_saving_confirms_sources_as_they_read_now(self):
+        answer = make_verified(self.document, owner=self.manager)
+        Document.objects.update(sha256="1" * 64)
+        question, citation = answer.questions.get(), answer.citations.get()
+        changed = {
+            "questions-INITIAL_FORMS": "1",
+            "questions-0-id": question.pk,
+            "questions-0-answer": answer.pk,
+            "citations-INITIAL_FORMS": "1",
+            "citations-0-id": citation.pk,
+            "citations-0-answer": answer.pk,
+        }
+        response = self.client.post(f"{LIST}{answer.pk}/change/", self.form(**changed))
+        self.assertEqual(response.status_code, 302)
+        self.assertEqual(answer.citations.get().sha256, "1" * 64)
+
+    def test_an_owner_is_reminded_of_what_is_due(self):
+        make_verified(self.document, owner=self.manager, valid_until=timezone.localdate())
+        self.assertContains(self.client.get(LIST), "due for a look: 1")
+
+    def test_questions_are_tried_and_recorded_ones_counted_without_showing_what_few_have_asked(self):
+        answer = make_verified(self.document, owner=self.manager)
+        for number, text in enumerate(["By when must carried leave be used?"] * 3 + [QUESTION] * 2):
+            conversation = Conversation.objects.create(owner=make_user(f"asker{number}"))
+            Message.objects.create(conversation=conversation, position=0, role="user", content=text)
+        typed = {"questions": "By when must carried leave be used?\nWhen may carried leave be used?"}
+        # Outside of a test's transaction the entry is committed before the page is made.
+        with patch("chat.verified_admin.record_before", side_effect=AuditEntry) as recorded:
+            recorded.side_effect = None
+            page = self.client.post(f"{LIST}{answer.pk}/try/", typed)
+        self.assertEqual(recorded.call_count, 1)
+        self.assertContains(page, "<strong>5</strong>")
+        self.assertContains(page, "<li><bdi>by when must carried leave be used</bdi></li>", html=True)
+        self.assertNotContains(page, "<li><bdi>when must carried leave be used</bdi></li>", html=True)
+        self.assertContains(page, "Yes, as")
+        self.assertContains(page, "<td>No</td>", html=True)
+        Message.objects.filter(content=QUESTION).delete()
+        Message.objects.filter(content__startswith="By").first().delete()
+        with patch("chat.verified_admin.record_before"):
+            self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "fewer than")
+
+    def test_deleting_leaves_an_entry_and_the_rights_are_needed(self):
+        answer = make_verified(self.document, owner=self.manager)
+        self.client.post(f"{LIST}{answer.pk}/delete/", {"post": "yes"})
+        self.assertFalse(VerifiedAnswer.objects.exists())
+        self.assertIn("Deleted", AuditEntry.objects.get(action="verified_changed").subject)
+        self.manager.user_permissions.clear()
+        for page in (LIST, f"{LIST}add/", f"{LIST}1/try/"):
+            self.assertEqual(self.client.get(page).status_code, 403, page)
+
+    def test_a_question_in_the_address_is_written_down_already(self):
+        self.assertContains(self.client.get(f"{LIST}add/?question=Who+pays%3F"), "Who pays?")

@@ -1,0 +1,189 @@
+"""Verified answers: to whom and when they speak, how they are marked, and that nobody else learns of them."""
+
+import json
+from datetime import timedelta
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import Group
+from django.test import AsyncClient, Client, TransactionTestCase, override_settings
+from django.utils import timezone
+
+from chat.llm import use_model
+from chat.llm.base import NOTHING_FITS
+from chat.llm.scripted import ScriptedModel
+from chat.models import VerifiedAnswer
+from chat.verified_admin import digest_of, passage_with
+from chatsite.accounts.models import ApiKey
+from chatsite.accounts.principal import Principal
+from history import exporting
+from history.models import Conversation, Message
+from ingestion.access.lists import Audience, set_audience
+from ingestion.documents import delete_document
+from ingestion.models import Document, Passage
+from ingestion.tests.factories import make_document, make_user
+
+QUESTION = "When must carried leave be used?"
+WORDS = "carry over five days of leave"
+CANARY = "quellzorn"
+TEXT = f"Use carried days by **31 March** [1]. The code is {CANARY}."
+SIGNED = "Verified by People Team until "
+
+
+def make_verified(*documents, text=TEXT, question=QUESTION, owner=None, **values):
+    """A verified answer that cites the passage with WORDS of each document."""
+    answer = VerifiedAnswer.objects.create(
+        text=text,
+        owner=owner or make_user(),
+        team="People Team",
+        valid_until=values.pop("valid_until", timezone.localdate() + timedelta(days=30)),
+        citation_count=len(documents),
+        **values,
+    )
+    answer.questions.create(text=question)
+    for document in documents:
+        passage = passage_with(document, WORDS)
+        answer.citations.create(
+            document=document,
+            words=WORDS,
+            position=passage.position,
+            digest=digest_of(passage),
+            sha256=document.sha256,
+        )
+    return answer
+
+
+@override_settings(QUOTING_WORDS_PER_SECOND=0)
+class VerifiedAnswerTests(TransactionTestCase):
+    def setUp(self):
+        self.reader = make_user("reader", groups=["Crew"])
+        self.document = make_document(groups=[Group.objects.get(name="Crew")])
+        self.answer = make_verified(self.document)
+
+    def ask(self, question=QUESTION, person=None, path="/chat", **members):
+        """The reply of a model that would say something else."""
+        _, key = ApiKey.objects.issue(person or self.reader, "a program")
+        asked = {} if "input" in members else {"messages": [{"role": "user", "content": question}]}
+        body = asked | members
+
+        async def reply():
+            with use_model(ScriptedModel(words=["A generated ", "answer [guide.md]."])):
+                return await AsyncClient().post(
+                    path, body, "application/json", headers={"Authorization": f"Bearer {key}"}
+                )
+
+        response = async_to_sync(reply)()
+        self.assertEqual(response.status_code, 200, response.content)
+        return response.json()
+
+    def assert_verified(self, reply):
+        self.assertEqual(reply["output_text"], TEXT.replace("[1]", "[guide.md]"))
+        self.assertEqual(reply["context"]["verified"]["by"], "People Team")
+
+    def assert_ordinary(self, reply):
+        self.assertIn(
+            reply["output_text"], {"A generated answer [guide.md].", "A generated answer.", NOTHING_FITS}
+        )
+        self.assertNotIn(CANARY, json.dumps(reply))
+        self.assertNotIn("People Team", json.dumps(reply))
+        self.assertNotIn("erified", json.dumps(reply["context"]["thoughts"]))
+
+    def test_it_is_given_in_place_of_a_generated_answer_with_its_source_and_mark(self):
+        reply = self.ask("By when must carried leave be used?")
+        self.assert_verified(reply)
+        self.assertEqual(reply["context"]["verified"]["until"], self.answer.valid_until.isoformat())
+        self.assertEqual(reply["context"]["data_points"]["citations"], ["guide.md"])
+        titles = [thought["title"] for thought in reply["context"]["thoughts"]]
+        self.assertIn("Verified answer", titles)
+        self.assertNotIn("Prompt", titles)
+        stored = Message.objects.get(role="assistant")
+        self.assertEqual((stored.state, stored.verified["by"]), ("complete", "People Team"))
+        self.assertEqual(stored.sources.get().document, self.document)
+
+    def test_a_look_alike_gets_a_generated_answer(self):
+        for question in ("When must carried leave not be used?", "When must sick leave be used?"):
+            self.assert_ordinary(self.ask(question))
+
+    def test_who_may_not_read_the_source_learns_nothing_of_it(self):
+        self.assert_ordinary(self.ask(person=make_user("stranger")))
+        make_document("public.md", everyone=True)
+        self.assert_ordinary(self.ask(person=make_user("another")))
+
+    def test_all_sources_have_to_be_readable(self):
+        self.answer.delete()
+        make_verified(self.document, make_document("other.md", owner=make_user("cat")))
+        self.assert_ordinary(self.ask())
+
+    def test_it_is_silent_as_soon_as_rights_are_taken_and_speaks_when_they_return(self):
+        set_audience(self.document, Audience())
+        self.assert_ordinary(self.ask())
+        set_audience(self.document, Audience(everyone=True))
+        self.assert_verified(self.ask())
+
+    def test_it_is_silent_from_the_moment_a_source_changes(self):
+        Document.objects.update(sha256="0" * 64)
+        self.assert_ordinary(self.ask())
+
+    def test_it_is_silent_where_the_passage_reads_differently(self):
+        Passage.objects.update(content="Employees may carry over five days of leave until 30 April.")
+        self.assert_ordinary(self.ask())
+
+    def test_it_speaks_on_where_a_file_is_read_again_and_says_the_same(self):
+        Document.objects.update(version=2)
+        self.assert_verified(self.ask())
+
+    def test_it_is_silent_without_one_of_its_sources(self):
+        self.answer.delete()
+        second = make_document("second.md", everyone=True)
+        make_verified(self.document, second)
+        delete_document(second)
+        self.assertEqual(VerifiedAnswer.objects.get().citations.count(), 1)
+        self.assert_ordinary(self.ask())
+
+    def test_it_is_silent_past_its_day_as_a_draft_and_without_an_owner(self):
+        yesterday = timezone.localdate() - timedelta(days=1)
+        for change in ({"valid_until": yesterday}, {"active": False}, {"owner": None}):
+            before = VerifiedAnswer.objects.values("valid_until", "active", "owner").get()
+            VerifiedAnswer.objects.update(**change)
+            self.assert_ordinary(self.ask())
+            VerifiedAnswer.objects.update(**before)
+        VerifiedAnswer.objects.update(valid_until=timezone.localdate())
+        self.assert_verified(self.ask())
+
+    def test_groups_narrow_it_and_never_widen_it(self):
+        self.answer.groups.add(Group.objects.create(name="Pursers"))
+        self.assert_ordinary(self.ask())
+        self.assert_ordinary(self.ask(person=make_user("purser", groups=["Pursers"])))
+        self.reader.groups.add(Group.objects.get(name="Pursers"))
+        self.assert_verified(self.ask())
+
+    def test_a_request_for_certain_documents_or_another_form_is_not_answered_by_it(self):
+        self.assert_ordinary(self.ask(context={"overrides": {"exclude_category": "old"}}))
+
+    def test_a_question_that_leans_on_an_earlier_one_is_not_answered_by_it(self):
+        self.answer.questions.create(text="And on Fridays?")
+        said = [
+            {"role": "user", "content": "When is the canteen open?"},
+            {"role": "assistant", "content": "At noon."},
+            {"role": "user", "content": "And on Fridays?"},
+        ]
+        self.assert_ordinary(self.ask(messages=said))
+
+    def test_other_protocols_have_the_mark_too(self):
+        reply = self.ask(path="/v1/chat/completions", model="x")
+        self.assertEqual(reply["verified"]["by"], "People Team")
+        self.assertIn(CANARY, reply["choices"][0]["message"]["content"])
+        reply = self.ask(path="/v1/responses", model="x", input=QUESTION)
+        self.assertEqual(reply["verified"]["by"], "People Team")
+
+    def test_the_portal_exports_and_stored_messages_say_who_verified_it(self):
+        self.ask(context={"overrides": {}})
+        conversation = Conversation.objects.get()
+        Conversation.objects.update(listed=True)
+        client = Client()
+        client.force_login(self.reader)
+        self.assertContains(client.get(f"/c/{conversation.pk}/"), SIGNED)
+        principal = Principal(self.reader.pk, "session")
+        self.assertIn(f"*{SIGNED}", exporting.as_markdown(principal, conversation))
+        answer = exporting.as_json(principal, conversation)["messages"][-1]
+        self.assertEqual(answer["verified"]["by"], "People Team")
+        self.assertNotIn("verified", exporting.as_json(principal, conversation)["messages"][0])

@@ -1,0 +1,355 @@
+"""Whether two questions ask for the same: alike in words, numbers, names, negations and what they ask for.
+
+It decides whether an answer written for the one is given to the other, so every doubt is a no. English and
+German are known; in other languages the words have to be the same.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from ingestion.search.tokens import plain_words
+
+from .facts import Kind, Token, is_german, tokens
+from .lexicon import MONTHS, POLES, SYNONYMS
+
+MAX_CHARACTERS = 400  # of a question that is compared; a longer one says more than it asks
+MAX_PATTERNS = 20_000  # questions that are remembered as they were read
+MIN_BASE = 3  # letters of a word without its ending
+
+_SYNONYMS: dict[str, set[int]] = {}
+for _number, _line in enumerate(SYNONYMS):
+    for _form in _line.split():
+        _SYNONYMS.setdefault(_form, set()).add(_number)
+
+# What comes before the question itself.
+_COURTESY = re.compile(
+    r"^(?:(?:hi|hello|hey|hallo|guten tag|please|bitte|sorry|excuse me|so|ok|okay)\s+)*"
+    r"(?:(?:can|could|would|will) (?:you|anyone|anybody|somebody|someone) (?:please )?"
+    r"(?:tell|explain|show|let)(?: me| us)?(?: know| please)?\s+(?:about )?"
+    r"|(?:please )?(?:tell|explain|show)(?: to)?(?: me| us)?(?: please)?\s+"
+    r"(?=how|what|when|where|who|why|which|if|whether)"
+    r"|do you know\s+|does (?:anyone|anybody|somebody|someone) know\s+"
+    r"|i (?:would like|want|need|d like) to know\s+|i(?: am|m| was)? wonder(?:ing)?\s+"
+    r"|(?:kann|können|könnten|könnte) (?:mir )?(?:sie|du|jemand)(?: mir)?(?: bitte)? sagen\s+"
+    r"|(?:ich (?:möchte|würde gern|will) wissen)\s+)?"
+)
+_ASKS = (  # of those that begin at one place the first counts
+    ("how much", r"how much|wie ?viel"),
+    ("how many", r"how many|wie ?viele"),
+    ("how long", r"how long|wie lange?"),
+    ("how often", r"how often|how frequently|wie oft|wie häufig"),
+    (
+        "how far",
+        r"how (?:far|old|big|tall|high|deep|fast|soon|large|late|early)"
+        r"|wie (?:weit|alt|groß|hoch|tief|schnell)",
+    ),
+    ("why", r"why|how come|warum|wieso|weshalb|weswegen"),
+    (
+        "when",
+        r"(?:by |until )?when|(?:at |by )?(?:what|which) (?:time|date|day)|(?:bis )?wann|um wie ?viel uhr",
+    ),
+    ("where from", r"where from|from where|woher"),
+    ("where", r"where|wohin|wo"),
+    ("who", r"who|who s|wer"),
+    ("whom", r"whom|to whom|wem|wen"),
+    ("whose", r"whose|wessen"),
+    ("how", r"how|wie|what (?:do|can|should|must) (?:i|we|you) (?:have to )?do (?=to )"),
+    ("what", r"what|whats|which|was|welche[mnrs]?"),
+)  # fmt: skip
+_ASKED = [(kind, re.compile(rf"\b(?:{words})\b")) for kind, words in _ASKS]
+_COSTS = frozenset(("cost", "costs", "price", "prices", "fee", "fees", "kostet", "kosten", "preis", "gebühr"))
+_YES_OR_NO = re.compile(
+    r"^(?:is|are|was|were|am|do|does|did|has|have|had|can|could|may|might|must|shall|should|will|would|need"
+    r"|isn t|aren t|don t|doesn t|didn t|can t|won t|if|whether"
+    r"|ist|sind|war|waren|bin|hat|haben|habe|kann|können|darf|dürfen|muss|müssen|soll|sollen|wird|werden|gibt|ob)\b"
+)
+_HAS_TO = re.compile(
+    r"\b(?:must|mustn t|have to|has to|had to|need to|needs to|need|needed|required|require|requires"
+    r"|necessary|mandatory|obligatory|compulsory|obliged|muss|müssen|musst|nötig|erforderlich|pflicht|soll|sollen)\b"
+)
+_MAY = re.compile(
+    r"\b(?:can|could|may|allowed|permitted|able to|possible|permissible|kann|können|darf|dürfen"
+    r"|erlaubt|möglich|gestattet)\b"
+)
+_BEING = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|wird|werden|wurde|wurden)\b")
+_PAST = re.compile(r"\b(?:was|were|did|had|hatte|hatten|waren|wurde|wurden)\b")
+# Words that carry no subject and still tell questions apart.
+_TELLING = frozenset(
+    """
+    by or make makes made give gives given come comes
+    after before until till since during under over above below against between within without up down out off
+    only all both each every more most much less least other another same again once still yet already even
+    ever too also first last next former instead per than from versus vs else own
+    nach vor bis seit während unter über gegen zwischen innerhalb ohne nur alle beide jede jeder jedes mehr
+    weniger andere noch schon auch außer statt als ab
+    """.split()  # noqa: SIM905 (a list of words reads as one)
+)
+_MODAL_WORDS = frozenset(
+    """
+    must may allowed permitted required mandatory obligatory compulsory necessary need needs needed possible
+    able require requires erlaubt gestattet möglich nötig erforderlich muss kann
+    """.split()  # noqa: SIM905
+)
+_EMPTY = frozenset(
+    """
+    get gets getting got obtain exactly actually really simply currently usually normally possible able please
+    bitte genau eigentlich bekomme bekommt bekommen habe
+    """.split()  # noqa: SIM905
+)
+_COURTEOUS = frozenset(("tell", "explain", "show", "know", "let", "wonder", "wondering", "sagen", "wissen"))
+_BETWEEN = frozenset(("of", "for", "in", "at", "on", "von", "für", "im", "am"))
+_ARTICLES = frozenset(
+    """
+    the a an my our your any der die das dem den des ein eine einen einem mein meine dein deine unser unsere
+    sein seine ihr ihre
+    """.split()  # noqa: SIM905
+)
+_FRONTED = re.compile(r"^(?:if|when|once|after|before|wenn|falls|sobald)\b[^,]*,")
+_PARTS = re.compile(r"(?<=\w)[’'](?=\w)")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as it is compared."""
+
+    text: str
+
+    @cached_property
+    def _plain(self) -> str:
+        return plain_words(_PARTS.sub(" ", self.text))
+
+    @cached_property
+    def words(self) -> str:
+        """Its bare words in lower case, without courtesies."""
+        return _COURTESY.sub("", self._plain, count=1).strip() or self._plain
+
+    @cached_property
+    def has_fronted_clause(self) -> bool:
+        return bool(_FRONTED.match(self.text.strip().lower()))
+
+    @cached_property
+    def _main(self) -> str:
+        """The words of the main clause, where another comes first: “If I am ill, whom do I tell?”."""
+        if not self.has_fronted_clause:
+            return self.words
+        return plain_words(_PARTS.sub(" ", self.text.partition(",")[2]))
+
+    @cached_property
+    def _asked(self) -> tuple[str, str]:
+        """The kind of what is asked for, and the words that ask; nothing of a few mere words."""
+        if _YES_OR_NO.match(self._main):
+            return "yes or no", ""
+        found = [(match.start(), -len(match[0]), kind, match[0]) for kind, match in self._asking()]
+        return min(found)[2:] if found else ("", "")
+
+    def _asking(self) -> Iterator[tuple[str, re.Match[str]]]:
+        for kind, pattern in _ASKED:
+            if match := pattern.search(self._main):
+                yield kind, match
+
+    @cached_property
+    def asks_for(self) -> str:
+        kind = self._asked[0]
+        return "how much" if kind == "what" and not _COSTS.isdisjoint(self.words.split()) else kind
+
+    @cached_property
+    def duty(self) -> str:
+        if _HAS_TO.search(self.words):
+            return "has to"
+        return "may" if _MAY.search(self.words) else ""
+
+    @cached_property
+    def is_passive(self) -> bool:
+        """Whether it may ask to whom something is done; the words are those of who does it."""
+        return self.asks_for == "who" and bool(_BEING.search(self.words))
+
+    @cached_property
+    def is_past(self) -> bool:
+        return bool(_PAST.search(self.words)) and not is_german(self.text)
+
+    @cached_property
+    def _tokens(self) -> list[Token]:
+        return tokens(self.text)
+
+    @cached_property
+    def _placed(self) -> list[tuple[str, int, int]]:
+        """The content words and names in order, in full, with their places; numbers with a mark."""
+        asking = set(self._asked[1].split())
+        if len(self.words) < len(self._plain):
+            asking |= _COURTEOUS
+        found: list[tuple[str, int, int]] = []
+        for token in self._tokens:
+            if token.kind is Kind.NUMBER:
+                word = f"#{token.value}"
+            elif token.kind in (Kind.WORD, Kind.NAME):
+                word = (token.whole or token.value).casefold()
+                if word in MONTHS and len(word) > MIN_BASE:
+                    word = f"month{MONTHS[word]}"
+                if word in asking:
+                    asking.discard(word)
+                    continue
+                if token.kind is Kind.WORD and (word in _EMPTY or word in _MODAL_WORDS):
+                    continue
+            else:
+                continue
+            before = found[-1][0] if found else ""
+            if (before.startswith("#") and word.startswith("month")) or (
+                before.startswith("month") and word.startswith("#")
+            ):
+                _, start, _ = found.pop()
+                word = "#" + " ".join(sorted((before, word)))  # a date, whichever comes first
+                found.append((word, start, token.end))
+            else:
+                found.append((word, token.start, token.end))
+        return found
+
+    @cached_property
+    def content(self) -> tuple[str, ...]:
+        return tuple(word for word, _, _ in self._placed)
+
+    def gap(self, place: int) -> list[str]:
+        """The words between a content word and the next."""
+        return plain_words(self.text[self._placed[place][2] : self._placed[place + 1][1]]).split()
+
+    @cached_property
+    def negations(self) -> int:
+        return sum(token.kind is Kind.NEGATION for token in self._tokens)
+
+    @cached_property
+    def poles(self) -> Counter[tuple[int, int]]:
+        """Words that have an opposite, each as its pair and its side."""
+        values = (token.value for token in self._tokens if token.kind is Kind.POLAR)
+        return Counter(POLES.get(value, (-1, 0)) for value in values if value not in _MODAL_WORDS)
+
+    @cached_property
+    def telling(self) -> Counter[str]:
+        asking = self._asked[1].split() if self.asks_for != "yes or no" else []
+        words = Counter(word for word in self.words.split() if word in _TELLING and word not in POLES)
+        return words - Counter(asking)
+
+
+@lru_cache(MAX_PATTERNS)
+def read(text: str) -> Question:
+    return Question(text)
+
+
+def asks_the_same(asked: str, pattern: str) -> bool:
+    """Whether the answer to `pattern` answers what was `asked`. Symmetric."""
+    if max(len(asked), len(pattern)) > MAX_CHARACTERS:
+        return False
+    one, other = read(asked), read(pattern)
+    if one.words == other.words:
+        return bool(one.words) and _marks(one) == _marks(other)
+    return (
+        bool(one.content)
+        and one.negations == other.negations
+        and one.poles == other.poles
+        and one.telling == other.telling
+        and one.is_past == other.is_past
+        and one.is_passive == other.is_passive
+        and _ask_alike(one, other)
+        and _say_the_same(one, other)
+    )
+
+
+def _marks(question: Question) -> list[str]:
+    """Signs that are no words: “C++” is not “C”, and 20 % not 20."""
+    return re.findall(r"[+#%€$£°§&]", question.text)
+
+
+def _ask_alike(one: Question, other: Question) -> bool:
+    kinds = {one.asks_for, other.asks_for}
+    if one.duty != other.duty and ("yes or no" in kinds or {one.duty, other.duty} == {"has to", "may"}):
+        return False
+    return len(kinds) == 1 or kinds == {"", "what"}
+
+
+def _say_the_same(one: Question, other: Question) -> bool:
+    """Whether each word of the one is a word of the other, in an order that says the same."""
+    if len(one.content) != len(other.content):
+        return False
+    places: list[int] = []
+    replaced = 0
+    for word in one.content:
+        free = [place for place in range(len(other.content)) if place not in places]
+        same = next((place for place in free if _are_forms(word, other.content[place])), None)
+        if same is None:
+            same = next((place for place in free if _are_synonyms(word, other.content[place])), None)
+            replaced += 1
+        if same is None:
+            return False
+        places.append(same)
+    if replaced > 1 or (replaced and len(places) < 2):
+        return False
+    return places == sorted(places) or _is_turned(one, other, places)
+
+
+def _is_turned(one: Question, other: Question, places: Sequence[int]) -> bool:
+    """Whether two neighbouring parts changed places without another meaning.
+
+    “VPN password” and “password of my VPN”; “What happens if I am late?” and “If I am late, what happens?”.
+    """
+    count = len(places)
+    start = next(place for place in range(count) if places[place] != place)
+    end = next(place for place in range(count, 0, -1) if places[place - 1] != place - 1)
+    turn = places.index(start)  # where the second part begins in `one`
+    middle = places[start]  # where it begins in `other`
+    if [*places[turn:end], *places[start:turn]] != list(range(start, end)):
+        return False
+    if (start, end) == (0, count) and one.has_fronted_clause != other.has_fronted_clause:
+        return True
+    gaps = one.gap(turn - 1), other.gap(middle - 1)
+    return any(
+        not compound and set(phrase) <= _BETWEEN | _ARTICLES and not _BETWEEN.isdisjoint(phrase)
+        for compound, phrase in (gaps, gaps[::-1])
+    )
+
+
+def _are_forms(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if one.startswith("#") or other.startswith("#") or not (one.isalpha() and other.isalpha()):
+        return False
+    return not _bases(one).isdisjoint(_bases(other))
+
+
+def _are_synonyms(one: str, other: str) -> bool:
+    return not _SYNONYMS.get(one, set()).isdisjoint(_SYNONYMS.get(other, ()))
+
+
+@lru_cache(50_000)
+def _bases(word: str) -> frozenset[str]:
+    """What the word may be a form of, by the endings of verbs and nouns."""
+    return frozenset({word, *(base for base in _without_ending(word) if len(base) >= MIN_BASE)})
+
+
+def _without_ending(word: str) -> Iterator[str]:
+    if word.endswith("ies"):
+        yield f"{word[:-3]}y"
+    elif word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
+        yield word[:-2]
+        yield word[:-1]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        yield word[:-1]
+    for ending in ("ed", "ing"):
+        if word.endswith(ending):
+            base = word.removesuffix(ending)
+            yield base
+            yield f"{base}e"
+            if len(base) > MIN_BASE and base[-1] == base[-2]:
+                yield base[:-1]
+            if ending == "ed" and base.endswith("i"):
+                yield f"{base[:-1]}y"
+    # German; what is left is long, so that no English word becomes another.
+    for ending in ("en", "n", "er", "em", "es"):
+        base = word.removesuffix(ending)
+        if base != word and len(base) >= 6 and any(letter in "äöüß" for letter in word):
+            yield base
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words by which questions are grouped or looked up: each in its shortest form."""
+    return frozenset(min(_bases(word), key=lambda base: (len(base), base)) for word in read(text).content)

@@ -1,0 +1,279 @@
+"""Verified answers in the admin: writing them, seeing which speak, why others are silent, and for what.
+
+A manager sees only answers that rest on nothing that they may not read in the portal themselves.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import ForeignKey, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+
+from chat.verification.same_question import asks_the_same
+from chatsite.accounts.audit import record, record_before
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.principal import Principal
+from history.models import Message
+from ingestion.models import Document, Passage
+from ingestion.search.tokens import plain_words
+
+from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
+
+REMIND = timedelta(days=14)  # before its last day, where no other day is set
+VALID = timedelta(days=365)  # of a new answer, unless its author says otherwise
+RECORDED = 5_000  # newest questions that a pattern is tried on
+RECORDED_FOR = timedelta(days=30)
+MIN_PEOPLE = 3  # who asked a question before its words are shown
+MAX_TRIED = 100  # questions in one try
+
+
+class QuestionInline(admin.TabularInline):  # type: ignore[type-arg]
+    model = VerifiedQuestion
+    extra = 2
+    min_num = 1
+    validate_min = True
+
+
+class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A document and a few of its words, by which the passage is found."""
+
+    class Meta:
+        model = VerifiedCitation
+        fields = ["document", "words"]
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        document, words = values.get("document"), values.get("words")
+        if document and words:
+            passage = passage_with(document, words)
+            if passage is None:
+                raise forms.ValidationError({"words": "The document does not contain these words."})
+            self.instance.position = passage.position
+            self.instance.digest = digest_of(passage)
+            self.instance.sha256 = document.sha256
+        return values
+
+    def has_changed(self) -> bool:
+        """Saving an answer confirms its sources as they read now."""
+        return super().has_changed() or bool(self.instance.pk)
+
+
+class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
+    """Sources in the order of their numbers, at least one of them."""
+
+    def clean(self) -> None:
+        super().clean()
+        kept = [each for each in self.forms if each.cleaned_data and not each.cleaned_data.get("DELETE")]
+        if not any(each.cleaned_data.get("document") for each in kept):
+            raise forms.ValidationError("A verified answer rests on at least one document.")
+
+
+class CitationInline(admin.TabularInline):  # type: ignore[type-arg]
+    model = VerifiedCitation
+    form = CitationForm
+    formset = CitationFormSet
+    extra = 1
+    autocomplete_fields = ["document"]
+    verbose_name_plural = "sources, [1] first"
+
+    def formfield_for_foreignkey(
+        self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        if db_field.name == "document":
+            kwargs["queryset"] = Document.objects.visible_to(_reader(request)).searchable()
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+
+class TryForm(forms.Form):
+    """Questions of one's own, one a line."""
+
+    questions = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 6, "cols": 80}),
+        max_length=MAX_TRIED * VerifiedQuestion.MAX_CHARACTERS,
+        help_text=f"One a line, at most {MAX_TRIED}. Also try some that must not get this answer.",
+    )
+
+    def clean_questions(self) -> list[str]:
+        lines = [line.strip() for line in self.cleaned_data["questions"].splitlines() if line.strip()]
+        if len(lines) > MAX_TRIED:
+            raise forms.ValidationError(f"These are {len(lines)} questions; try at most {MAX_TRIED} at once.")
+        return lines
+
+
+@admin.register(VerifiedAnswer)
+class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["__str__", "state", "owner", "team", "valid_until", "changed_at"]
+    list_filter = ["active", "valid_until"]
+    list_select_related = ["owner"]
+    search_fields = ["text", "questions__text", "team", "owner__username"]
+    autocomplete_fields = ["owner", "groups"]
+    inlines = [QuestionInline, CitationInline]
+    readonly_fields = ["state"]
+    fieldsets = [
+        (None, {"fields": ["text", "active", "state"]}),
+        ("Who vouches for it, and until when", {"fields": ["owner", "team", "valid_until", "remind_on"]}),
+        ("Who gets this answer", {"fields": ["groups"]}),
+    ]
+
+    def get_queryset(self, request: HttpRequest) -> VerifiedAnswerQuerySet:
+        everything = VerifiedAnswer.objects.prefetch_related("questions", "citations__document")
+        return everything.managed_by(request.user.pk or 0)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        initial: dict[str, Any] = dict(super().get_changeform_initial_data(request))
+        initial.setdefault("owner", request.user.pk)
+        initial.setdefault("valid_until", timezone.localdate() + VALID)
+        return initial
+
+    def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
+        """A question that the address names is written down already: what was asked in vain leads here."""
+        kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
+        question = request.GET.get("question", "")[: VerifiedQuestion.MAX_CHARACTERS]
+        if question and obj.pk is None and isinstance(inline, QuestionInline) and request.method == "GET":
+            kwargs["initial"] = [{"text": question}]
+        return kwargs
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        answer = form.instance
+        answer.citation_count = answer.citations.count()
+        answer.save()
+        _audit(request, "Changed" if change else "Added", answer)
+
+    def delete_model(self, request: HttpRequest, obj: VerifiedAnswer) -> None:
+        _audit(request, "Deleted", obj)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: "QuerySet[VerifiedAnswer]") -> None:
+        for answer in queryset:
+            _audit(request, "Deleted", answer)
+        VerifiedAnswer.objects.filter(pk__in=[answer.pk for answer in queryset]).delete()
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if self.has_view_permission(request) and request.method == "GET":
+            mine = self.get_queryset(request).filter(owner=request.user.pk, active=True)
+            due = sum(is_due(answer, timezone.localdate()) for answer in mine)
+            if due:
+                messages.warning(request, f"Verified answers of yours that are due for a look: {due}.")
+        return super().changelist_view(request, *args, **kwargs)
+
+    @admin.display(description="state")
+    def state(self, answer: VerifiedAnswer) -> str:
+        if answer._state.adding:
+            return "New: it speaks from the moment you save it."
+        if silent := "; ".join(reasons_for_silence(answer, timezone.localdate())):
+            return f"Silent: {silent}"
+        return "Speaks, due for a look" if is_due(answer, timezone.localdate()) else "Speaks"
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.try_view)
+        return [path("<int:answer_id>/try/", view, name="chat_verifiedanswer_try"), *super().get_urls()]
+
+    def try_view(self, request: HttpRequest, answer_id: int) -> HttpResponse:
+        """Which questions would get this answer: recorded ones, and some that the manager types."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        answer = get_object_or_404(self.get_queryset(request), pk=answer_id)
+        patterns = [question.text for question in answer.questions.all()]
+        form = TryForm(request.POST or None)
+        tried: list[tuple[str, str]] = []
+        if request.method == "POST" and form.is_valid():
+            tried = [(asked, first_match(asked, patterns)) for asked in form.cleaned_data["questions"]]
+        actor = request.user if isinstance(request.user, User) else None
+        subject = f"Recorded questions for verified answer {answer.pk}"
+        record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Which questions get this answer?",
+            "opts": VerifiedAnswer._meta,
+            "answer": answer,
+            "form": form,
+            "tried": tried,
+            "recorded": recorded_matches(patterns),
+            "days": RECORDED_FOR.days,
+            "newest": RECORDED,
+            "people": MIN_PEOPLE,
+        }
+        return TemplateResponse(request, "admin/chat/verifiedanswer/try.html", context)
+
+
+def passage_with(document: Document, words: str) -> Passage | None:
+    """The first passage of the document that contains these words, whatever their case and punctuation."""
+    wanted = f" {plain_words(words)} "
+    if not wanted.strip():
+        return None
+    for passage in Passage.objects.filter(document=document).order_by("position").iterator():
+        if wanted in f" {plain_words(passage.content)} ":
+            return passage
+    return None
+
+
+def digest_of(passage: Passage) -> str:
+    """As PostgreSQL computes it in sql/verified_answers.sql."""
+    return hashlib.md5(passage.content.encode(), usedforsecurity=False).hexdigest()
+
+
+def reasons_for_silence(answer: VerifiedAnswer, today: date) -> Iterator[str]:
+    """Why nobody gets it at all; what single readers may read is theirs."""
+    if not answer.active:
+        yield "it is a draft"
+    if answer.owner_id is None:
+        yield "it has no owner"
+    if answer.valid_until < today:
+        yield f"it was valid until {answer.valid_until:%-d %B %Y}"
+    citations = list(answer.citations.all())
+    if len(citations) < answer.citation_count or not citations:
+        yield "a source was deleted"
+    for citation in citations:
+        passage = Passage.objects.filter(document=citation.document_id, position=citation.position).first()
+        document = citation.document
+        is_same = passage is not None and digest_of(passage) == citation.digest
+        if document.sha256 != citation.sha256 or not is_same:
+            yield f"“{document}” was changed: check the text, and save it to confirm it"
+
+
+def is_due(answer: VerifiedAnswer, today: date) -> bool:
+    return (answer.remind_on or answer.valid_until - REMIND) <= today
+
+
+def first_match(asked: str, patterns: list[str]) -> str:
+    """The question of the answer that is asked; empty for another question."""
+    return next((pattern for pattern in patterns if asks_the_same(asked, pattern)), "")
+
+
+def recorded_matches(patterns: list[str]) -> dict[str, Any]:
+    """How many recorded questions would have got the answer, of how many people; words that several used."""
+    since = timezone.now() - RECORDED_FOR
+    asked = Message.objects.filter(
+        Q(conversation__listed=True), role=Message.Role.USER, created_at__gte=since, imported=False,
+        conversation__deleted_at=None,
+    ).order_by("-created_at")  # fmt: skip
+    found: dict[str, set[int]] = {}
+    count = 0
+    for text, person in asked.values_list("content", "conversation__owner_id")[:RECORDED]:
+        if first_match(text, patterns):
+            count += 1
+            found.setdefault(plain_words(text), set()).add(person)
+    shown = sorted(words for words, people in found.items() if len(people) >= MIN_PEOPLE)
+    return {"count": count, "people": len(set().union(*found.values())), "shown": shown}
+
+
+def _reader(request: HttpRequest) -> Principal:
+    return Principal(request.user.pk or 0, "session")
+
+
+def _audit(request: HttpRequest, what: str, answer: VerifiedAnswer) -> None:
+    actor = request.user if isinstance(request.user, User) else None
+    sources = ", ".join(str(citation.document.public_id) for citation in answer.citations.all())
+    groups = ", ".join(answer.groups.values_list("name", flat=True)) or "all who read its sources"
+    subject = f"{what} {answer.pk} “{answer}”, until {answer.valid_until}, for {groups}, sources {sources}"
+    record(AuditEntry.Action.VERIFIED_CHANGED, actor=actor, subject=subject)

@@ -12,10 +12,13 @@ from django.core.exceptions import BadRequest
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import URLPattern, URLResolver, path
+from django.views.decorators.http import require_safe
 
 from chatsite.accounts.forms import SignInForm
 from chatsite.accounts.sessions import admin_is_idle, admin_was_used, begin
 from chatsite.db.threads import request_reads_everything
+from chatsite.server import status_page
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
@@ -50,6 +53,13 @@ class SiteAdmin(admin.AdminSite):
             SignInForm.remember_device(response, request.user.get_username())
             begin(request.session)
         return response
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        view = require_safe(self.admin_view(self.status))
+        return [path("status/", view, name="status"), *super().get_urls()]
+
+    def status(self, request: HttpRequest) -> HttpResponse:
+        return status_page.status(request, self.each_context(request))
 
     def password_change(  # type: ignore[override]  # Django's answers with a template
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

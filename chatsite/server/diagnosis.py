@@ -68,11 +68,12 @@ def wrong(words: str) -> Finding:
     return Finding("wrong", words)
 
 
-def findings() -> Iterator[Finding]:
-    """Everything that can be found from here, the database's last."""
+def findings(*, ask_model: bool = True) -> Iterator[Finding]:
+    """What can be found from here, the database's last. Asking the model's server may take seconds."""
     yield from _of_settings()
     yield from _of_folders()
-    yield from _of_model()
+    if ask_model:
+        yield from _of_model()
     yield from _of_backups()
     try:
         yield from _of_database()

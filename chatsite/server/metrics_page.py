@@ -86,7 +86,7 @@ async def _stored() -> metrics.Snapshot:
     """What the database knows. Where it does not answer, the page says so and has the rest."""
     begun = time.monotonic()
     try:
-        found = await asyncio.wait_for(in_database_soon(_look), DATABASE_SECONDS)
+        found = await asyncio.wait_for(in_database_soon(stored_numbers), DATABASE_SECONDS)
     except (DatabaseError, TimeoutError):
         return {metrics.DATABASE_UP.name: [((), [0.0])]}
     return {
@@ -96,7 +96,8 @@ async def _stored() -> metrics.Snapshot:
     }
 
 
-def _look() -> metrics.Snapshot:
+def stored_numbers() -> metrics.Snapshot:
+    """Jobs and unfinished answers, of all machines."""
     with connection.cursor() as cursor:
         cursor.execute(JOBS)
         jobs = cursor.fetchone()

@@ -15,6 +15,7 @@ from django.test import SimpleTestCase, TestCase, override_settings
 from django.utils import timezone
 
 from chatsite import environment
+from chatsite.accounts.models import User
 from chatsite.management.commands.config import shown
 from chatsite.server import diagnosis
 from ingestion.models import Document
@@ -180,3 +181,29 @@ class Config(SimpleTestCase):
         ):
             with self.subTest(name):
                 self.assertNotIn("s3cr3t", shown(name, value))
+
+
+class StatusPage(TestCase):
+    """What the admin shows of it, without a terminal."""
+
+    def page(self, **rights):
+        self.client.force_login(User.objects.create_user("anna", **rights))
+        return self.client.get("/admin/status/")
+
+    def test_administrators_see_what_is_wrong_and_what_the_site_does(self):
+        with override_settings(DEBUG=True, OPENAI_API_KEY="sk-secret", METRICS=True):
+            page = self.page(is_staff=True, is_superuser=True)
+        self.assertContains(page, "OPENAI_API_KEY is set, but CHAT_MODEL is not")
+        self.assertContains(page, "CHATSITE_DEBUG is 1")
+        self.assertContains(page, "Answers being written")
+        self.assertContains(page, "Connection: database")
+        self.assertNotContains(page, "sk-secret")
+        self.assertEqual(self.client.post("/admin/status/").status_code, 405)
+        self.assertContains(self.client.get("/admin/"), 'href="/admin/status/"')
+
+    def test_other_staff_do_not(self):
+        self.assertEqual(self.page(is_staff=True).status_code, 403)
+        self.assertNotContains(self.client.get("/admin/"), "/admin/status/")
+
+    def test_nobody_else_does(self):
+        self.assertEqual(self.page().status_code, 302)

@@ -1,0 +1,70 @@
+"""The admin's page on how the site is, for administrators; it needs neither Prometheus nor a terminal."""
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db import Error as DatabaseError
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+
+from chatsite import metrics
+from chatsite.accounts.models import User
+
+from . import metrics_page
+from .diagnosis import findings
+from .product_version import product_version
+
+Row = tuple[str, str]
+
+
+def status(request: HttpRequest, context: dict[str, object]) -> TemplateResponse:
+    """What is wrong, and what the site does just now. Changes nothing, and asks no other server."""
+    if not (isinstance(request.user, User) and request.user.is_superuser):
+        raise PermissionDenied
+    found = [*findings(ask_model=False)]
+    context = {
+        **context,
+        "title": "Status",
+        "wrong": [finding.words for finding in found if finding.level == "wrong"],
+        "others": [finding.words for finding in found if finding.level != "wrong"],
+        "rows": [*_of_software(), *_of_database(), *_of_processes(), *_of_servers()],
+    }
+    return TemplateResponse(request, "admin/status.html", context)
+
+
+def _of_software() -> Iterator[Row]:
+    yield "Version", product_version()
+    yield "Language model", settings.CHAT_MODEL or "none: answers are quotations"
+    yield "Files", "in a bucket" if settings.STORAGE == "S3" else "in a folder"
+
+
+def _of_database() -> Iterator[Row]:
+    try:
+        stored = metrics_page.stored_numbers()
+    except DatabaseError:
+        return
+    jobs = {labels[0]: int(numbers[0]) for labels, numbers in stored[metrics.JOBS.name]}
+    leases = {labels[0]: int(numbers[0]) for labels, numbers in stored[metrics.LEASES.name]}
+    minutes = stored[metrics.OLDEST_JOB_SECONDS.name][0][1][0] / 60
+    yield "Answers being written", str(leases["held"])
+    yield "Jobs that wait", f"{jobs['todo']}; the oldest for {minutes:.0f} minutes" if jobs["todo"] else "0"
+    yield "Jobs that run", str(jobs["doing"])
+
+
+def _of_processes() -> Iterator[Row]:
+    """Of this machine, where they write down their numbers."""
+    if not settings.METRICS:
+        return
+    numbers = metrics.gathered(metrics_page.folder())
+    peaks = {labels[0]: value[0] for labels, value in numbers.get(metrics.PROCESS_PEAK_BYTES.name, ())}
+    for labels, (count,) in numbers.get(metrics.PROCESSES.name, ()):
+        kind = labels[0]
+        megabytes = peaks.get(kind, 0.0) / 1e6
+        yield f"Processes of this machine: {kind}", f"{count:.0f}, with {megabytes:.0f} MB at the most"
+
+
+def _of_servers() -> Iterator[Row]:
+    """The servers that this process asks, and leaves alone after failures."""
+    for labels, (is_open,) in metrics.BREAKERS_OPEN.read():
+        yield f"Connection: {labels[0]}", "left alone after failures" if is_open else "in use"

@@ -5,7 +5,7 @@ from django.apps import AppConfig
 
 from chatsite.http.error_pages import register_error_body
 
-from .protocols import ChatProtocol, ChatUi, OpenAI
+from .protocols import ChatUi, ErrorFormat, OpenAI, mcp
 
 
 class ChatConfig(AppConfig):
@@ -13,10 +13,15 @@ class ChatConfig(AppConfig):
     verbose_name = "Answers"
 
     def ready(self) -> None:
-        protocols: dict[str, ChatProtocol] = {"/api": ChatUi(), "/chat-history": ChatUi(), "/v1": OpenAI()}
+        protocols: dict[str, ErrorFormat] = {
+            "/api": ChatUi(),
+            "/chat-history": ChatUi(),
+            "/v1": OpenAI(),
+            "/mcp": mcp.Refusals(),
+        }
         for start, protocol in protocols.items():
             register_error_body(start, _error_body(protocol))
 
 
-def _error_body(protocol: ChatProtocol) -> Callable[[str, int], dict[str, Any]]:
+def _error_body(protocol: ErrorFormat) -> Callable[[str, int], dict[str, Any]]:
     return lambda words, status: protocol.error(words, status=status)

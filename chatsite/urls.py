@@ -18,6 +18,7 @@ urlpatterns = [
     path("", include("ingestion.urls")),
     path("", include("history.urls")),
     path("", include("chat.api.urls")),
+    path("", include("chat.mcp.urls")),
     path("", include("chat.urls")),
 ]
 

@@ -18,7 +18,7 @@ from chat.errors import (
 )
 from chat.limits import Allowance
 from chat.protocols import (
-    ChatProtocol,
+    ErrorFormat,
     RagChat,
 )
 from chat.requests import InvalidRequest
@@ -48,7 +48,7 @@ class ProtocolView(APIView):
     schema = None  # described in chatsite/openapi
     parser_classes = [StrictJSONParser]
     methods: ClassVar[tuple[str, ...]] = ("POST",)  # allowed
-    protocol: ChatProtocol = RagChat()  # the form of refusals: that of the URL until the body has been read
+    protocol: ErrorFormat = RagChat()  # the form of refusals: that of the URL until the body has been read
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any
@@ -90,7 +90,7 @@ class ProtocolView(APIView):
                 response.headers["WWW-Authenticate"] = "Bearer"
             return response
 
-    def refusal_protocol(self, request: Request) -> ChatProtocol:
+    def refusal_protocol(self, request: Request) -> ErrorFormat:
         """The protocol in whose form the request is refused."""
         return self.protocol
 
@@ -122,7 +122,7 @@ def _is_refusal(parameter: str) -> bool:
     return name == "q" and value.strip("0.") == ""
 
 
-def refused(protocol: ChatProtocol, refusal: Refused) -> JsonResponse:
+def refused(protocol: ErrorFormat, refusal: Refused) -> JsonResponse:
     """The response for a refusal, in a protocol's form."""
     body = protocol.error(refusal.message, refusal.code, status=refusal.status)
     response = refused_with(body, refusal.status, refusal.retry_after)

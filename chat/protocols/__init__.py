@@ -42,6 +42,7 @@ __all__ = [
     "ChatUiMessages",
     "ChatUiMinimal",
     "Encoder",
+    "ErrorFormat",
     "NumberedEncoder",
     "OpenAI",
     "OpenAICompletions",
@@ -76,8 +77,16 @@ class NumberedEncoder(Protocol):
     def numbered(self, number: int, event: Event) -> list[Any]: ...
 
 
-class ChatProtocol(Protocol):
-    """The interface of a protocol."""
+class ErrorFormat(Protocol):
+    """The form in which a protocol refuses a request."""
+
+    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
+        """The body of a refusal; `member` names what of the request is wrong."""
+        ...
+
+
+class ChatProtocol(ErrorFormat, Protocol):
+    """The interface of a protocol in which one chats."""
 
     stream_type: str  # media type of a stream
     gap: float  # minimum seconds between two chunks of a stream
@@ -90,10 +99,6 @@ class ChatProtocol(Protocol):
 
     def whole(self, whole: Whole) -> tuple[int, Any]:
         """HTTP status and body of an answer that is not streamed."""
-        ...
-
-    def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        """The body of a refusal; `member` names what of the request is wrong."""
         ...
 
 

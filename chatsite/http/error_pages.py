@@ -25,6 +25,7 @@ PROGRAM_PATHS = (
     "/2026",
     "/auth_setup",
     "/config",
+    "/mcp",
 )
 WORDS = {
     400: "The request cannot be understood.",

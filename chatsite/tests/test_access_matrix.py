@@ -158,6 +158,9 @@ chat-api:cancel-response POST   key      401       absent   absent   yes      ab
 chat-api:legacy-completions POST session 401       yes      yes      yes      yes      401
 chat-api:legacy-completions POST key     401       yes      yes      yes      yes      401
 
+mcp:server               POST   session  401       yes      yes      yes      yes      401
+mcp:server               POST   key      401       yes      yes      yes      yes      401
+
 history:conversations    GET    session  401      yes      yes      yes      yes      401
 history:conversations    GET    key      401      yes      yes      yes      yes      401
 history:conversations    POST   session  401      yes      yes      yes      yes      401

@@ -1,0 +1,106 @@
+"""Documents and passages as MCP clients list and read them, under the rights of the caller."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from django.db.models import Q
+
+from chat.protocols.mcp import Entry, Extract
+from chatsite.accounts.principal import Principal
+from ingestion.models import Document, DocumentQuerySet, Passage
+from ingestion.search.labels import content_address
+
+MAX_CHARACTERS = 100_000  # of one part of a document
+MAX_PASSAGES = 500
+ID = re.compile(
+    r"(?P<document>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+    r"(?:/(?P<passage>[0-9]{1,18})|/from/(?P<start>[0-9]{1,9}))?"
+)
+CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Absolute = Callable[[str], str]  # the URL of an address on this site
+
+
+def list_documents(
+    principal: Principal, absolute: Absolute, *, words: str = "", cursor: str = "", limit: int
+) -> tuple[list[Entry], str]:
+    """Documents that the caller can search, newest first, and the cursor of what follows."""
+    found = _readable(principal)
+    for word in words.split():
+        found = found.filter(Q(name__icontains=word) | Q(title__icontains=word) | Q(folder__icontains=word))
+    if match := CURSOR.fullmatch(cursor):
+        moment, last = EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2])
+        found = found.filter(Q(created_at__lt=moment) | Q(created_at=moment, public_id__lt=last))
+    rows = list(found.order_by("-created_at", "-public_id")[: limit + 1])
+    goes_on = _cursor(rows[limit - 1]) if len(rows) > limit else ""
+    return [_entry(row, absolute) for row in rows[:limit]], goes_on
+
+
+def extract(principal: Principal, wanted: str, absolute: Absolute) -> Extract | None:
+    """The passage or the part of a document with this id; None for what the caller may not read, too."""
+    match = ID.fullmatch(wanted)
+    document = _readable(principal).with_public_id(UUID(match["document"])).first() if match else None
+    if match is None or document is None:
+        return None
+    entry = _entry(document, absolute)
+    if match["passage"]:
+        passage = document.passages.filter(pk=int(match["passage"])).first()
+        return _of_passage(entry, passage) if passage else None
+    return _of_document(entry, document, int(match["start"] or 0))
+
+
+def _readable(principal: Principal) -> DocumentQuerySet:
+    return Document.objects.visible_to(principal).searchable()
+
+
+def _entry(document: Document, absolute: Absolute) -> Entry:
+    return Entry(
+        document_id=str(document.public_id),
+        name=document.name,
+        title=document.title,
+        folder=document.folder,
+        category=document.category,
+        pages=document.page_count,
+        changed=document.changed_at.isoformat(),
+        url=absolute(content_address(document.public_id, document.name)),
+    )
+
+
+def _of_passage(entry: Entry, passage: Passage) -> Extract:
+    return Extract(
+        entry,
+        f"{entry.document_id}/{passage.pk}",
+        f"{entry.url}#page={passage.page}" if passage.page else entry.url,
+        passage.content,
+        passage.heading,
+        passage.page,
+    )
+
+
+def _of_document(entry: Entry, document: Document, start: int) -> Extract | None:
+    """Passages one after the other from the position `start`, as many as fit into one part."""
+    rows = document.passages.filter(position__gte=start).order_by("position")
+    texts: list[str] = []
+    length, heading, goes_on = 0, "", ""
+    for passage in rows[: MAX_PASSAGES + 1]:
+        if texts and (length + len(passage.content) > MAX_CHARACTERS or len(texts) == MAX_PASSAGES):
+            goes_on = f"{entry.document_id}/from/{passage.position}"
+            break
+        new = (
+            passage.heading and passage.heading != heading and not passage.content.startswith(passage.heading)
+        )
+        texts.append(f"{passage.heading}\n\n{passage.content}" if new else passage.content)
+        length += len(texts[-1])
+        heading = passage.heading
+    if not texts:
+        return None
+    extract_id = f"{entry.document_id}/from/{start}" if start else entry.document_id
+    return Extract(entry, extract_id, entry.url, "\n\n".join(texts), goes_on=goes_on)
+
+
+def _cursor(document: Document) -> str:
+    # Time and public id, not the row's number: that would tell how many documents there are.
+    microseconds = (document.created_at - EPOCH) // timedelta(microseconds=1)
+    return f"{microseconds}-{document.public_id.hex}"

@@ -1,0 +1,242 @@
+"""`POST /mcp`: one JSON-RPC message a request, without sessions; the answer to a question may be streamed."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import cast
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+
+from chat import errors, runs
+from chat.api.base import ProtocolView, refused_with
+from chat.api.streaming import ClosingStream, Silence
+from chat.engine import AcceptedRun
+from chat.engine.searching import as_source
+from chat.errors import Refused
+from chat.events import Failed, Json, Whole
+from chat.limits import ConnectionSlot, connection_limiter
+from chat.protocols import ErrorFormat, mcp
+from chat.protocols.framing import COMMENT, EVENT_STREAM, server_sent_event
+from chat.protocols.mcp import Call, McpError
+from chat.protocols.request_body import session
+from chat.requests import InvalidRequest, Options, RunRequest
+from chatsite.accounts.authentication import BearerAuthentication, SessionAuthentication
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import request_may_wait
+from chatsite.http.address_limit import release_slot
+from chatsite.http.api_description import VERSION
+from chatsite.http.error_pages import FOREIGN
+from chatsite.http.origins import comes_from_elsewhere
+from ingestion.search import retrieval
+
+from . import documents
+
+logger = logging.getLogger(__name__)
+
+NOT_FOUND = "There is no such document or passage, or it has changed since. Search again."
+PAGE_SIZE = 100  # resources
+
+
+class GuestSession(SessionAuthentication):
+    """The portal's session. A guest's needs no token of a form: see :meth:`McpView.post`."""
+
+    def enforce_csrf(self, request: Request) -> None:
+        if not getattr(request._request.user, "is_guest", False):
+            super().enforce_csrf(request)
+
+
+class McpView(ProtocolView):
+    """Every message is checked by itself: what was revoked a moment ago is refused now."""
+
+    protocol: ErrorFormat = mcp.Refusals()
+    authentication_classes = [BearerAuthentication, GuestSession]
+    slot: ConnectionSlot | None = None
+
+    async def post(self, request: HttpRequest) -> HttpResponseBase:
+        # A page of another site can send no JSON here without asking first, nor hide its Origin: this check
+        # keeps it away also where it has made its own name lead here (DNS rebinding).
+        if comes_from_elsewhere(request):
+            return refused_with(self.protocol.error(FOREIGN, status=403), 403)
+        # A stored question is answered even if the client disconnects meanwhile.
+        answering = asyncio.create_task(self._begun(request))
+        try:
+            begun = await asyncio.shield(answering)
+        except asyncio.CancelledError:
+            answering.add_done_callback(lambda _: self._release())
+            raise
+        if isinstance(begun, HttpResponseBase):
+            return begun
+        request_may_wait()
+        release_slot()
+        call, run = begun
+        slot, self.slot = self.slot, None
+        assert slot
+        if EVENT_STREAM in request.headers.get("Accept", "").lower():
+            return ClosingStream(self._stream(call, run, slot), EVENT_STREAM, slot)
+        with slot:
+            return self._result(call, await self._whole(run))
+
+    async def _begun(self, request: HttpRequest) -> tuple[Call, AcceptedRun] | HttpResponseBase:
+        begun = await self.authenticate(request, self._answer)
+        if not isinstance(begun, HttpResponseBase):
+            runs.start(begun[1])
+        return begun
+
+    def _answer(self, request: Request) -> tuple[Call, AcceptedRun] | HttpResponseBase:
+        """The answer to a message, or the run that will give it."""
+        handshake = mcp.is_handshake(request.headers, {})
+        body = None
+        try:
+            body = request.data
+            handshake = mcp.is_handshake(request.headers, body)
+            call = mcp.read(request.headers, body)
+            if call is None:
+                return HttpResponse(status=202)
+            if call.method == "tools/call":
+                return self._called(request, call)
+            return self._result(call, self._listed(request, call))
+        except ParseError:
+            refusal = McpError(mcp.PARSE_ERROR, "The body is not valid JSON.")
+        except McpError as error:
+            refusal = error
+        return refused_with(mcp.error(mcp.id_of(body), refusal), mcp.status(refusal, handshake=handshake))
+
+    def _listed(self, request: Request, call: Call) -> Json:
+        """The result of every method but `tools/call`. Raises McpError."""
+        principal, absolute = cast(Principal, request.auth), request.build_absolute_uri
+        match call.method:
+            case "initialize":
+                return mcp.initialized(call, self._site())
+            case "server/discover":
+                return mcp.discovered()
+            case "tools/list":
+                return mcp.tools(mcp.TOOLS)
+            case "resources/list":
+                found = documents.list_documents(principal, absolute, cursor=call.cursor, limit=PAGE_SIZE)
+                return mcp.resources(*found)
+            case "resources/templates/list":
+                return mcp.templates()
+            case "resources/read":
+                wanted = call.uri
+                found_extract = (
+                    documents.extract(principal, wanted.removeprefix(mcp.DOCUMENT), absolute)
+                    if wanted.startswith(mcp.DOCUMENT)
+                    else None
+                )
+                if found_extract is None:
+                    raise mcp.resource_not_found(call)
+                return mcp.resource(wanted, found_extract)
+        return {}  # ping
+
+    def _called(self, request: Request, call: Call) -> tuple[Call, AcceptedRun] | HttpResponseBase:
+        """The result of a tool. What is wrong with its arguments is told to the model that called it."""
+        principal = cast(Principal, request.auth)
+        if call.tool not in mcp.TOOLS:
+            raise McpError(mcp.INVALID_PARAMS, f"There is no tool “{call.tool[:100]}”.")
+        try:
+            if call.tool == "ask":
+                return call, self._accept(request, principal, mcp.ask_arguments(call.arguments))
+            return self._result(call, _looked_up(request, principal, call))
+        except InvalidRequest as error:
+            return self._result(call, mcp.tool_failure(error.message))
+        except Refused as refusal:
+            return self._result(call, mcp.tool_failure(_with_wait(refusal.message, refusal.retry_after)))
+
+    def _accept(self, request: Request, principal: Principal, asked: mcp.AskArguments) -> AcceptedRun:
+        wanted = RunRequest(
+            question=asked.question,
+            conversation_id=session(asked.conversation or None, "conversation_id"),
+            options=Options(include_category=asked.category),
+        )
+
+        def reserve(again: bool) -> None:
+            self.slot = self.slot or connection_limiter.reserve(principal.user_id, again=again)
+
+        self._absolute = request.build_absolute_uri
+        identifier = getattr(request._request, "request_id", "")
+        try:
+            return runs.begin(principal, wanted, idempotency_key=None, request_id=identifier, reserve=reserve)
+        except BaseException:
+            self._release()
+            raise
+
+    async def _stream(
+        self, call: Call, run: AcceptedRun, slot: ConnectionSlot
+    ) -> AsyncGenerator[bytes, None]:
+        """Progress where it was asked for, and the result."""
+        token = call.progress_token
+        progress = None if token is None else mcp.Progress(token)
+        silence = Silence()
+        whole = Whole()
+        failure = ""
+        with slot:
+            try:
+                async with aclosing(runs.watch(run.principal, run.run_id)) as news:
+                    async for part in news:
+                        if not part and silence.too_long():
+                            yield COMMENT
+                        for _, event in part:
+                            whole.add(event)
+                            if progress and (message := progress.of(event)):
+                                silence.broken()
+                                yield server_sent_event(message)
+            except Refused as refusal:
+                failure = _with_wait(refusal.message, refusal.retry_after)
+            except (OperationalError, InterfaceError):
+                logger.warning("The database was away while an answer was followed", exc_info=True)
+                failure = errors.DATABASE_AWAY
+            members = mcp.tool_failure(failure) if failure else self._told(whole)
+            yield server_sent_event(mcp.result(call, self._site(), members))
+
+    async def _whole(self, run: AcceptedRun) -> Json:
+        try:
+            return self._told(await runs.whole(run.principal, run.run_id))
+        except Refused as refusal:
+            return mcp.tool_failure(_with_wait(refusal.message, refusal.retry_after))
+
+    def _told(self, whole: Whole) -> Json:
+        """The result of a question, or why there is none."""
+        if isinstance(whole.end, Failed):
+            return mcp.tool_failure(_with_wait(errors.words(whole.end.code), whole.end.retry_after))
+        sources = [source for spoken in whole.spoken if spoken.context for source in spoken.context.sources]
+        return mcp.answered(whole, {source.address: self._absolute(source.address) for source in sources})
+
+    def _result(self, call: Call, members: Json) -> HttpResponseBase:
+        return refused_with(mcp.result(call, self._site(), members), 200)
+
+    def _site(self) -> mcp.Site:
+        return mcp.Site(settings.SITE_NAME, VERSION)
+
+    def _release(self) -> None:
+        if self.slot:
+            self.slot.release()
+            self.slot = None
+
+
+def _looked_up(request: Request, principal: Principal, call: Call) -> Json:
+    """The result of a tool that needs no language model. Raises InvalidRequest."""
+    absolute = request.build_absolute_uri
+    if call.tool == "search":
+        asked = mcp.search_arguments(call.arguments)
+        request_may_wait()  # for an embedding server
+        found = retrieval.search(principal, asked.query, top=asked.limit, include_category=asked.category)
+        sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
+        return mcp.hits((source, absolute(source.address)) for source in sources)
+    if call.tool == "list_sources":
+        wanted = mcp.list_arguments(call.arguments)
+        return mcp.listed(
+            *documents.list_documents(
+                principal, absolute, words=wanted.words, cursor=wanted.cursor, limit=wanted.limit
+            )
+        )
+    extract = documents.extract(principal, mcp.fetch_arguments(call.arguments), absolute)
+    return mcp.fetched(extract) if extract else mcp.tool_failure(NOT_FOUND)
+
+
+def _with_wait(words: str, retry_after: float | None) -> str:
+    return f"{words} Try again in {retry_after:g} seconds." if retry_after else words

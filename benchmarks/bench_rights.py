@@ -57,6 +57,8 @@ ROUNDING = 2e-4  # of similarities in half precision
 EVERYTHING: dict[str, Any] = {
     "include_category": "",
     "exclude_category": "",
+    "scoped": False,
+    "documents": [],
     "to_person": False,
     "to_groups": False,
 }

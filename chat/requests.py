@@ -1,5 +1,6 @@
 """A request as all protocols parse it, without wire names and without Django."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -8,6 +9,16 @@ from uuid import UUID
 RetrievalMode = Literal["hybrid", "text", "vectors"]
 Pages = Literal["", "textAndImages", "images"]
 VectorFields = Literal["", "text", "pages", "both"]
+
+
+SCOPE_CHARACTERS = 600
+_ID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_SCOPE = re.compile(rf"all|own|(folder|category):[^\0\ud800-\udfff]+|document:{_ID}(,{_ID}){{0,14}}")
+
+
+def is_scope(text: str) -> bool:
+    """Whether this is written as a scope (see ingestion.search.scopes); it may name nothing that exists."""
+    return len(text) <= SCOPE_CHARACTERS and _SCOPE.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +31,7 @@ class Options:
     followups: bool = True
     include_category: str = ""
     exclude_category: str = ""
+    scope: str = ""  # the part of the documents that is searched; empty is that of the conversation
     minimum_score: float = 0.0  # of a passage, 0 to 1
     to_person: bool = False  # only documents that the caller owns or that name them
     to_groups: bool = False  # only documents shared with one of their groups; both: either

@@ -41,6 +41,12 @@ class Conversation(models.Model):
     listed = models.BooleanField(
         default=True, help_text="False: a program keeps it; shown nowhere, purged soon."
     )
+    scope = models.CharField(
+        max_length=600,
+        blank=True,
+        db_default="",
+        help_text="The part of the documents that its questions are searched in; empty: all.",
+    )
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now, help_text="Time of the newest message.")
     deleted_at = models.DateTimeField(null=True, blank=True)

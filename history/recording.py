@@ -157,11 +157,17 @@ def timestamp(moment: datetime) -> str:
 
 
 def begin_turn(
-    turn: TurnIds, question: str, *, agent_name: str = "", opens: NewConversation | None = None
+    turn: TurnIds,
+    question: str,
+    *,
+    agent_name: str = "",
+    scope: str = "",
+    opens: NewConversation | None = None,
 ) -> int:
     """Store a question and its queued answer; returns the question's position.
 
     Without `opens` the caller holds the conversation's lock. `agent_name` is who answers first, of a team.
+    The conversation keeps `scope` for its next questions.
     """
     owner_id = turn.principal.user_id
     conversation = opens or NewConversation("")
@@ -174,6 +180,7 @@ def begin_turn(
         "title_words": lexemes(owner_id, title),
         "mode": conversation.mode,
         "listed": conversation.listed,
+        "scope": scope,
         "now": turn.created_at,
         "question": turn.question_id,
         "text": question,

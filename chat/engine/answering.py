@@ -20,7 +20,6 @@ from chat.llm.base import NOTHING_FITS
 from chat.requests import EarlierMessage
 from chat.statements import Statement, marks_by_rank, to_rows
 from chat.verification import verify
-from chatsite.accounts.principal import Principal
 from chatsite.db.retry import retry_until_available
 from history import recording
 from history.models import Message
@@ -141,12 +140,13 @@ async def _followups(state: _Answer, model: ChatModel) -> list[str]:
     if not (run.request.options.followups and prompt.sources):
         return []
     suggested = await model.followups(prompt, state.text)
-    return await retry_until_available(_answerable, run.principal, model, prompt, state.text, suggested)
+    return await retry_until_available(_answerable, run, model, prompt, state.text, suggested)
 
 
 def _answerable(
-    principal: Principal, model: ChatModel, prompt: Prompt, answer: str, suggested: Sequence[str]
+    run: AcceptedRun, model: ChatModel, prompt: Prompt, answer: str, suggested: Sequence[str]
 ) -> list[str]:
+    principal, scope = run.principal, run.request.options.scope
     earlier = [
         *prompt.earlier,
         EarlierMessage("user", prompt.question),
@@ -157,7 +157,7 @@ def _answerable(
     candidates = dict.fromkeys([*suggested, *document_questions(principal, cited)])
     found: list[str] = []
     for question in [each for each in candidates if each not in known][:TRIED]:
-        if is_answerable(principal, model, question, earlier):
+        if is_answerable(principal, model, question, earlier, scope=scope):
             found.append(question)
             if len(found) == FOLLOWUPS:
                 break

@@ -103,6 +103,7 @@ def _candidates(principal: Principal, query: SearchQuery, options: Options) -> S
         top=max(options.top, CANDIDATES) if options.ranker else options.top,
         include_category=options.include_category,
         exclude_category=options.exclude_category,
+        scope=options.scope,
         minimum_score=options.minimum_score,
         to_person=options.to_person,
         to_groups=options.to_groups,

@@ -36,6 +36,8 @@ def query(options: Options, text: str, found: SearchResult) -> Thought:
     }
     if described := filters(options):
         props["filter"] = described
+    if options.scope not in ("", "all"):
+        props["scope"] = options.scope
     if options.minimum_score:
         props["minimum_search_score"] = options.minimum_score
     return Thought("Generated search query", text, props)
@@ -48,6 +50,16 @@ def filters(options: Options) -> str:
         parts.append(f"category is “{options.include_category}”")
     if options.exclude_category:
         parts.append(f"category is not “{options.exclude_category}”")
+    kind, _, value = options.scope.partition(":")
+    match kind:
+        case "own":
+            parts.append("added by the caller")
+        case "folder":
+            parts.append(f"folder is “{value}”")
+        case "category":
+            parts.append(f"category is “{value}”")
+        case "document":
+            parts.append(f"one of {value.count(',') + 1} chosen")
     grants = []
     if options.to_person:
         grants.append("the caller")

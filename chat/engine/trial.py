@@ -18,8 +18,9 @@ def is_answerable(
     earlier: Sequence[EarlierMessage] = (),
     *,
     document_id: int = 0,
+    scope: str = "",
 ) -> bool:
-    """Whether the documents that `principal` may read answer `question`, after `earlier` was said.
+    """Whether the documents of `scope` that `principal` may read answer `question`, after `earlier` was said.
 
     Without a language model a sentence has to answer it, with one the search has to be sure of its best
     passage. With `document_id` this passage has to be that document's.
@@ -27,7 +28,7 @@ def is_answerable(
     if earlier and not isinstance(model, QuotingModel):
         return True  # a follow-up question that a model wrote from these very sources
     query = search_query(question, earlier)
-    found = retrieval.search(principal, query.text, context=query.context)
+    found = retrieval.search(principal, query.text, context=query.context, scope=scope)
     if document_id and not (found.passages and found.passages[0].document_id == document_id):
         return False
     if not found.sure or not isinstance(model, QuotingModel):

@@ -101,4 +101,5 @@ def _is_plain(request: RunRequest) -> bool:
         or options.exclude_category
         or options.to_person
         or options.to_groups
+        or options.scope not in ("", "all")
     )

@@ -14,7 +14,7 @@ from chat import runs
 from chat.engine import AcceptedRun
 from chat.errors import Refused
 from chat.models import Run
-from chat.requests import RunRequest
+from chat.requests import Options, RunRequest
 from chatsite.accounts.principal import Principal
 from chatsite.http.retry_after import set_retry_after
 from history import feedback as feedbacks
@@ -29,6 +29,8 @@ from .views import (
     for_caller,
     new_page,
     own_conversation,
+    scope_asked_for,
+    scopes,
 )
 
 
@@ -179,7 +181,8 @@ def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -
     # A browser posts line ends as CR LF; the same text typed in the socket's box has LF.
     text = request.POST.get("question", "").replace("\r\n", "\n")
     team = row is None and request.POST.get("mode") == "team"
-    asked = RunRequest(text, row.pk if row else None, team=team)
+    scope = scope_asked_for(request.POST)
+    asked = RunRequest(text, row.pk if row else None, team=team, options=Options(scope=scope))
     try:
         accepted = _begin(request, principal, asked, key_of(request.POST.get("key")))
     except Refused as refused:
@@ -230,6 +233,8 @@ def _refused(
         "status": refused.status,
         "team": request.POST.get("mode") == "team",
     }
+    if scope := scope_asked_for(request.POST):
+        kept |= scopes(principal, scope)
     if row is None:
         return _to_come_back(new_page(request, principal, **kept), refused)
     return _to_come_back(conversation_page(request, principal, row, **kept), refused)

@@ -16,8 +16,10 @@ from history import feedback
 from history.models import Conversation, Feedback, Message, Source
 from history.signatures import signed
 from history.tally import Tally, tally
+from ingestion.search.scopes import describe
 
 from .labels import (
+    SEARCHED_FOR,
     found_html,
     name_of,
     place_of,
@@ -118,6 +120,7 @@ class Answer:
     shows_thoughts: bool = True  # whether the reader may see the steps behind it
     superseded: bool = False  # the same question was answered again
     shareable: bool = True  # guests share nothing
+    scope: str = ""  # what was searched, in words, where it was not all that the reader may read
 
     @property
     def place(self) -> int:
@@ -230,6 +233,8 @@ class Answer:
         """What is being done, or what was."""
         passages, documents = len(self.sources), len({source.document_id for source in self.sources})
         if not self.running:
+            if self.scope:
+                return f"{searched(None, passages, documents)} in {self.scope}"
             return searched(self.message.searched_count, passages, documents)
         if self.message.state == Message.State.STREAMING:
             return reading(passages, documents)
@@ -306,6 +311,14 @@ def _step(thought: Mapping[str, Any]) -> str:
     return f"{thought.get('title', '')}: {description}"
 
 
+def scope_of(answer: Message) -> str:
+    """The scope that an answer was searched in, by its steps; empty for all that could be read."""
+    for thought in answer.thoughts:
+        if thought.get("title") == SEARCHED_FOR:
+            return str((thought.get("props") or {}).get("scope", ""))
+    return ""
+
+
 def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer]:
     """The given answers with their sources: two queries, and one for the run of one that is written."""
     ids = [message.pk for message in messages]
@@ -313,6 +326,7 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
     visible = Source.objects.visible_to(principal).filter(message__in=ids).select_related("document")
     for source in visible.order_by("message_id", "rank"):
         readable.setdefault(source.message_id, []).append(source)
+    scopes = {scope: describe(principal, scope) for scope in {scope_of(message) for message in messages}}
     runs: dict[Any, Run] = {}
     shows_thoughts = may_see_thoughts(principal)
     if any(message.state in Message.UNFINISHED for message in messages):
@@ -327,6 +341,7 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
             runs.get(message.run_id),
             shows_thoughts=shows_thoughts,
             shareable=principal.method != "guest",
+            scope=scopes[scope_of(message)],
         )
         for message in messages
     ]

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db.models import Exists, OuterRef
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
@@ -17,12 +17,14 @@ from django.views.decorators.http import require_safe
 
 from chat.limits import allowance_of
 from chat.models import Agent
+from chat.requests import is_scope
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal
 from history import sharing
 from history.exporting import answer_as_markdown, as_markdown
 from history.models import Conversation, Share
+from ingestion.search.scopes import ALL, OWN, describe
 
 from . import search as searching
 from .conversation import (
@@ -75,6 +77,7 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
     context = {
         "starts": starts(principal),
         "team_size": Agent.objects.team().count(),
+        **scopes(principal, scope_asked_for(request.GET)),
     }
     return render(
         request, "chat/new.html", _composer(principal) | context | kept, status=kept.get("status", 200)
@@ -93,6 +96,7 @@ def conversation_page(
         "panel": _panel(request, principal, conversation),
         "rating_form": request.GET.get("rating", ""),
         "shares": shares_of(principal, conversation),
+        **scopes(principal, conversation.scope),
     }
     return render(
         request,
@@ -181,6 +185,20 @@ def markdown_file(title: str, text: str) -> HttpResponse:
 def source_asked_for(request: HttpRequest) -> tuple[str, str, str]:
     """Which view of a source, which of its pages, and for which statement."""
     return request.GET.get("view", ""), request.GET.get("page", ""), request.GET.get("s", "")
+
+
+def scope_asked_for(values: QueryDict) -> str:
+    """The scope in a form or an address; empty where none is written there."""
+    scope = values.get("scope", "")
+    return scope if is_scope(scope) else ""
+
+
+def scopes(principal: Principal, chosen: str) -> dict[str, Any]:
+    """What one may choose between, in the words of the box: all, what one added, and what is chosen now."""
+    offered = {ALL: "Everything you can read", OWN: "Only what you added"}
+    if chosen and chosen not in offered:
+        offered[chosen] = f"Only {describe(principal, chosen)}"
+    return {"scope": chosen or ALL, "scopes": list(offered.items())}
 
 
 def _composer(principal: Principal) -> dict[str, Any]:

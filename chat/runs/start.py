@@ -120,6 +120,8 @@ def _store_turn(
         recording.set_title(principal.user_id, known.pk, title)
     mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
     conversation_id = known.pk if known else uuid4()
+    if known:
+        request = _scoped(request, known)
     run = AcceptedRun(
         principal=principal,
         run_id=uuid4(),
@@ -136,6 +138,7 @@ def _store_turn(
         run,
         request.question,
         agent_name=_first_speaker() if run.by_team else "",
+        scope=request.options.scope,
         opens=None if known else recording.NewConversation(title, mode, request.listed),
     )
     is_first = position == 0
@@ -198,6 +201,12 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
     with reading_as(run.principal.user_id):
         _, counted = rows_of_each(texts, parameters)
     return replace(run, readable=counted[0]["count"])
+
+
+def _scoped(request: RunRequest, conversation: Conversation) -> RunRequest:
+    """The request with the scope that its conversation has, where it says none."""
+    scope = request.options.scope or conversation.scope
+    return replace(request, options=replace(request.options, scope=scope))
 
 
 def _by_team(mode: str, request: RunRequest) -> bool:
@@ -266,7 +275,7 @@ def begin(
                     run = _store_turn(principal, request, request_id, allowance)
                 else:
                     conversation = free(principal, failed.conversation_id)
-                    same = replace(request, conversation_id=conversation.pk)
+                    same = replace(_scoped(request, conversation), conversation_id=conversation.pk)
                     run = _answer_again(principal, same, conversation, failed.question, request_id, allowance)
                 return _store_run(run, digest, idempotency_key)
     except IntegrityError:
@@ -291,7 +300,7 @@ def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> Acc
             question = recording.append(
                 conversation, Message.Role.USER, question.content, request_id=request_id
             )
-        request = RunRequest(question.content, conversation.pk)
+        request = _scoped(RunRequest(question.content, conversation.pk), conversation)
         allowance = admit(principal, used)
         run = _answer_again(principal, request, conversation, question, request_id, allowance)
         return _store_run(run, _digest(request), None)

@@ -1,6 +1,7 @@
 """What each override does, from the request to the answer, its thoughts and the model's prompt."""
 
 import json
+from uuid import uuid4
 
 from django.contrib.auth.models import Permission
 
@@ -21,10 +22,10 @@ LONG = f"The office is open from eight. {FACT} The canteen serves soup on Monday
 class SearchOverrideTests(OverrideTestCase):
     def setUp(self):
         super().setUp()
-        make_document("open.md", [FACT], everyone=True, category="handbook")
+        self.open = make_document("open.md", [FACT], everyone=True, category="handbook")
         make_document("named.md", [f"{FACT} Really."], users=[self.user], category="letters")
         make_document("team.md", [f"{FACT} For the team."], groups=[self.group])
-        make_document("secret.md", [f"{FACT} Secret."], users=[make_user("board")])
+        self.closed = make_document("secret.md", [f"{FACT} Secret."], users=[make_user("board")])
 
     async def test_top_bounds_the_passages(self):
         context = await self.ask(top=2)
@@ -52,6 +53,22 @@ class SearchOverrideTests(OverrideTestCase):
         self.assertEqual(self.found(context), ["named.md"])
         self.assertEqual(self.props(context)["filter"], "category is “letters”")
         self.assertNotIn("named.md", self.found(await self.ask(exclude_category="letters")))
+
+    async def test_a_scope_narrows_and_is_told_without_names(self):
+        for scope, names, told in (
+            ("category:letters", ["named.md"], "category is “letters”"),
+            ("own", [], "added by the caller"),
+            (f"document:{self.open.public_id}", ["open.md"], "one of 1 chosen"),
+        ):
+            context = await self.ask(scope=scope)
+            self.assertEqual(self.found(context), names)
+            self.assertEqual((self.props(context)["filter"], self.props(context)["scope"]), (told, scope))
+        self.assertEqual(len(self.found(await self.ask(scope="all"))), 3)
+
+    async def test_a_scope_of_what_is_closed_finds_nothing_like_one_of_nothing(self):
+        found = [await self.ask(scope=f"document:{each}") for each in (self.closed.public_id, uuid4())]
+        self.assertEqual([self.found(context) for context in found], [[], []])
+        self.assertEqual(self.props(found[0])["filter"], self.props(found[1])["filter"])
 
     async def test_a_minimum_score_leaves_out_what_is_below(self):
         best = self.step(await self.ask(), "Results")["description"][0]["score"]

@@ -10,6 +10,7 @@ from chat.protocols.overrides import (
 )
 from chat.requests import InvalidRequest, Options
 
+DOCUMENT = "0190c0de-0000-7000-8000-000000000000"
 WRONG = {
     "temperature": (-0.1, 2.1, "1", True, []),
     "top": (0, 51, 2.5, "3", True),
@@ -26,6 +27,21 @@ WRONG = {
     "prompt_template": (1, ["x"], "x" * 10_001, "a\x00b"),
     "include_category": (1, [], "x" * 101, "a\x00b"),
     "exclude_category": (1, [], "x" * 101, "a\x00b"),
+    "scope": (
+        1,
+        [],
+        "",
+        "everything",
+        "own:",
+        "folder:",
+        "category:a\x00b",
+        "category:\ud800",
+        "folder:" + "x" * 600,
+        "document:",
+        "document:7",
+        f"document:{DOCUMENT},",
+        "document:" + ",".join([DOCUMENT] * 16),
+    ),
     "minimum_search_score": (-1, 1.1, "0", True),
     "minimum_reranker_score": (-1, 4.1, "0", True),
 }
@@ -38,6 +54,15 @@ RIGHT = {
     "prompt_template": ("x" * 10_000, ">>> Be brief.", "", None),
     "include_category": ("hr", "", None),
     "exclude_category": ("hr", "", None),
+    "scope": (
+        "all",
+        "own",
+        "folder:a/b",
+        "category:HR",
+        f"document:{DOCUMENT}",
+        f"document:{DOCUMENT},{DOCUMENT}",
+        None,
+    ),
     "minimum_search_score": (0, 1),
     "minimum_reranker_score": (0, 4),
 }

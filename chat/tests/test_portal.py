@@ -5,6 +5,7 @@ from unittest.mock import patch
 from uuid import uuid4
 
 from django.test import TestCase
+from django.utils import timezone
 
 from chat.errors import Refused
 from chat.models import Run
@@ -189,6 +190,43 @@ class AskTests(PortalCase):
     def test_a_key_that_no_page_sends_is_not_used(self):
         for key in ("\x00", "x" * 500, "\ud800".encode("utf-8", "surrogatepass"), "é" * 20):
             self.assertEqual(self.client.post("/", {"question": "How?", "key": key}).status_code, 303)
+
+    def test_a_question_about_one_document_keeps_its_scope_in_the_conversation(self):
+        scope = f"document:{self.document.public_id}"
+        chosen = f'<option value="{scope}" selected>Only “Leave guide”</option>'
+        self.assertIn(f"/?scope={scope}", text_of(self.client.get(f"/documents/{self.document.public_id}/")))
+        self.assertIn(chosen, text_of(self.client.get(f"/?scope={scope}")))
+        self.client.post("/", {"question": "How?", "scope": scope})
+        opened = Conversation.objects.latest("created_at")
+        self.assertIn(chosen, text_of(self.client.get(f"/c/{opened.pk}/")))
+        Run.objects.update(finished_at=timezone.now())
+        self.client.post(f"/c/{opened.pk}/ask", {"question": "And when?"})
+        self.client.post(f"/c/{opened.pk}/ask", {"question": "And why?", "scope": "own"})
+        scopes = [run.options["scope"] for run in Run.objects.order_by("created_at")]
+        self.assertEqual(scopes, [scope, scope])  # the third was refused, for the second is being answered
+        Run.objects.update(finished_at=timezone.now())
+        self.client.post(f"/c/{opened.pk}/ask", {"question": "And why?", "scope": "own"})
+        opened.refresh_from_db()
+        self.assertEqual(opened.scope, "own")
+
+    def test_a_scope_names_nothing_that_is_closed_and_what_is_no_scope_is_none(self):
+        closed = make_document("board.md", title="Board minutes", users=[self.other], folder="Minutes")
+        for scope, words in (
+            (f"document:{closed.public_id}", "Only a document that you cannot read"),
+            (f"document:{uuid4()}", "Only a document that you cannot read"),
+            ("folder:Minutes", "Only a folder with nothing that you can read"),
+            ("folder:People", "Only the folder “People”"),
+        ):
+            page = text_of(self.client.get("/", {"scope": scope}))
+            self.assertIn(words, page)
+            self.assertNotIn("Board minutes", page)
+        for scope in ("everything", "document:1", "\x00"):
+            self.assertIn('<option value="all" selected>', text_of(self.client.get("/", {"scope": scope})))
+
+    def test_an_answer_says_where_it_was_searched(self):
+        step = {"title": "Generated search query", "description": "leave", "props": {"scope": "own"}}
+        Message.objects.filter(pk=self.answer.pk).update(thoughts=[step])
+        self.assertIn("in what you added", compact_text_of(self.client.get(self.url)))
 
     def test_a_second_question_during_an_answer_is_refused_and_kept(self):
         self.client.post(f"{self.url}ask", {"question": "One?"})

@@ -2,16 +2,16 @@
 -- The caller holds the lock of a conversation that exists already.
 WITH opened AS (
     INSERT INTO history_conversation (
-        id, owner_id, title, title_by_owner, mode, listed, created_at, updated_at, search
+        id, owner_id, title, title_by_owner, mode, listed, scope, created_at, updated_at, search
     )
     SELECT
-        :'conversation', :'owner', :'title', false, :'mode', :'listed', :'now', :'now',
+        :'conversation', :'owner', :'title', false, :'mode', :'listed', :'scope', :'now', :'now',
         array_to_tsvector(:'title_words'::text[])
     WHERE :'opens'
 ),
 
 continued AS (
-    UPDATE history_conversation SET updated_at = :'now' WHERE id = :'conversation' AND NOT :'opens'
+    UPDATE history_conversation SET updated_at = :'now', scope = :'scope' WHERE id = :'conversation' AND NOT :'opens'
 ),
 
 place AS (

@@ -42,6 +42,7 @@ from .office_words import office_words
 from .plans import find_candidates
 from .query_expansion import EXPANSION_WEIGHT, joined_words
 from .rerank import rerank_scores
+from .scopes import documents_in
 from .sentences import defines
 from .stopwords import without_question_words
 from .tokens import (
@@ -124,6 +125,7 @@ def search(
     top: int = 5,
     include_category: str = "",
     exclude_category: str = "",
+    scope: str = "",
     minimum_score: float = 0.0,
     to_person: bool = False,
     to_groups: bool = False,
@@ -133,7 +135,8 @@ def search(
     `context` holds earlier questions that may say what this one is about; their words count less.
     `minimum_score` is compared with the score (0..1), of the hybrid mode after the ordering by rerank_scores.
     `to_person` looks only at what the caller owns or was given by name, `to_groups` only at what a group of
-    theirs was given, and both at either; they narrow what the caller may read and never widen it.
+    theirs was given, and both at either; `scope` is one of ingestion.search.scopes. They narrow what the
+    caller may read and never widen it.
     """
     query = _storable(query)
     top = min(top, MAX_PASSAGES)
@@ -141,6 +144,7 @@ def search(
     words = list(times)
     if top < 1 or not words:
         return SearchResult((), query, 0, mode)
+    documents = documents_in(principal, scope)
     space = active_space()
     context = _storable(context)
     vectors = _vector_parameters(space, query, context, mode)
@@ -150,6 +154,8 @@ def search(
         "user_id": principal.user_id,
         "include_category": _storable(include_category),
         "exclude_category": _storable(exclude_category),
+        "scoped": documents is not None,
+        "documents": documents or [],
         "to_person": to_person,
         "to_groups": to_groups,
         "words": [] if mode == "vectors" else words,

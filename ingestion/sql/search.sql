@@ -10,6 +10,8 @@
 \set user_id 1
 \set include_category ''
 \set exclude_category ''
+\set scoped false
+\set documents '{}'
 \set to_person false
 \set to_groups false
 \set plan scan
@@ -62,6 +64,7 @@ library AS MATERIALIZED (
         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
         AND (:'include_category' = '' OR document.category = :'include_category')
         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
 ),
 
 -- The languages of the documents, each found by the index from the one before it.
@@ -74,6 +77,7 @@ following AS (
             AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
             AND (:'include_category' = '' OR document.category = :'include_category')
             AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+            AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
         ORDER BY document.language
         LIMIT 1
     ) AS language
@@ -88,6 +92,7 @@ following AS (
             AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
             AND (:'include_category' = '' OR document.category = :'include_category')
             AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+            AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
         ORDER BY document.language
         LIMIT 1
     )
@@ -152,6 +157,7 @@ found AS MATERIALIZED (
                     AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
                     AND (:'include_category' = '' OR document.category = :'include_category')
                     AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+                    AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
             )
         LIMIT :'max_common'
     ) AS passage
@@ -197,6 +203,7 @@ nearest AS MATERIALIZED (
                         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
                         AND (:'include_category' = '' OR document.category = :'include_category')
                         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+                        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
                 )
             ORDER BY vector.vector::halfvec(:dimensions) <=> :'vector'::halfvec(:dimensions)
             LIMIT :'pieces'
@@ -228,6 +235,7 @@ met AS MATERIALIZED (
         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
         AND (:'include_category' = '' OR document.category = :'include_category')
         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
 ),
 
 readable AS NOT MATERIALIZED (

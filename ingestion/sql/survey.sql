@@ -4,6 +4,8 @@
 \set user_id 1
 \set include_category ''
 \set exclude_category ''
+\set scoped false
+\set documents '{}'
 \set to_person false
 \set to_groups false
 \set words '{annual,leave}'
@@ -41,6 +43,7 @@ probed AS MATERIALIZED (
         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
         AND (:'include_category' = '' OR document.category = :'include_category')
         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
 ),
 
 -- Inlined where it is used, which may be nowhere.
@@ -53,6 +56,7 @@ readable AS NOT MATERIALIZED (
         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
         AND (:'include_category' = '' OR document.category = :'include_category')
         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
+        AND (NOT :'scoped' OR document.id = ANY(:'documents'::bigint[]))
 ),
 
 size AS MATERIALIZED (

@@ -5,6 +5,7 @@ from unittest import mock
 from django.test import TestCase
 
 from chatsite.accounts.models import User
+from ingestion.access.lists import Audience
 from ingestion.embedding import EmbeddingError
 from ingestion.indexing.passages import NewPassage
 from ingestion.search.retrieval import search
@@ -20,7 +21,8 @@ ROSTER = "The duty roster is put up 28 days before it begins."
 class SearchTests(TestCase):
     @classmethod
     def setUpTestData(cls):
-        cls.principal = principal_of(User.objects.create_user("reader"))
+        cls.reader = User.objects.create_user("reader")
+        cls.principal = principal_of(cls.reader)
 
     def texts(self, query, **options):
         return [passage.content for passage in search(self.principal, query, **options).passages]
@@ -78,6 +80,26 @@ class SearchTests(TestCase):
         self.assertEqual(self.texts("annual leave", include_category="staff"), [LEAVE])
         self.assertEqual(self.texts("annual leave", exclude_category="ports"), [LEAVE])
         self.assertEqual(self.texts("annual leave", include_category="other"), [])
+
+    def test_a_scope_finds_what_is_readable_of_its_part_alone(self):
+        added = make_document("a.txt", [LEAVE], owner=self.reader, folder="staff/rules")
+        make_document("b.txt", [LEAVE + " In Cork too."], category="ports", folder="staff2")
+        nobody = Audience()
+        closed = make_document("c.txt", [LEAVE + " Secret."], audience=nobody, folder="staff")
+        for scope, texts in (
+            ("own", [LEAVE]),
+            ("folder:staff", [LEAVE]),
+            ("folder:staff/rules", [LEAVE]),
+            ("category:ports", [LEAVE + " In Cork too."]),
+            (f"document:{added.public_id},{closed.public_id}", [LEAVE]),
+            (f"document:{closed.public_id}", []),
+            ("folder:sta", []),
+            ("something", []),
+        ):
+            for mode in MODES:
+                with self.subTest(scope, mode=mode):
+                    self.assertEqual(self.texts("annual leave", scope=scope, mode=mode), texts)
+        self.assertEqual(len(self.texts("annual leave", scope="all")), 2)
 
     def test_a_minimum_score_leaves_out_what_is_weaker(self):
         make_document("handbook.txt", [LEAVE, "Annual meeting.", ROSTER])

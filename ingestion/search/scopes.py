@@ -1,0 +1,58 @@
+"""The part of what one may read that a question is searched in.
+
+A scope is written as one word, in requests, rows and forms alike: "all", "own" (what the caller added),
+"folder:path/of/it" (with the folders in it), "category:Name", or "document:<public id>", several with commas
+between them. It narrows what the caller may read and never widens it: a scope that names what is closed to
+them finds nothing, just like one that names nothing.
+"""
+
+from uuid import UUID
+
+from django.db.models import Q
+
+from chatsite.accounts.principal import Principal
+from ingestion.models import Document, DocumentQuerySet, FormerId
+
+ALL, OWN = "all", "own"
+FOLDER, CATEGORY, DOCUMENT = "folder", "category", "document"
+
+
+def documents_in(principal: Principal, scope: str) -> list[int] | None:
+    """The ids of the readable documents of a scope; None for all that may be read."""
+    if scope in ("", ALL):
+        return None
+    return list(_within(principal, scope).values_list("pk", flat=True))
+
+
+def describe(principal: Principal, scope: str) -> str:
+    """A scope in words that follow "in", to this reader; empty for all that may be read."""
+    kind, _, value = scope.partition(":")
+    if kind in ("", ALL):
+        return ""
+    if kind == OWN:
+        return "what you added"
+    if kind in (FOLDER, CATEGORY):
+        # Its name may come from somebody who can read more.
+        found = _within(principal, scope).exists()
+        return f"the {kind} “{value}”" if found else f"a {kind} with nothing that you can read"
+    if "," in value:
+        return f"{value.count(',') + 1} chosen documents"
+    document = _within(principal, scope).first()
+    return f"“{document}”" if document else "a document that you cannot read"
+
+
+def _within(principal: Principal, scope: str) -> DocumentQuerySet:
+    kind, _, value = scope.partition(":")
+    readable = Document.objects.visible_to(principal)
+    if kind == OWN:
+        return readable.owned_by(principal)
+    if kind == FOLDER:
+        folder = value.strip("/")
+        return readable.filter(Q(folder=folder) | Q(folder__startswith=f"{folder}/"))
+    if kind == CATEGORY:
+        return readable.filter(category=value)
+    if kind != DOCUMENT:
+        return readable.none()
+    ids = [UUID(each) for each in value.split(",")]
+    merged = FormerId.objects.filter(public_id__in=ids).values("document")
+    return readable.filter(Q(public_id__in=ids) | Q(pk__in=merged))

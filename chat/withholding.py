@@ -12,6 +12,7 @@ from uuid import UUID
 
 from chat.statements import Statement, to_rows
 from chat.verification import verify
+from chat.verification.lexicon import STOP_WORDS
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_everything
 from history.citation_text import without
@@ -21,9 +22,11 @@ from ingestion.models import Document, Passage
 LEFT_OUT = "[…]"
 FOUND = ("quoted", "supported")
 CLOSED = "\x1f{}"  # label of a source without a name: no text can cite it
+STEM = 6  # characters
 GIVEN_AS_ANSWER = "{'role': 'assistant'"  # beginning of a message in the step of the prompt
 _MARKER = re.compile(r"[ \t>]{0,40}(?:[-*+•]|\d{1,9}[.)])?[ \t]{0,20}(?:\[[ xX]\][ \t]{1,20})?")
 _WORD = re.compile(r"\w")
+_WORDS = re.compile(r"\w+")
 _AFTER = re.compile(r"[.,;:!?…)\"'”’»*_。！？]*")
 
 
@@ -46,9 +49,38 @@ class _Reader:
     """The sources that a reader may open, and what is known to rest on others."""
 
     sources: Mapping[UUID, Sequence[Source]]
+    closed_sources: Mapping[UUID, Sequence[Source]]
     closed_questions: frozenset[str]
     doubtful: bool = False  # an earlier answer rests on sources that are closed, or unknown
+    unknown: bool = False  # some of these cannot be looked up any more
     offered: set[str] = field(default_factory=set)  # questions that were made of such answers
+    closed_words: set[str] = field(default_factory=set)  # of these sources
+    shown_words: set[str] = field(default_factory=set)  # of the questions
+
+    def meet(self, message: Message, *, first: bool) -> None:
+        """Note what an answer rests on; `first` where all before it is open to the reader."""
+        open_sources = self.sources.get(message.pk, ())
+        closed_sources = self.closed_sources.get(message.pk, ())
+        if _is_of_unknown_origin(message, first=first):
+            self.doubtful = self.unknown = True
+        if _rests_on_closed(message, open_sources):
+            self.doubtful = True
+            known = {source.label for source in (*open_sources, *closed_sources)}
+            count = len(open_sources) + len(closed_sources)
+            if count < len(message.labels) or not known.issuperset([*message.citations, *message.labels]):
+                self.unknown = True
+        for source in closed_sources:
+            self.closed_words |= _words(source.content, source.title, source.heading, source.label)
+
+    def is_open(self, text: str, sources: Sequence[Source]) -> bool:
+        """Whether no word of a statement may come from a closed source.
+
+        Verification lets a statement have words that its source does not have.
+        """
+        words = _words(text) - self.shown_words
+        for source in sources:
+            words -= _words(source.content, source.title, source.heading, source.label)
+        return not (words if self.unknown else words & self.closed_words)
 
 
 def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
@@ -56,7 +88,9 @@ def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
     rows = share.conversation.messages.filter(position__lte=share.up_to).defer("search").order_by("position")
     messages = list(rows)
     questions = [row.content for row in messages if row.role == Message.Role.USER]
-    reader = _Reader(_readable(principal, messages), _closed_questions(principal, questions))
+    open_sources = _readable(principal, messages)
+    closed_sources = _others(messages, open_sources)
+    reader = _Reader(open_sources, closed_sources, _closed_questions(principal, questions))
     shown = [_shown(message, reader) for message in messages]
     if share.answer_id is None:
         return shown
@@ -75,11 +109,11 @@ def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
 def _shown(message: Message, reader: _Reader) -> SharedMessage:
     if message.role == Message.Role.USER:
         closed = _normal(message.content) in reader.offered | reader.closed_questions
+        if not closed:
+            reader.shown_words |= _words(message.content)
         return SharedMessage(_bare(message, "" if closed else message.content), closed=closed)
     sources = reader.sources.get(message.pk, ())
-    first = not reader.doubtful
-    if _rests_on_closed(message, sources) or _is_of_unknown_origin(message, first=first):
-        reader.doubtful = True
+    reader.meet(message, first=not reader.doubtful)
     if message.state in Message.UNFINISHED:
         return SharedMessage(_bare(message, ""), closed=True)
     if not reader.doubtful:
@@ -87,7 +121,7 @@ def _shown(message: Message, reader: _Reader) -> SharedMessage:
         whole.verification = message.verification
         return SharedMessage(whole, sources)
     reader.offered |= {_normal(each) for each in message.followups if isinstance(each, str)}
-    return _partly(message, sources)
+    return _partly(message, sources, reader)
 
 
 def _rests_on_closed(message: Message, readable: Sequence[Source]) -> bool:
@@ -108,13 +142,18 @@ def _is_of_unknown_origin(message: Message, *, first: bool) -> bool:
     )
 
 
-def _partly(message: Message, sources: Sequence[Source]) -> SharedMessage:
+def _partly(message: Message, sources: Sequence[Source], reader: _Reader) -> SharedMessage:
     """The statements of an answer that are found in these sources alone."""
     open_labels = {source.label for source in sources}
     closed = {*message.citations, *message.labels} - open_labels
     text = without(message.content, closed)
     statements = verify(text, sources)
-    kept = [statement for statement in statements if statement.verdict in FOUND]
+    kept = [
+        statement
+        for statement in statements
+        if statement.verdict in FOUND
+        and reader.is_open(without(text[statement.start : statement.end], open_labels), sources)
+    ]
     shortened = joined(text, kept)
     shown = _bare(message, shortened)
     shown.verification = to_rows(verify(shortened, sources))
@@ -207,6 +246,19 @@ def _readable(principal: Principal, messages: Sequence[Message]) -> dict[UUID, l
     return found
 
 
+def _others(
+    messages: Sequence[Message], readable: Mapping[UUID, Sequence[Source]]
+) -> dict[UUID, list[Source]]:
+    """By answer, the other sources that are left: only to compare with them, never to be shown."""
+    known = {source.pk for sources in readable.values() for source in sources}
+    with reading_everything():
+        rows = list(Source.objects.filter(message__in=[row.pk for row in messages]).exclude(pk__in=known))
+    found: dict[UUID, list[Source]] = {}
+    for row in rows:
+        found.setdefault(row.message_id, []).append(row)
+    return found
+
+
 def _closed_questions(principal: Principal, questions: Sequence[str]) -> frozenset[str]:
     """Those of the questions that the site made of documents which are closed to the reader."""
     if not questions:
@@ -225,6 +277,12 @@ def _closed_questions(principal: Principal, questions: Sequence[str]) -> frozens
         for question in questions
         if question not in known and any(question in made_of_it for _, made_of_it in rows)
     )
+
+
+def _words(*texts: str) -> set[str]:
+    """The beginnings of the words of texts, so that other forms of a word are the same."""
+    words = (word for text in texts for word in _WORDS.findall(text.casefold()))
+    return {word[:STEM] for word in words if word not in STOP_WORDS}
 
 
 def _normal(question: str) -> str:

@@ -10,6 +10,7 @@ from django.test import Client, TestCase
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from chat.verification import verify
 from chatsite.accounts.models import ApiKey, AuditEntry
 from chatsite.accounts.principal import Principal
 from history import recording, sharing
@@ -219,6 +220,27 @@ class WithholdingTests(SharingCase):
         page = self.page()
         self.assertIn("announced at least eight weeks", page)
         self.assert_clean(page)
+
+    def test_a_clause_of_a_closed_source_within_a_supported_statement_takes_it_along(self):
+        text = (
+            f"A change of the place of work is announced at least eight weeks before it relocates [{OPEN}]."
+        )
+        Message.objects.filter(pk=self.answer.pk).update(content=text)
+        Source.objects.filter(label=CLOSED).update(content="Everybody relocates.")
+        verdict = verify(text, Source.objects.filter(label=OPEN))[0].verdict
+        self.assertEqual(verdict, "supported", "else the statement is withheld for another reason")
+        self.share()
+        self.assertNotIn("relocates", self.page())
+        documents.delete_document(self.closed)
+        self.assertNotIn("relocates", self.page(), "what cannot be compared any more is taken for closed")
+
+    def test_code_between_the_words_of_a_statement_is_not_shown(self):
+        half = OPEN_STATEMENT.partition(" announced")
+        for fence in ("```", "~~~"):
+            text = f"{half[0]}\n{fence}\nport ansel, halyard\n{fence}\n{half[1]}{half[2]}"
+            Message.objects.filter(pk=self.answer.pk).update(content=text)
+            self.share()
+            self.assert_clean(self.page())
 
     def test_later_answers_repeat_nothing_of_an_earlier_one(self):
         self.say(f"As said, Port Ansel. {OPEN_STATEMENT}", "And then?", given=[(self.open, OPEN, OPEN_WORDS)])

@@ -194,6 +194,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
     "COERCE_DECIMAL_TO_STRING": False,
     "DEFAULT_SCHEMA_CLASS": "chatsite.http.api_description.ResourceSchema",
+    "DEFAULT_METADATA_CLASS": "chatsite.http.options.NoMetadata",
 }
 SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",

@@ -57,7 +57,7 @@ LINK = OpenApiParameter(
 )
 WORDS = OpenApiParameter(
     "q",
-    {"type": "string", "minLength": 1, "pattern": r"\w"},
+    {"type": "string", "minLength": 1, "pattern": r"[^\s\x00-\x1f\x85]"},
     required=True,
     description="The words to look for.",
 )

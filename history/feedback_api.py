@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from chatsite.accounts.principal import Principal
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import MEDIA_TYPE, ProblemDetails, exception_handler
+from chatsite.http.strict_fields import StrictBooleanField, StrictCharField
 
 from . import feedback
 from .api import JSONNegotiation
@@ -34,12 +35,12 @@ class FeedbackSerializer(serializers.Serializer[Feedback]):
         child=serializers.ChoiceField(Feedback.Reason.choices), default=list, max_length=20
     )
     wrong_sources = serializers.ListField(
-        child=serializers.CharField(max_length=800), default=list, max_length=MAX_WRONG_SOURCES
+        child=StrictCharField(max_length=800), default=list, max_length=MAX_WRONG_SOURCES
     )
-    comment = serializers.CharField(
+    comment = StrictCharField(
         allow_blank=True, default="", max_length=Feedback.MAX_COMMENT_CHARACTERS, trim_whitespace=True
     )
-    shared = serializers.BooleanField(default=False)
+    shared = StrictBooleanField(default=False)
     created_at = serializers.DateTimeField(read_only=True)
     updated_at = serializers.DateTimeField(read_only=True)
 
@@ -94,7 +95,7 @@ class FeedbackView(generics.GenericAPIView[Any]):
     def _answer(self, message_id: str) -> Message:
         try:
             return feedback.rated(self.principal, UUID(message_id))
-        except Message.DoesNotExist:
+        except (ValueError, Message.DoesNotExist):
             raise Http404 from None
 
     def _told(self, answer: Message, given: Feedback) -> dict[str, Any]:

@@ -178,8 +178,12 @@ class SavedMessageSerializer(BodySerializer):
     contentType = WordField(("text", "markdown"), required=False, allow_null=True)
     agentName = optional_text(AGENT_LENGTH)
     agentIdentifier = optional_text(AGENT_LENGTH)
-    sources = SavedSourceSerializer(
-        many=True, required=False, allow_null=True, error_messages={"not_a_list": "must be a list."}
+    # Not `many=True`, which would let each source be null as well.
+    sources: serializers.ListSerializer[Any] = serializers.ListSerializer(
+        child=SavedSourceSerializer(),
+        required=False,
+        allow_null=True,
+        error_messages={"not_a_list": "must be a list."},
     )
     error = SavedErrorSerializer(required=False, allow_null=True)
     createdAt = optional_text(TIME_LENGTH)

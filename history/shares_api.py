@@ -19,6 +19,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import MEDIA_TYPE, ProblemDetails, exception_handler
+from chatsite.http.strict_fields import StrictBooleanField, StrictCharField
 from ingestion.access.lists import Audience
 
 from . import sharing
@@ -41,15 +42,15 @@ class NewShareSerializer(serializers.Serializer[Share]):
     answer_id = serializers.UUIDField(
         required=False, allow_null=True, default=None, help_text="Share this one answer alone."
     )
-    everyone = serializers.BooleanField(default=False, help_text="With everyone who signs in.")
+    everyone = StrictBooleanField(default=False, help_text="With everyone who signs in.")
     groups = serializers.ListField(
-        child=serializers.CharField(max_length=150),
+        child=StrictCharField(max_length=150),
         default=list,
         max_length=MAX_READERS,
         help_text="Names of groups that the caller belongs to.",
     )
     people = serializers.ListField(
-        child=serializers.CharField(max_length=150),
+        child=StrictCharField(max_length=150),
         default=list,
         max_length=MAX_READERS,
         help_text="User names.",
@@ -117,7 +118,7 @@ class SharesView(_View):
     @extend_schema(
         summary="Share a conversation as it is now, or one answer",
         request=NewShareSerializer,
-        responses={201: CreatedShareSerializer},
+        responses={201: CreatedShareSerializer, 404: None},
     )
     def post(self, request: Request) -> Response:
         asked = NewShareSerializer(data=request.data)
@@ -160,6 +161,6 @@ class ShareView(_View):
     def delete(self, request: Request, share_id: str) -> Response:
         try:
             sharing.revoke(self.principal, UUID(share_id))
-        except Share.DoesNotExist:
+        except (ValueError, Share.DoesNotExist):
             raise Http404 from None
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,6 +1,6 @@
 """The URLs of /chat-history, of feedback and of shares; a trailing slash is accepted.
 
-The id of a conversation may look like anything: 404 if unknown.
+An id may look like anything: 404 if unknown, with the body of the resource.
 """
 
 from django.urls import re_path
@@ -18,13 +18,13 @@ urlpatterns = [
     re_path(rf"{ONE}/restore/?\Z", api.RestoreView.as_view(), name="restore"),
     re_path(rf"{ONE}/export/?\Z", api.ExportView.as_view(), name="export"),
     re_path(
-        r"^api/messages/(?P<message_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})/feedback/?\Z",
+        r"^api/messages/(?P<message_id>[^/]+)/feedback/?\Z",
         feedback_api.FeedbackView.as_view(),
         name="feedback",
     ),
     re_path(r"^api/shares/?\Z", shares_api.SharesView.as_view(), name="shares"),
     re_path(
-        r"^api/shares/(?P<share_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})/?\Z",
+        r"^api/shares/(?P<share_id>[^/]+)/?\Z",
         shares_api.ShareView.as_view(),
         name="share",
     ),

@@ -122,12 +122,27 @@ class ApiTests(FeedbackCase):
             ({"rating": "bad", "wrong_sources": ["other.md"]}, "/wrong_sources"),
             ({"rating": "bad", "comment": "x" * 2_001}, "/comment"),
             ({"rating": "bad", "shared": "maybe"}, "/shared"),
+            ({"rating": "bad", "shared": "true"}, "/shared"),
+            ({"rating": "bad", "comment": 5}, "/comment"),
+            ({"rating": "bad", "wrong_sources": [5]}, "/wrong_sources/0"),
         ):
             refused = self.call("put", body)
             self.assertEqual(refused.status_code, 400, body)
             self.assertEqual(refused.headers["Content-Type"], "application/problem+json")
             self.assertEqual(refused.json()["errors"][0]["pointer"], pointer)
         self.assertFalse(Feedback.objects.exists())
+
+    def test_an_id_that_is_none_is_refused_like_an_unknown_one(self):
+        self.url = "/api/messages/none/feedback"
+        for method, body in (("get", None), ("put", {"rating": "bad"}), ("delete", None)):
+            refused = self.call(method, body)
+            self.assertEqual(refused.status_code, 404, method)
+            self.assertEqual(refused.headers["Content-Type"], "application/problem+json")
+
+    def test_options_names_the_methods(self):
+        answer = self.call("options")
+        self.assertEqual(answer.status_code, 200)
+        self.assertEqual(answer.headers["Allow"], "GET, PUT, DELETE, HEAD, OPTIONS")
 
     def test_a_stranger_finds_nothing_and_changes_nothing(self):
         self.call("put", {"rating": "good"})

@@ -572,6 +572,8 @@ class ApiTests(SharingCase):
             ({"people": ["nobody"]}, "/people"),
             ({"people": ["gone"]}, "/people"),
             ({"everyone": "maybe"}, "/everyone"),
+            ({"everyone": 1}, "/everyone"),
+            ({"groups": [5]}, "/groups/0"),
             ({"everyone": True, "expires_at": "2020-01-01T00:00:00Z"}, "/expires_at"),
             ({"everyone": True, "expires_at": "9999-12-31T23:59:59Z"}, "/expires_at"),
             ({"everyone": True, "conversation_id": "x"}, "/conversation_id"),
@@ -591,7 +593,10 @@ class ApiTests(SharingCase):
         body = {"conversation_id": str(other.pk), "answer_id": str(self.answer.pk), "everyone": True}
         self.assertEqual(self.call("post", "", body, key).status_code, 404)
         self.assertEqual(self.call("get", key=key).json(), [])
-        self.assertEqual(self.call("delete", f"/{made['id']}", key=key).status_code, 404)
+        for share in (made["id"], "none"):
+            refused = self.call("delete", f"/{share}", key=key)
+            self.assertEqual(refused.status_code, 404)
+            self.assertEqual(refused.headers["Content-Type"], "application/problem+json")
         self.assertEqual(Share.objects.live().count(), 1)
 
     def test_one_person_has_a_bounded_number_of_open_links(self):

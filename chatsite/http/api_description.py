@@ -61,7 +61,7 @@ class ResourceSchema(AutoSchema):
         codes = ["400", "401", "405"]
         codes += ["403"] if self.method not in SAFE_METHODS else []
         codes += ["413", "415"] if "requestBody" in operation else []
-        codes += ["404"] if "{" in self.path else []
+        codes += ["404"] if "{" in self.path or "404" in operation["responses"] else []
         schema = {"$ref": f"#/components/schemas/{cast(Any, self.view).api_error}"}
         content = {getattr(self.view, "api_error_type", "application/json"): {"schema": schema}}
         refusals = {code: {"description": "Refused.", "content": content} for code in sorted(codes)}

@@ -131,7 +131,7 @@ def without_stream(page):
     page.get_by_text("Developer settings").click()
     page.get_by_text("Stream chat completion responses").click()
     page.get_by_role("button", name="Close").last.click()
-    # As the panel goes, it gives the focus back to its button: a question typed meanwhile is lost.
+    # A closing panel may take the focus away from the question box, and what is typed meanwhile can be lost.
     expect(page.get_by_text("Stream chat completion responses")).to_have_count(0)
 
 

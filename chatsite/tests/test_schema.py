@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 import schemathesis
+import yaml
 from django.test import Client, SimpleTestCase
 from django.urls import Resolver404, resolve
 from drf_spectacular.drainage import GENERATOR_STATS, reset_generator_stats
@@ -21,6 +22,7 @@ from chatsite.http import api_description
 from chatsite.tests.chromium import open_page
 from chatsite.tests.routes import routes
 from chatsite.tests.server import Site, temporary_folder
+from history import search
 
 OPEN = {"chat:auth-setup", "chat:config"}  # for everyone, as front ends ask before they draw anything
 DESCRIBED = ("chat-api:", "history:")
@@ -113,6 +115,22 @@ class Description(SimpleTestCase):
             for name in parts[kind]
         }
         self.assertEqual(known - used, set())
+
+    def test_no_part_is_described_twice_under_one_name(self):
+        for path in api_description.FOLDER.glob("*.yaml"):
+            nodes = [yaml.compose(path.read_text(encoding="utf-8"))]
+            for node in nodes:
+                if isinstance(node, yaml.MappingNode):
+                    names = [key.value for key, _ in node.value]
+                    self.assertEqual(len(names), len(set(names)), f"{path.name}{node.start_mark}")
+                    nodes += [value for _, value in node.value]
+
+    def test_the_words_to_look_for_are_described_as_they_are_read(self):
+        parameters = api_description.document()["paths"]["/chat-history/search"]["get"]["parameters"]
+        [words] = [each["schema"] for each in parameters if each["name"] == "q"]
+        described = validator_for(words)
+        for query in ("leave", "è", "休暇", "!", "a b", "", " ", "\t\x1c\x85\u3000"):
+            self.assertEqual(described.is_valid(query), bool(search.cleaned(query)), repr(query))
 
     def test_resources_are_described_without_a_warning_and_under_names_of_their_own(self):
         reset_generator_stats()

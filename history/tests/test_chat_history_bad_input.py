@@ -71,7 +71,9 @@ class BadInputTests(ChatHistoryCase):
             self.refused(
                 "PUT", f"/{self.mine.pk}", {"messages": [GOOD | {"error": error}]}, "messages[0].error."
             )
-        self.refused("PUT", f"/{self.mine.pk}", {"messages": [GOOD | {"sources": ["x"]}]}, "sources[0]")
+        for source in ("x", None):
+            body = {"messages": [GOOD | {"sources": [source]}]}
+            self.refused("PUT", f"/{self.mine.pk}", body, "sources[0]")
 
     def test_a_member_that_is_missing(self):
         for member in REQUIRED:

@@ -1,11 +1,12 @@
 """Hold a running site to its description of the API, with schemathesis: all checks, all phases.
 
-    .venv-dev/bin/python -m benchmarks.conformance.run [EXAMPLES [guest|key|all [PHASES [PATHS]]]]
+    .venv-dev/bin/python -m benchmarks.conformance.run [EXAMPLES [guest|key|all [PHASES [PATHS [FOLDER]]]]]
 
 EXAMPLES for each operation (50 without it). Runs as a guest, on a site that serves guests, and with a key,
 on a site that demands one. PHASES, such as `coverage,fuzzing`, are all four if none are named; PATHS is a
 regular expression of the paths to try, all of them by default. A whole run takes long; these divide it into
-pieces. The answers come from a scripted model.
+pieces. FOLDER keeps a report of each piece, of which `benchmarks.conformance.table` makes a table. The
+answers come from a scripted model.
 """
 
 import contextlib
@@ -91,27 +92,30 @@ def guest_headers(site):
     return {"Cookie": "; ".join(cookies), "Sec-Fetch-Site": "same-origin"}
 
 
-def schemathesis_command(site, headers, caller, examples, phases, paths):
+def schemathesis_command(site, headers, caller, examples, phases, paths, folder):
     command = [SCHEMATHESIS, "--config-file", HERE / "schemathesis.toml", "--no-color"]
     command += ["run", f"{site.url}/api/schema/", "--checks", "all"]
     command += ["--max-examples", str(examples), "--phases", phases, "--include-path-regex", paths]
     if caller == "guest":
         # The site welcomes a request without credentials: it is a new guest's.
         command += ["--exclude-checks", "ignored_auth"]
+    if folder:
+        report = Path(folder).resolve() / f"{caller}-{time.time_ns()}.ndjson"
+        command += ["--report", "ndjson", "--report-ndjson-path", report]
     for name, value in headers.items():
         command += ["--header", f"{name}: {value}"]
     return command
 
 
 def main():
-    defaults = ("50", "all", PHASES, ".")
-    examples, callers, phases, paths = [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]]
+    defaults = ("50", "all", PHASES, ".", "")
+    examples, callers, phases, paths, folder = [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]]
     failed = False
     for caller in CALLERS if callers == "all" else (callers,):
         with conformance_site(caller) as (site, headers):
             print(f"== {caller}, {examples} examples of {phases} at {paths}", flush=True)
             begun = time.monotonic()
-            command = schemathesis_command(site, headers, caller, examples, phases, paths)
+            command = schemathesis_command(site, headers, caller, examples, phases, paths, folder)
             failed |= bool(subprocess.run(command, cwd=BASE, check=False).returncode)
             print(f"== {time.monotonic() - begun:.0f} s", flush=True)
     return 1 if failed else 0

@@ -1,0 +1,56 @@
+"""A table of what reports of schemathesis say: each operation, caller and phase.
+
+    .venv-dev/bin/python -m benchmarks.conformance.table FOLDER
+
+FOLDER has the reports that `benchmarks.conformance.run` keeps.
+A later report counts in place of an earlier one.
+"""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+
+def scenarios(report):
+    """(phase, what was run) of each part of a report."""
+    with report.open(encoding="utf-8") as lines:
+        for line in lines:
+            event = json.loads(line).get("ScenarioFinished")
+            if event:
+                yield event["phase"], event["recorder"]
+
+
+def rows(report):
+    """{(operation, phase): Counter} of one report."""
+    found = {}
+    for phase, recorder in scenarios(report):
+        for identifier, case in recorder["cases"].items():
+            request = case["value"]
+            stateful = phase == "stateful"
+            operation = f"{request['method']} {request['path']}" if stateful else recorder["label"]
+            counts = found.setdefault((operation, phase), Counter())
+            response = (recorder["interactions"].get(identifier) or {}).get("response") or {}
+            checks = recorder["checks"].get(identifier, [])
+            counts["requests"] += 1
+            counts[f"{response.get('status_code', 0) // 100}xx"] += 1
+            counts["failed"] += any(check["status"] == "failure" for check in checks)
+    return found
+
+
+def main():
+    table = {}
+    for report in sorted(Path(sys.argv[1]).glob("*.ndjson"), key=lambda path: path.stat().st_mtime):
+        caller = report.name.partition("-")[0]
+        for (operation, phase), counts in rows(report).items():
+            table[operation, caller, phase] = counts
+    names = ["operation", "caller", "phase", "requests", "2xx", "4xx", "5xx", "failed"]
+    print(f"| {' | '.join(names)} |\n{'|---' * len(names)}|")
+    for (operation, caller, phase), counts in sorted(table.items()):
+        numbers = " | ".join(str(counts[name]) for name in names[3:])
+        print(f"| {operation} | {caller} | {phase} | {numbers} |")
+    return 1 if any(counts["failed"] for counts in table.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import time
 
 import jsonschema_rs
@@ -14,6 +15,8 @@ DIMENSIONS = 256  # of the built-in embedding model
 KEY = "Idempotency-Key"
 KEY_LENGTH = 200
 _numbers = itertools.count(time.time_ns())  # several runs may ask one site
+KNOWN = json.loads(os.environ.get("CONFORMANCE_IDS") or "{}")  # of things that exist, by parameter
+LATER = "2031-01-01T00:00:00Z"
 _validators = {}  # of lines, by path, method and media type: making one takes longer than most requests
 
 
@@ -24,22 +27,36 @@ def before_call(context, case, kwargs):
     if isinstance(key, str) and 0 < len(key) <= KEY_LENGTH:
         # The key of another request is a 422, and the same one is sent with many bodies.
         case.headers[KEY] = f"{key[: KEY_LENGTH - 20]}-{next(_numbers)}"
+    if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
+        return
+    for name in (case.path_parameters or {}).keys() & KNOWN.keys():
+        number = next(_numbers)
+        if number % 2:  # the others are of nothing
+            case.path_parameters[name] = KNOWN[name][number // 2 % len(KNOWN[name])]
     body = case.body
-    if (
-        case.meta is None
-        or case.meta.generation.mode is not GenerationMode.POSITIVE
-        or not isinstance(body, dict)
-    ):
+    if not isinstance(body, dict):
         return
     request = body
     if case.media_type == "multipart/form-data":
         for name in body.keys() - {"json"}:
             del body[name]  # no generated text is an image
         request = body["json"]
+    if case.operation.path == "/api/shares" and KNOWN:
+        _share_what_there_is(request)
     if isinstance(request, dict):
+        if "wrong_sources" in request:
+            request["wrong_sources"] = []  # only what the answer cites
         _end_with_question(request)
         if request.get("dimensions") is not None:
             request["dimensions"] = DIMENSIONS
+
+
+def _share_what_there_is(request):
+    """A conversation of the caller's, with everyone: generated names are nobody's."""
+    request |= {"conversation_id": KNOWN["conversation_id"][0], "everyone": True, "groups": [], "people": []}
+    request.pop("answer_id", None)
+    if request.get("expires_at"):
+        request["expires_at"] = LATER
 
 
 def _end_with_question(request):

@@ -11,6 +11,7 @@ answers come from a scripted model.
 
 import contextlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 CALLERS = ("guest", "key")
 PHASES = "examples,coverage,fuzzing,stateful"
 MANY = "1000000"
+QUESTIONS = 4
 # Thousands of questions come from one address in a few minutes.
 UNLIMITED = {
     "CHATSITE_JOURNAL_FLUSH_SECONDS": "0.02",  # each answer waits for a flush
@@ -62,7 +64,7 @@ class QuickModel:
 
 @contextlib.contextmanager
 def conformance_site(caller):
-    """A site with the demo for this caller, and the headers of the caller's requests."""
+    """A site with the demo for this caller, the headers of the caller's requests, and ids of what exists."""
     folder = temporary_folder()
     try:
         with FakeOpenAI() as model:
@@ -74,7 +76,8 @@ def conformance_site(caller):
             }
             with Site(folder, **settings) as site:
                 wait_for_handbook(site)
-                yield site, guest_headers(site) if caller == "guest" else key_headers(site)
+                headers = guest_headers(site) if caller == "guest" else key_headers(site)
+                yield site, headers, existing_ids(site, headers)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -90,6 +93,34 @@ def guest_headers(site):
     with urllib.request.urlopen(request, timeout=20) as response:
         cookies = [value.partition(";")[0] for value in response.headers.get_all("Set-Cookie")]
     return {"Cookie": "; ".join(cookies), "Sec-Fetch-Site": "same-origin"}
+
+
+def existing_ids(site, headers):
+    """Ids of some answered questions, and of shares of their conversations, by the name of the parameter."""
+
+    def call(path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            site.url + path, data, headers | {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.headers.get("Chat-Run"), json.load(response)
+
+    found = {name: [] for name in ("run_id", "response_id", "conversation_id", "message_id", "share_id")}
+    for _ in range(QUESTIONS):
+        run, response = call(
+            "/v1/responses", {"model": "any", "input": "Until when can I use last year's leave?"}
+        )
+        found["run_id"].append(run)
+        found["response_id"].append(response["id"])
+    for conversation in call("/chat-history")[1][:QUESTIONS]:
+        found["conversation_id"].append(conversation["id"])
+        messages = call(f"/chat-history/{conversation['id']}/messages")[1]
+        found["message_id"] += [each["id"] for each in messages if each["role"] == "assistant"]
+        if "Authorization" in headers:  # guests share nothing
+            share = {"conversation_id": conversation["id"], "everyone": True}
+            found["share_id"].append(call("/api/shares", share)[1]["id"])
+    return {name: ids for name, ids in found.items() if ids}
 
 
 def schemathesis_command(site, headers, caller, examples, phases, paths, folder):
@@ -112,11 +143,12 @@ def main():
     examples, callers, phases, paths, folder = [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]]
     failed = False
     for caller in CALLERS if callers == "all" else (callers,):
-        with conformance_site(caller) as (site, headers):
+        with conformance_site(caller) as (site, headers, known):
             print(f"== {caller}, {examples} examples of {phases} at {paths}", flush=True)
             begun = time.monotonic()
             command = schemathesis_command(site, headers, caller, examples, phases, paths, folder)
-            failed |= bool(subprocess.run(command, cwd=BASE, check=False).returncode)
+            environment = os.environ | {"CONFORMANCE_IDS": json.dumps(known)}
+            failed |= bool(subprocess.run(command, cwd=BASE, env=environment, check=False).returncode)
             print(f"== {time.monotonic() - begun:.0f} s", flush=True)
     return 1 if failed else 0
 

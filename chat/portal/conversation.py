@@ -26,6 +26,7 @@ from .labels import (
     reading,
     searched,
     searched_for,
+    searched_in,
     searching,
 )
 from .markdown import (
@@ -234,7 +235,7 @@ class Answer:
         passages, documents = len(self.sources), len({source.document_id for source in self.sources})
         if not self.running:
             if self.scope:
-                return f"{searched(None, passages, documents)} in {self.scope}"
+                return searched_in(self.scope, passages)
             return searched(self.message.searched_count, passages, documents)
         if self.message.state == Message.State.STREAMING:
             return reading(passages, documents)

@@ -67,6 +67,12 @@ def searched(readable: int | None, passages: int, documents: int) -> str:
     return f"Searched {counted(readable, 'document', 'documents')}, {outcome}"
 
 
+def searched_in(scope: str, passages: int) -> str:
+    """As :func:`searched`, of a search in a part of the documents."""
+    outcome = f"Read {counted(passages, 'passage', 'passages')}" if passages else "Found nothing"
+    return f"{outcome} in {scope}"
+
+
 SEARCHED_FOR = "Generated search query"  # title of the step whose description it is
 MAX_FOUND = 4  # documents that are named while the answer is being written
 

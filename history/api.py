@@ -11,11 +11,12 @@ from django.views.decorators.cache import cache_control
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
 from rest_framework import exceptions, generics, serializers, status, views
-from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.principal import Principal
+from chatsite.accounts.resource_views import JSONNegotiation
 from chatsite.http.json_parser import StrictJSONParser
 
 from . import (
@@ -64,18 +65,12 @@ WORDS = OpenApiParameter(
 LOCATION = OpenApiParameter("Location", str, OpenApiParameter.HEADER, response=[201])
 
 
-class JSONNegotiation(DefaultContentNegotiation):
-    """JSON whatever `Accept` says."""
-
-    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
-        return renderers[0], renderers[0].media_type
-
-
 @method_decorator(cache_control(private=True, no_store=True), name="dispatch")
 class HistoryView(generics.GenericAPIView[Any]):
     """Base of these views: the caller's own conversations, and errors in the protocol's form."""
 
     guests_welcome = True
+    required_scopes = (Scope.CHAT,)
     parser_classes = [StrictJSONParser]
     content_negotiation_class = JSONNegotiation
     serializer_class: Any = ConversationRowSerializer

@@ -11,13 +11,14 @@ from rest_framework import generics, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.principal import Principal
+from chatsite.accounts.resource_views import JSONNegotiation
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import MEDIA_TYPE, ProblemDetails, exception_handler
 from chatsite.http.strict_fields import StrictBooleanField, StrictCharField
 
 from . import feedback
-from .api import JSONNegotiation
 from .models import Feedback, Message
 from .withheld import withheld_labels
 
@@ -50,6 +51,7 @@ class FeedbackView(generics.GenericAPIView[Any]):
     """Reads, sets and takes back the caller's feedback on an answer."""
 
     guests_welcome = True
+    required_scopes = (Scope.CHAT,)
     parser_classes = [StrictJSONParser]
     content_negotiation_class = JSONNegotiation
     serializer_class = FeedbackSerializer

@@ -15,15 +15,16 @@ from rest_framework import generics, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
+from chatsite.accounts.resource_views import JSONNegotiation
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import MEDIA_TYPE, ProblemDetails, exception_handler
 from chatsite.http.strict_fields import StrictBooleanField, StrictCharField
 from ingestion.access.lists import Audience
 
 from . import sharing
-from .api import JSONNegotiation
 from .models import Conversation, Message, Share
 
 MAX_READERS = 200
@@ -93,6 +94,7 @@ class CreatedShareSerializer(ShareSerializer):
 
 @method_decorator(cache_control(private=True, no_store=True), name="dispatch")
 class _View(generics.GenericAPIView[Any]):
+    required_scopes = (Scope.CHAT,)
     parser_classes = [StrictJSONParser]
     content_negotiation_class = JSONNegotiation
     serializer_class = ShareSerializer

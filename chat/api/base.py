@@ -22,6 +22,7 @@ from chat.protocols import (
     RagChat,
 )
 from chat.requests import InvalidRequest
+from chatsite.accounts.api_keys import Scope
 from chatsite.db.availability import is_disk_full
 from chatsite.db.threads import in_database_soon
 from chatsite.http.json_parser import StrictJSONParser
@@ -45,6 +46,7 @@ class ProtocolView(APIView):
     """A view of a published protocol: parses in a database thread, answers on the event loop."""
 
     guests_welcome = True
+    required_scopes = (Scope.CHAT,)
     schema = None  # described in chatsite/openapi
     parser_classes = [StrictJSONParser]
     methods: ClassVar[tuple[str, ...]] = ("POST",)  # allowed

@@ -20,6 +20,7 @@ from chat.requests import (
     InvalidRequest,
     RunRequest,
 )
+from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.principal import Principal
 
 from .views import RunView
@@ -66,6 +67,7 @@ class ModelsView(APIView):
     """`GET /v1/models`: the site itself, as one model."""
 
     guests_welcome = True
+    required_scopes = (Scope.CHAT,)
     schema = None  # described in chatsite/openapi
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
 
 from .audit import record
-from .forms import AdminSignInForm
+from .forms import AdminSignInForm, ApiKeyAdminForm
 from .models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
 from .oidc.identities import drop_unmapped_memberships, unlink
 from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
@@ -116,18 +116,29 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     A key reads what its person reads, documents of their own included. Only superusers make keys for others.
     """
 
-    list_display = ["prefix", "name", "user", "created_at", "last_used_at", "expires_at", "revoked_at"]
+    list_display = [
+        "prefix",
+        "name",
+        "user",
+        "scopes",
+        "created_at",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
+    ]
     list_filter = [("revoked_at", admin.EmptyFieldListFilter)]
     list_select_related = ["user"]
     search_fields = ["prefix", "name", "user__username"]
     actions = ["revoke"]
+    form = ApiKeyAdminForm
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
         shown = ["prefix", "created_at", "last_used_at", "expires_at", "revoked_at"]
-        return ["user", "name", *(shown if obj else [])]
+        return ["user", "name", "scopes", *(shown if obj else [])]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
-        return ["user", "prefix", "created_at", "last_used_at", "expires_at", "revoked_at"] if obj else []
+        kept = ["user", "scopes", "prefix", "created_at", "last_used_at", "expires_at", "revoked_at"]
+        return kept if obj else []
 
     def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
         return ["user"] if request.user.is_superuser else []
@@ -147,7 +158,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if change:
             super().save_model(request, obj, form, change)
             return
-        made, secret = ApiKey.objects.issue(obj.user, obj.name)
+        made, secret = ApiKey.objects.issue(obj.user, obj.name, scopes=obj.scopes)
         actor = request.user if isinstance(request.user, User) else None
         record(AuditEntry.Action.KEY_MADE, actor=actor, person=obj.user, subject=str(made))
         obj.pk = made.pk

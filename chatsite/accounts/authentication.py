@@ -31,7 +31,7 @@ LAST_USED_PRECISION = timedelta(minutes=1)
 # Who holds a usable key, which counts as used now. Asked with every request of a program.
 HOLDER_OF_KEY = """
     WITH held AS (
-        SELECT key.id, key.user_id
+        SELECT key.id, key.user_id, key.scopes
         FROM accounts_apikey AS key JOIN accounts_user AS holder ON holder.id = key.user_id
         WHERE key.digest = %(digest)s AND key.revoked_at IS NULL AND holder.is_active
             AND (key.expires_at IS NULL OR key.expires_at > %(now)s)
@@ -39,7 +39,7 @@ HOLDER_OF_KEY = """
         UPDATE accounts_apikey AS key SET last_used_at = %(now)s FROM held
         WHERE key.id = held.id AND (key.last_used_at IS NULL OR key.last_used_at < %(before)s)
     )
-    SELECT holder.*, held.id AS key_id
+    SELECT holder.*, held.id AS key_id, held.scopes AS key_scopes
     FROM held JOIN accounts_user AS holder ON holder.id = held.user_id
 """
 
@@ -107,7 +107,8 @@ def _by_key(secret: str) -> tuple[User, Principal] | None:
     now = timezone.now()
     parameters = {"digest": hash_key(secret), "now": now, "before": now - LAST_USED_PRECISION}
     for user in instances(User, HOLDER_OF_KEY, parameters):
-        return user, Principal(user.pk, "api_key", str(user.key_id))  # type: ignore[attr-defined]
+        key: Any = user  # has the columns of its key, too
+        return user, Principal(user.pk, "api_key", str(key.key_id), frozenset(key.key_scopes))
     return None
 
 

@@ -12,7 +12,9 @@ from django.http import HttpResponse
 from chatsite.http.retry_after import set_retry_after
 
 from . import hashing, throttling
+from .api_keys import DEFAULT_SCOPES, Scope
 from .audit import record_refused_sign_in
+from .models import ApiKey
 
 MAX_WAITING = 16  # attempts that wait for the hashing of others
 MAX_WAITING_KNOWN = 64  # the same for people whose browser is known
@@ -100,6 +102,7 @@ class ApiKeyForm(forms.Form):
         error_messages={"required": "Say what the key is for, so that you know it again."},
     )
     days = forms.TypedChoiceField(coerce=int, empty_value=None, required=False)
+    scopes = forms.MultipleChoiceField(choices=Scope.choices, required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -110,3 +113,26 @@ class ApiKeyForm(forms.Form):
         if not settings.API_KEY_DAYS:
             choice.choices = [*choice.choices, (0, "No expiry")]
         choice.initial = settings.API_KEY_DAYS
+        self.fields["scopes"].initial = DEFAULT_SCOPES
+
+    def clean_scopes(self) -> list[str]:
+        """The chosen ones; the default ones for a program that posts none, and was offered none."""
+        chosen: list[str] = self.cleaned_data["scopes"]
+        if not chosen and "scopes_offered" in self.data:
+            raise forms.ValidationError("Choose what the key may do.")
+        return chosen or DEFAULT_SCOPES
+
+
+class ApiKeyAdminForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new key in the admin; an existing one keeps its scopes, which are shown as text."""
+
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices,
+        initial=DEFAULT_SCOPES,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="What it may be used for.",
+    )
+
+    class Meta:
+        model = ApiKey
+        fields = ("user", "name", "scopes")

@@ -1,5 +1,6 @@
 """People and programs that may ask: users, and the keys their programs present."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -12,7 +13,10 @@ from django.utils.formats import date_format
 
 from . import hashing
 from .api_keys import (
+    DEFAULT_SCOPES,
     KEY_PREFIX_LENGTH,
+    Scope,
+    default_scopes,
     hash_key,
     new_key,
 )
@@ -72,10 +76,12 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         """Refuse the keys from now on; when one was revoked first is kept. Says how many it was."""
         return self.filter(revoked_at=None).update(revoked_at=timezone.now())
 
-    def issue(self, user: User, name: str, days: int | None = None) -> tuple["ApiKey", str]:
+    def issue(
+        self, user: User, name: str, days: int | None = None, scopes: Sequence[str] = DEFAULT_SCOPES
+    ) -> tuple["ApiKey", str]:
         """Create a key; the second value is the only time its text exists outside the caller's hands.
 
-        It is valid for `days`, by default those of the settings; 0 is for ever.
+        It is valid for `days`, by default those of the settings; 0 is for ever. `scopes` is what it may do.
         """
         secret = new_key()
         days = settings.API_KEY_DAYS if days is None else days
@@ -84,6 +90,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
             name=name,
             prefix=secret[:KEY_PREFIX_LENGTH],
             digest=hash_key(secret),
+            scopes=[scope for scope in Scope.values if scope in scopes],
             expires_at=timezone.now() + timedelta(days=days) if days else None,
         )
         return row, secret
@@ -100,6 +107,12 @@ class ApiKey(models.Model):
     last_used_at = models.DateTimeField(null=True, editable=False)
     expires_at = models.DateTimeField(null=True, editable=False, help_text="Empty: it does not expire.")
     revoked_at = models.DateTimeField(null=True, blank=True)
+    scopes = ArrayField(
+        models.CharField(max_length=40, choices=Scope),
+        default=default_scopes,
+        db_default=DEFAULT_SCOPES,
+        help_text="What it may be used for.",
+    )
 
     objects = ApiKeyQuerySet.as_manager()
 
@@ -109,6 +122,10 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.name or 'no name'})"
+
+    @property
+    def scope_labels(self) -> list[str]:
+        return [Scope(scope).label for scope in self.scopes if scope in Scope]
 
     @property
     def dates(self) -> str:

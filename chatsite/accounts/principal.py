@@ -1,7 +1,7 @@
 """Who is asking: all that code below the views may know about a caller."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from django.conf import settings
@@ -28,12 +28,17 @@ class Principal:
     the next query on, also for a socket that opened an hour ago.
 
     `credential` names what was presented: a session key (also of a guest), the id of an API key, the
-    second in which an ID token expires; empty for a command.
+    second in which an ID token expires; empty for a command. `scopes` is what the key may be used for; None
+    without a key, which limits nothing.
     """
 
     user_id: int
     method: Method
     credential: str = ""
+    scopes: frozenset[str] | None = field(default=None, compare=False)
+
+    def has_scope(self, scope: str) -> bool:
+        return self.scopes is None or scope in self.scopes
 
 
 def principal_of(user: User, session_key: str | None) -> Principal:

@@ -1,9 +1,9 @@
 """Signing in and out, a person's settings, and help."""
 
 from django.contrib.auth.views import LogoutView
-from django.urls import path
+from django.urls import path, re_path
 
-from . import views
+from . import api, views
 from .oidc import views as oidc
 
 app_name = "accounts"
@@ -17,5 +17,6 @@ urlpatterns = [
     path("settings/keys/", views.keys, name="keys"),
     path("settings/keys/<int:key_id>/revoke/", views.revoke_key, name="revoke-key"),
     path("settings/sessions/", views.sessions, name="sessions"),
+    re_path(r"^api/whoami/?\Z", api.WhoAmIView.as_view(), name="whoami"),
     path("help/", views.help_page, name="help"),
 ]

@@ -96,7 +96,8 @@ def keys(request: HttpRequest) -> HttpResponse:
     status = 200
     if form.is_bound and form.is_valid():
         owner = User.objects.get(pk=principal.user_id)
-        secret = ApiKey.objects.issue(owner, form.cleaned_data["name"], form.cleaned_data["days"])[1]
+        chosen = form.cleaned_data
+        secret = ApiKey.objects.issue(owner, chosen["name"], chosen["days"], chosen["scopes"])[1]
         form = ApiKeyForm()
     elif form.is_bound:
         status = 422

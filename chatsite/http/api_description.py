@@ -18,7 +18,6 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
-from rest_framework.permissions import SAFE_METHODS
 
 FOLDER = Path(__file__).resolve().parent.parent / "openapi"
 VERSION = "1.0.0"
@@ -42,6 +41,7 @@ TAGS = {
     "Feedback": "What one thinks of an answer. Refusals are problem details (RFC 9457).",
     "Shares": "Links to one's own conversations for others. Refusals are problem details (RFC 9457).",
     "Documents": "The files that answers cite.",
+    "Account": "The caller.",
 }
 
 
@@ -58,8 +58,7 @@ class ResourceSchema(AutoSchema):
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
         if operation is None:
             return None
-        codes = ["400", "401", "405"]
-        codes += ["403"] if self.method not in SAFE_METHODS else []
+        codes = ["400", "401", "403", "405"]
         codes += ["413", "415"] if "requestBody" in operation else []
         codes += ["404"] if "{" in self.path or "404" in operation["responses"] else []
         schema = {"$ref": f"#/components/schemas/{cast(Any, self.view).api_error}"}

@@ -48,6 +48,8 @@ accounts:revoke-key      POST   session  sign-in   absent   absent   yes      ab
 accounts:sessions        GET    session  sign-in   yes      yes      yes      yes      sign-in
 accounts:sessions        POST   session  sign-in   yes      yes      yes      yes      sign-in
 accounts:help            GET    session  sign-in   yes      yes      yes      yes      sign-in
+accounts:whoami          GET    session  401       yes      yes      yes      yes      401
+accounts:whoami          GET    key      401       yes      yes      yes      yes      401
 
 ingestion:documents      GET    session  sign-in   yes      yes      yes      yes      sign-in
 ingestion:add            GET    session  sign-in   yes      yes      yes      yes      sign-in

@@ -54,6 +54,8 @@ def forgetful_stream(request: HttpRequest):
 
 
 class Forgetful(APIView):
+    required_scopes = ()
+
     def get(self, request):
         return Response({"names": found()})
 

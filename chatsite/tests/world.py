@@ -8,6 +8,7 @@ from django.core.files.base import ContentFile
 from django.utils import timezone
 
 from chat.models import Lease, Run
+from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import ApiKey, User
 from chatsite.demo import SAMPLES
 from history.models import Conversation, Feedback, Message, Share, Source
@@ -41,7 +42,10 @@ class World:
         }
         User.objects.filter(username="staff").update(is_superuser=True)
         self.people["member"].groups.add(self.group)
-        self.keys = {role: ApiKey.objects.issue(person, "matrix")[1] for role, person in self.people.items()}
+        self.keys = {
+            role: ApiKey.objects.issue(person, "matrix", scopes=Scope.values)[1]
+            for role, person in self.people.items()
+        }
         self.restore()
 
     def disable(self):

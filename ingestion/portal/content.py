@@ -26,6 +26,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.authentication import KEY_HEADERS
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import release_connection
@@ -113,6 +114,7 @@ class Content(APIView):
     """Base of these views, for sessions and API keys; a browser without either is redirected to sign-in."""
 
     guests_welcome = True
+    required_scopes = (Scope.DOCUMENTS_READ,)
     schema = None  # described in chatsite/openapi
     content_negotiation_class = AnyAccept
     http_method_names = ["get", "head", "options"]

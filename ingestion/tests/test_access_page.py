@@ -178,7 +178,9 @@ class AuditLogTests(TestCase):
         self.assertEqual((entry.action, entry.actor, entry.person), ("rights_changed", "root", "ann"))
         self.assertTrue(entry.subject.endswith(": ann → Everyone who signs in"), entry.subject)
         self.assertEqual(AuditEntry.objects.count(), 2)
-        self.client.post("/admin/accounts/apikey/add/", {"user": ann.pk, "name": "nightly"})
+        self.client.post(
+            "/admin/accounts/apikey/add/", {"user": ann.pk, "name": "nightly", "scopes": ["search"]}
+        )
         entry = AuditEntry.objects.first()
         self.assertEqual((entry.action, entry.person), ("key_made", "ann"))
         self.assertIn(ApiKey.objects.get().prefix, entry.subject)

@@ -36,11 +36,14 @@ class AdminTests(TestCase):
 
     def test_a_new_key_is_shown_once_and_its_hash_never(self):
         response = self.client.post(
-            "/admin/accounts/apikey/add/", {"user": self.admin.pk, "name": "nightly"}, follow=True
+            "/admin/accounts/apikey/add/",
+            {"user": self.admin.pk, "name": "nightly", "scopes": ["documents:write", "search"]},
+            follow=True,
         )
         secret = re.search(r"chs_[\w-]{43}", response.content.decode())[0]
         key = ApiKey.objects.get()
         self.assertTrue(secret.startswith(key.prefix))
+        self.assertEqual(key.scopes, ["search", "documents:write"])
         for page in ("/admin/accounts/apikey/", f"/admin/accounts/apikey/{key.pk}/change/"):
             response = self.client.get(page)
             self.assertNotContains(response, secret)

@@ -25,6 +25,8 @@ PAGES = ["/settings/", "/settings/password/", "/settings/keys/", "/settings/sess
 class Anything(APIView):
     """Any door of the API."""
 
+    required_scopes = ()
+
     def get(self, request):
         return Response()
 
@@ -206,6 +208,16 @@ class ApiKeyTests(TestCase):
             self.client.post("/settings/keys/", {"name": "ever", "days": "0"})
         self.assertIsNone(ApiKey.objects.get(name="ever").expires_at)
 
+    def test_what_a_key_may_do_can_be_chosen(self):
+        offered = {"scopes_offered": "1"}
+        self.client.post("/settings/keys/", offered | {"name": "sync", "scopes": ["documents:write"]})
+        self.assertEqual(ApiKey.objects.get(name="sync").scopes, ["documents:write"])
+        self.assertContains(self.client.get("/settings/keys/"), "Add, change and delete documents", 2)
+        nothing = self.client.post("/settings/keys/", offered | {"name": "idle"})
+        self.assertContains(nothing, "Choose what the key may do.", status_code=422)
+        unknown = self.client.post("/settings/keys/", offered | {"name": "odd", "scopes": ["admin"]})
+        self.assertEqual(unknown.status_code, 422)
+
     def test_the_portal_warns_of_a_key_that_ends_soon(self):
         self.create()
         self.assertNotContains(self.client.get("/settings/"), "within 30 days")
@@ -255,7 +267,13 @@ class CreateApiKeyCommandTests(TestCase):
     def test_it_prints_the_key_alone(self):
         User.objects.create_user("ada")
         self.assertRegex(self.run_command("ada", "--name", "nightly"), r"\Achs_[\w-]{43}\n\Z")
-        self.assertEqual(ApiKey.objects.get().name, "nightly")
+        key = ApiKey.objects.get()
+        self.assertEqual((key.name, key.scopes), ("nightly", ["chat", "search", "documents:read"]))
+
+    def test_it_gives_the_named_scopes(self):
+        User.objects.create_user("ada")
+        self.run_command("ada", "--scope", "documents:write", "--scope", "search")
+        self.assertEqual(ApiKey.objects.get().scopes, ["search", "documents:write"])
 
     def test_unknown_and_disabled_accounts_are_refused(self):
         User.objects.create_user("gone", is_active=False)

@@ -41,18 +41,18 @@ class StaffRights(TestCase):
 
     def test_staff_cannot_make_a_key_for_somebody_else(self):
         for person in (self.root, self.director):
-            reply = self.client.post(f"{KEYS}add/", {"user": person.pk, "name": "x"})
+            reply = self.client.post(f"{KEYS}add/", {"user": person.pk, "name": "x", "scopes": "chat"})
             self.assertEqual(reply.status_code, 200)
             self.assertFalse(ApiKey.objects.exists())
         self.assertNotContains(self.client.get(f"{KEYS}add/"), "director")
 
     def test_staff_make_keys_of_their_own(self):
-        self.client.post(f"{KEYS}add/", {"user": self.clerk.pk, "name": "mine"})
+        self.client.post(f"{KEYS}add/", {"user": self.clerk.pk, "name": "mine", "scopes": "chat"})
         self.assertEqual(ApiKey.objects.get().user, self.clerk)
 
     def test_a_superuser_makes_keys_for_others(self):
         self.client.force_login(self.root)
-        self.client.post(f"{KEYS}add/", {"user": self.director.pk, "name": "nightly"})
+        self.client.post(f"{KEYS}add/", {"user": self.director.pk, "name": "nightly", "scopes": "chat"})
         self.assertEqual(ApiKey.objects.get().user, self.director)
 
     def test_staff_can_neither_see_nor_tick_the_superuser_box(self):

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from chatsite.accounts.api_keys import DEFAULT_SCOPES, Scope
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import ApiKey, AuditEntry, User
 from chatsite.db.migration_state import demand_migrations
@@ -23,6 +24,13 @@ class Command(BaseCommand):
             "--days", type=int, help="How long it is valid; 0: for ever. By default CHATSITE_API_KEY_DAYS."
         )
 
+        parser.add_argument(
+            "--scope",
+            action="append",
+            choices=Scope.values,
+            help=f"What it may be used for; may be repeated. By default {', '.join(DEFAULT_SCOPES)}.",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()
         user = User.objects.filter(username=options["username"]).first()
@@ -35,8 +43,9 @@ class Command(BaseCommand):
             raise CommandError(f"The name of a key has at most {longest} characters.")
         if options["days"] is not None and not 0 <= options["days"] <= MAX_DAYS:
             raise CommandError(f"--days must be between 0 and {MAX_DAYS}.")
+        scopes = options["scope"] or DEFAULT_SCOPES
         with transaction.atomic():
-            key, secret = ApiKey.objects.issue(user, options["name"], options["days"])
+            key, secret = ApiKey.objects.issue(user, options["name"], options["days"], scopes)
             record(AuditEntry.Action.KEY_MADE, actor=None, person=user, subject=str(key))
         self.stdout.write(secret)
         # Not where the key is: programs read that.

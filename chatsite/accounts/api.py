@@ -1,0 +1,66 @@
+"""`/api/whoami`: as whom, and with which rights, a program calls."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from .api_keys import Scope
+from .models import ApiKey, User
+from .principal import Principal
+from .resource_views import ResourceView
+
+
+class CallerKeySerializer(serializers.ModelSerializer[ApiKey]):
+    """The key that was presented."""
+
+    class Meta:
+        model = ApiKey
+        fields = ["name", "prefix", "created_at"]
+
+
+class CallerSerializer(serializers.Serializer[Any]):
+    """The caller, how they proved it, and what they may do by it."""
+
+    username = serializers.CharField(allow_blank=True, help_text="Empty for a guest.")
+    name = serializers.CharField(help_text="As people read it.")
+    authenticated_by = serializers.ChoiceField(["session", "guest", "api_key", "token"])
+    key = CallerKeySerializer(allow_null=True, help_text="null if the caller presents no API key.")
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(Scope.choices), help_text="A session or an ID token has all."
+    )
+    groups = serializers.ListField(child=serializers.CharField(), help_text="Names, in order.")
+    expires_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the key or the token ends; null if it does not."
+    )
+
+
+class WhoAmIView(ResourceView):
+    """Tells callers about themselves; a key needs no scope for it."""
+
+    required_scopes = ()
+    serializer_class = CallerSerializer
+    api_tag = "Account"
+
+    @extend_schema(summary="Who calls, by what, and what that may be used for", operation_id="whoami")
+    def get(self, request: Request) -> Response:
+        principal = self.principal
+        user = User.objects.get(pk=principal.user_id)
+        key = ApiKey.objects.get(pk=principal.credential) if principal.method == "api_key" else None
+        caller = {
+            "username": "" if user.is_guest else user.username,
+            "name": user.display_name(),
+            "authenticated_by": principal.method,
+            "key": key,
+            "scopes": [scope for scope in Scope.values if principal.has_scope(scope)],
+            "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
+            "expires_at": key.expires_at if key else _token_end(principal),
+        }
+        return Response(self.get_serializer(caller).data)
+
+
+def _token_end(principal: Principal) -> datetime | None:
+    return datetime.fromtimestamp(int(principal.credential), UTC) if principal.method == "token" else None

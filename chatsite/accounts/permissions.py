@@ -1,0 +1,43 @@
+"""What an API key may be used for, checked before a view looks at anything."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from rest_framework import exceptions
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from .api_keys import Scope
+from .principal import Principal
+
+
+class HasScopes(BasePermission):
+    """Lets keys in that have every scope of the view's `required_scopes`; sessions and ID tokens have all.
+
+    A view names them as a tuple, `required_scopes = (Scope.SEARCH,)`, or by method, `{"GET":
+    (Scope.DOCUMENTS_READ,), "PUT": (Scope.DOCUMENTS_WRITE,)}`; `()` is for every key. A view that names none
+    takes no key, and neither does a method that a mapping leaves out. A view whose scope depends on the
+    body names `()` and calls `demand_scope(principal, scope)` once it has read that.
+
+    It is one of the default permissions, checked before the view's method runs: a key without the scope gets
+    403, whether or not what the request names exists.
+    """
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if not isinstance(request.auth, Principal) or request.auth.scopes is None:
+            return True
+        required: Collection[str] | Mapping[str, Collection[str]] | None
+        required = getattr(view, "required_scopes", None)
+        if isinstance(required, Mapping):
+            required = required.get("GET" if request.method == "HEAD" else str(request.method))
+        if required is None:
+            raise exceptions.PermissionDenied("API keys cannot be used here.")
+        for scope in required:
+            demand_scope(request.auth, scope)
+        return True
+
+
+def demand_scope(principal: Principal, scope: str) -> None:
+    """Raise PermissionDenied for a key without the scope."""
+    if not principal.has_scope(scope):
+        raise exceptions.PermissionDenied(f"This API key does not have the scope “{Scope(scope).value}”.")

@@ -1,0 +1,38 @@
+"""The base of REST views with serializers: JSON in both directions, refusals as problem details."""
+
+from typing import Any, cast
+
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import cache_control
+from rest_framework import generics
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.request import Request
+
+from chatsite.http.json_parser import StrictJSONParser
+from chatsite.http.problem_details import MEDIA_TYPE, exception_handler
+
+from .principal import Principal
+
+
+class JSONNegotiation(DefaultContentNegotiation):
+    """JSON whatever `Accept` says."""
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
+        return renderers[0], renderers[0].media_type
+
+
+@method_decorator(cache_control(private=True, no_store=True), name="dispatch")
+class ResourceView(generics.GenericAPIView[Any]):
+    """A view under the rights of its caller. Subclasses name `api_tag` and `required_scopes`."""
+
+    request: Request
+    parser_classes = [StrictJSONParser]
+    content_negotiation_class = JSONNegotiation
+    api_error, api_error_type = "Problem", MEDIA_TYPE  # in the API's description
+
+    @property
+    def principal(self) -> Principal:
+        return cast(Principal, self.request.auth)
+
+    def get_exception_handler(self) -> Any:
+        return exception_handler

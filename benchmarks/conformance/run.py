@@ -106,7 +106,8 @@ def existing_ids(site, headers):
         with urllib.request.urlopen(request, timeout=60) as response:
             return response.headers.get("Chat-Run"), json.load(response)
 
-    found = {name: [] for name in ("run_id", "response_id", "conversation_id", "message_id", "share_id")}
+    names = ("run_id", "response_id", "conversation_id", "message_id", "share_id", "public_id")
+    found = {name: [] for name in names}
     for _ in range(QUESTIONS):
         run, response = call(
             "/v1/responses", {"model": "any", "input": "Until when can I use last year's leave?"}
@@ -116,10 +117,14 @@ def existing_ids(site, headers):
     for conversation in call("/chat-history")[1][:QUESTIONS]:
         found["conversation_id"].append(conversation["id"])
         messages = call(f"/chat-history/{conversation['id']}/messages")[1]
-        found["message_id"] += [each["id"] for each in messages if each["role"] == "assistant"]
+        answers = [each for each in messages if each["role"] == "assistant"]
+        found["message_id"] += [each["id"] for each in answers]
+        found["public_id"] += [source["id"][:36] for each in answers for source in each["sources"]]
         if "Authorization" in headers:  # guests share nothing
             share = {"conversation_id": conversation["id"], "everyone": True}
             found["share_id"].append(call("/api/shares", share)[1]["id"])
+    if found["public_id"]:
+        found["page"] = [1]
     return {name: ids for name, ids in found.items() if ids}
 
 

@@ -1,4 +1,4 @@
-"""A table of what reports of schemathesis say: each operation, caller and phase.
+"""A table of what reports of schemathesis say: requests / responses of 2xx, by operation, caller and phase.
 
     .venv-dev/bin/python -m benchmarks.conformance.table FOLDER
 
@@ -38,18 +38,25 @@ def rows(report):
     return found
 
 
+def cell(counts):
+    """Requests, those that succeeded, and those that disagreed if there are any."""
+    if not counts:
+        return ""
+    text = f"{counts['requests']} / {counts['2xx']}"
+    return f"{text}, {counts['failed']} failed" if counts["failed"] else text
+
+
 def main():
     table = {}
     for report in sorted(Path(sys.argv[1]).glob("*.ndjson"), key=lambda path: path.stat().st_mtime):
         caller = report.name.partition("-")[0]
         for (operation, phase), counts in rows(report).items():
-            table[operation, caller, phase] = counts
-    names = ["operation", "caller", "phase", "requests", "2xx", "4xx", "5xx", "failed"]
-    print(f"| {' | '.join(names)} |\n{'|---' * len(names)}|")
-    for (operation, caller, phase), counts in sorted(table.items()):
-        numbers = " | ".join(str(counts[name]) for name in names[3:])
-        print(f"| {operation} | {caller} | {phase} | {numbers} |")
-    return 1 if any(counts["failed"] for counts in table.values()) else 0
+            table.setdefault(operation, {})[f"{caller}, {phase}"] = counts
+    columns = sorted({column for row in table.values() for column in row})
+    print(f"| operation | {' | '.join(columns)} |\n|---{'|---' * len(columns)}|")
+    for operation, row in sorted(table.items(), key=lambda item: item[0].split()[::-1]):
+        print(f"| `{operation}` | {' | '.join(cell(row.get(column)) for column in columns)} |")
+    return 1 if any(counts["failed"] for row in table.values() for counts in row.values()) else 0
 
 
 if __name__ == "__main__":

@@ -163,6 +163,7 @@ class ServerSentTests(RunEventsCase):
         told = await self.sse(run)
         self.assertEqual([number for number, _ in told], [event["seq"] for _, event in told])
         accepted = {"Accept": "text/event-stream"}
+        self.assertEqual(await self.sse(run, "", **accepted, **{"Last-Event-ID": ""}), told)
         self.assertEqual(await self.sse(run, "", **accepted, **{"Last-Event-ID": "9"}), told[9:])
         self.assertEqual(await self.sse(run, "?after=3", **accepted, **{"Last-Event-ID": "9"}), told[9:])
         self.assertEqual(await self.sse(run, "?after=12", **accepted, **{"Last-Event-ID": "9"}), told[12:])

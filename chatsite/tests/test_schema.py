@@ -132,6 +132,13 @@ class Description(SimpleTestCase):
         for query in ("leave", "è", "休暇", "!", "a b", "", " ", "\t\x1c\x85\u3000"):
             self.assertEqual(described.is_valid(query), bool(search.cleaned(query)), repr(query))
 
+    def test_an_empty_last_event_is_described_as_it_is_read(self):
+        parameters = api_description.document()["paths"]["/chat/runs/{run_id}/events"]["get"]["parameters"]
+        [last] = [each["schema"] for each in parameters if each.get("name") == "Last-Event-ID"]
+        described = validator_for(last)
+        for number, valid in (("", True), ("12", True), ("x", False), ("1 ", False)):
+            self.assertEqual(described.is_valid(number), valid, repr(number))
+
     def test_resources_are_described_without_a_warning_and_under_names_of_their_own(self):
         reset_generator_stats()
         schema = SchemaGenerator().get_schema(public=True)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 SELDOM_SECONDS = 10.0
 CUT = (asyncio.CancelledError, RequestAborted)
+_SHARE = re.compile(r"(/s/)[\w-]{20,100}")  # the address of a share: whoever reads the log could open it
 REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
 
 
@@ -105,4 +107,4 @@ class JsonFormatter(logging.Formatter):
         entry |= getattr(record, "fields", {})
         if record.exc_info:
             entry["error"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False)
+        return _SHARE.sub(r"\1…", json.dumps(entry, ensure_ascii=False))

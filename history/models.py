@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
-from ingestion.models import AccessEntry, AccessList, Document
+from ingestion.models import AccessList, Document
 
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
@@ -220,10 +220,6 @@ class ShareQuerySet(models.QuerySet["Share"]):
             conversation__listed=True,
             conversation__owner__is_active=True,
         )
-
-    def open_to(self, principal: Principal) -> "ShareQuerySet":
-        """Those that the caller may open, by the rule of the access lists of documents."""
-        return self.live().filter(access_list__in=AccessEntry.lists_of(principal.user_id))
 
     def revoke(self) -> int:
         """Open them to nobody from now on; when one was revoked first is kept. Says how many it was."""

@@ -13,6 +13,7 @@ from django.utils import timezone
 from chat.verification import verify
 from chatsite.accounts.models import ApiKey, AuditEntry
 from chatsite.accounts.principal import Principal
+from chatsite.logs import JsonFormatter
 from history import recording, sharing
 from history.models import Conversation, Message, Share, Source
 from ingestion import documents
@@ -401,6 +402,15 @@ class TokenTests(SharingCase):
         self.share()
         self.assertNotIn(self.token, repr(Share.objects.values()))
         self.assertGreaterEqual(len(self.token), 43)
+
+    def test_the_log_has_no_address_that_somebody_could_open(self):
+        self.share()
+        self.reader.groups.clear()
+        with self.assertLogs("django.request", "WARNING") as logged:
+            self.client.get(self.url)
+        line = JsonFormatter().format(logged.records[0])
+        self.assertIn("/s/…/", line)
+        self.assertNotIn(self.token, line)
 
     def test_foreign_expired_revoked_and_guessed_tokens_get_the_same_answer_at_the_same_cost(self):
         foreign = self.share(Audience(user_ids=frozenset({make_user("another").pk})))

@@ -285,7 +285,7 @@ def _counts(members: Mapping[str, Any]) -> bool:
         member = f"stream_options.{name[:100]}"
         if name not in ("include_usage", "include_obfuscation") and value is not None:
             raise InvalidRequest(f"“{member}” is not supported here.", member)
-        validators.a_flag(value or False, member)
+        validators.a_flag(False if value is None else value, member)
     return bool(wanted.get("include_usage"))
 
 

@@ -132,6 +132,12 @@ class ReadingTests(SimpleTestCase):
         with self.assertRaises(InvalidRequest) as refused:
             OpenAI.of(ASKED | {"stream_options": {"other": True}})
         self.assertEqual(refused.exception.member, "stream_options.other")
+        for name in ("include_usage", "include_obfuscation"):
+            OpenAI.of(ASKED | {"stream_options": {name: None}})
+            for value in ({}, "", 0):
+                with self.assertRaises(InvalidRequest, msg=value) as refused:
+                    OpenAI.of(ASKED | {"stream_options": {name: value}})
+                self.assertEqual(refused.exception.member, f"stream_options.{name}")
 
     def test_a_prompt_is_a_question_or_a_conversation(self):
         request = OpenAICompletions().parse({"prompt": QUESTION})

@@ -102,6 +102,8 @@ def check_identity_settings(app_configs: Sequence[AppConfig] | None, **kwargs: A
             problems.append(("E013", f"{name} must be an address that starts with https://."))
     if settings.OIDC_ISSUER and "openid" not in settings.OIDC_SCOPES.split():
         problems.append(("E015", "OIDC_SCOPES must contain openid, such as “openid profile”."))
+    if settings.MCP_AUDIENCE and not settings.OIDC_ISSUER:
+        problems.append(("E016", "CHATSITE_MCP_AUDIENCE needs OIDC_ISSUER, which issues the tokens."))
     for origin in settings.CORS_ORIGINS:
         if not ORIGIN.fullmatch(origin):
             problems.append(

@@ -150,6 +150,7 @@ OIDC_GROUPS_CLAIM = environment.text("OIDC_GROUPS_CLAIM", "groups")
 OIDC_GROUPS_BY_NAME = environment.flag("OIDC_GROUPS_BY_NAME", False)
 OIDC_SUBJECT_CLAIM = environment.one_of("OIDC_SUBJECT_CLAIM", "SUB", ("SUB", "OID")).lower()
 OIDC_SCOPES = environment.text("OIDC_SCOPES", "openid profile")
+MCP_AUDIENCE = environment.text("CHATSITE_MCP_AUDIENCE")  # of access tokens for /mcp
 API_KEY_DAYS = environment.whole("CHATSITE_API_KEY_DAYS", 365)
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from http import HTTPStatus
 from typing import cast
 
 from django.conf import settings
@@ -35,11 +36,19 @@ from chatsite.http.origins import comes_from_elsewhere
 from ingestion.search import retrieval
 
 from . import documents
+from .resource_metadata import challenge
 
 logger = logging.getLogger(__name__)
 
 NOT_FOUND = "There is no such document or passage, or it has changed since. Search again."
 PAGE_SIZE = 100  # resources
+
+
+class McpBearer(BearerAuthentication):
+    """Keys and ID tokens as elsewhere, and access tokens that the provider has issued for this server."""
+
+    def resource(self) -> str:
+        return settings.MCP_AUDIENCE
 
 
 class GuestSession(SessionAuthentication):
@@ -54,7 +63,7 @@ class McpView(ProtocolView):
     """Every message is checked by itself: what was revoked a moment ago is refused now."""
 
     protocol: ErrorFormat = mcp.Refusals()
-    authentication_classes = [BearerAuthentication, GuestSession]
+    authentication_classes = [McpBearer, GuestSession]
     slot: ConnectionSlot | None = None
 
     async def post(self, request: HttpRequest) -> HttpResponseBase:
@@ -70,6 +79,8 @@ class McpView(ProtocolView):
             answering.add_done_callback(lambda _: self._release())
             raise
         if isinstance(begun, HttpResponseBase):
+            if begun.status_code == HTTPStatus.UNAUTHORIZED:
+                begun.headers["WWW-Authenticate"] = challenge(request)
             return begun
         request_may_wait()
         release_slot()

@@ -10,6 +10,7 @@ from django.test import AsyncClient, Client, SimpleTestCase, TransactionTestCase
 from chat.protocols import mcp
 from chat.protocols.framing import EVENT_STREAM
 from chatsite.accounts.models import ApiKey, User
+from chatsite.accounts.tests.fake_provider import FakeProvider
 from history.models import Conversation
 from ingestion.access.lists import Audience, set_audience
 from ingestion.models import Document
@@ -216,6 +217,81 @@ class Callers(McpTestCase):
         body, headers = new_message("tools/list")
         answer = client.post("/mcp", json.dumps(body), content_type="application/json", headers=headers)
         self.assertEqual(answer.status_code, 403)
+
+
+METADATA = "/.well-known/oauth-protected-resource"
+RESOURCE = "https://documents.example/mcp"
+
+
+class Tokens(McpTestCase):
+    """Access tokens of the organisation's provider, issued for this server and for no other."""
+
+    def setUp(self):
+        super().setUp()
+        self.provider = FakeProvider()
+        self.enterContext(self.provider)
+        self.enterContext(override_settings(**self.provider.settings, MCP_AUDIENCE=RESOURCE))
+
+    def status(self, *, typ="at+jwt", path="/mcp", **claims):
+        body, headers = new_message("tools/list")
+        token = self.provider.token(headers={"typ": typ}, **claims)
+        text = json.dumps(body) if path == "/mcp" else json.dumps({"messages": []})
+        headers["Authorization"] = f"Bearer {token}"
+        return Client().post(path, text, content_type="application/json", headers=headers).status_code
+
+    def test_a_token_for_this_server_is_accepted_here_and_nowhere_else(self):
+        for typ in ("at+jwt", "application/at+jwt", "JWT"):
+            self.assertEqual(self.status(typ=typ, aud=RESOURCE, azp="assistant"), 200, typ)
+        self.assertEqual(self.status(aud=["other", RESOURCE], azp="assistant"), 200)
+        self.assertEqual(self.status(path="/chat", aud=RESOURCE, azp="assistant"), 401)
+        self.assertEqual(self.status(path="/chat", typ="JWT", aud=RESOURCE), 401)
+
+    def test_a_token_for_another_server_is_refused(self):
+        client = self.provider.settings["OIDC_AUDIENCE"]
+        for claims in ({"aud": "https://other.example/mcp"}, {"aud": f"{RESOURCE}/"}, {"aud": None}):
+            self.assertEqual(self.status(**claims), 401, claims)
+        self.assertEqual(self.status(aud=client), 401, "an access token of another resource")
+        self.assertEqual(self.status(typ="JWT", aud=client, azp="assistant"), 401)
+        self.assertEqual(self.status(typ="JWT", aud=client), 200, "an ID token, as everywhere")
+        self.assertEqual(self.status(typ="dpop+jwt", aud=RESOURCE), 401)
+        self.assertEqual(self.status(aud=RESOURCE, exp=1), 401)
+        with override_settings(MCP_AUDIENCE=""):
+            self.assertEqual(self.status(aud=RESOURCE), 401)
+            self.assertEqual(self.status(aud=""), 401)
+
+    def test_the_token_reads_what_its_person_may_read(self):
+        self.provider.mapped_group("Finance")
+        make_document("budget.md", groups=[Group.objects.get(name="Finance")])
+        names = {}
+        for groups in (["Finance"], []):
+            token = self.provider.token(headers={"typ": "at+jwt"}, aud=RESOURCE, groups=groups)
+            result = self.result(new_message("resources/list"), secret=token)
+            names[len(groups)] = {entry["name"] for entry in result["resources"]}
+        self.assertEqual(names, {1: {"budget.md", "leave.md"}, 0: {"leave.md"}})
+
+    def test_a_refusal_says_where_a_client_learns_who_issues_tokens(self):
+        body, headers = new_message("tools/list")
+        for secret, error in ((None, ""), ("chs_wrong", 'error="invalid_token", ')):
+            key = {"Authorization": f"Bearer {secret}"} if secret else {}
+            answer = Client().post(
+                "/mcp", json.dumps(body), content_type="application/json", headers=headers | key
+            )
+            challenge = answer.headers["WWW-Authenticate"]
+            where = f"http://testserver{METADATA}/mcp"
+            self.assertEqual(challenge, f'Bearer {error}resource_metadata="{where}"')
+        for path in (f"{METADATA}/mcp", METADATA):
+            document = Client().get(path).json()
+            self.assertEqual(document["resource"], "http://testserver/mcp")
+            self.assertEqual(document["authorization_servers"], [self.provider.issuer])
+            self.assertEqual(document["bearer_methods_supported"], ["header"])
+
+    def test_without_such_tokens_there_is_no_such_page(self):
+        for settings in ({"MCP_AUDIENCE": ""}, {"OIDC_ISSUER": ""}):
+            with override_settings(**settings):
+                self.assertEqual(Client().get(f"{METADATA}/mcp").status_code, 404)
+                self.assertEqual(
+                    Client().post("/mcp", "{}", content_type="application/json")["WWW-Authenticate"], "Bearer"
+                )
 
 
 class Tools(McpTestCase):

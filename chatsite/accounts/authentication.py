@@ -53,7 +53,14 @@ class ProviderAway(exceptions.APIException):
 
 
 class BearerAuthentication(authentication.BaseAuthentication):
-    """An API key or an ID token in one of KEY_HEADERS; any other `Authorization` header is refused."""
+    """An API key or an ID token in one of KEY_HEADERS; any other `Authorization` header is refused.
+
+    Access tokens are accepted as well where a subclass says for which resource.
+    """
+
+    def resource(self) -> str:
+        """The audience of access tokens; none are accepted if it is empty."""
+        return ""
 
     def authenticate(self, request: Request) -> tuple[User, Principal] | None:
         header = next((name for name in KEY_HEADERS if name in request.headers), None)
@@ -63,7 +70,7 @@ class BearerAuthentication(authentication.BaseAuthentication):
         if not secret:
             expected = "“Bearer” and a key" if header == "Authorization" else "a key"
             raise exceptions.AuthenticationFailed(f"The {header} header must be {expected}.")
-        known = caller(secret)
+        known = caller(secret, self.resource())
         if known is None:
             raise exceptions.AuthenticationFailed(f"The key in the {header} header is not valid.")
         request_reads_as(known[1].user_id)
@@ -86,11 +93,14 @@ def presents_key(request: HttpRequest) -> bool:
     return any(name in request.headers for name in KEY_HEADERS)
 
 
-def caller(secret: str) -> tuple[User, Principal] | None:
-    """Who presents that API key or ID token; None for one that is not valid. Raises ProviderAway."""
+def caller(secret: str, resource: str = "") -> tuple[User, Principal] | None:
+    """Who presents that API key, ID token or access token for `resource`; None for one that is not valid.
+
+    Raises ProviderAway.
+    """
     source = provider()
     if source and looks_like_token(secret):
-        return _by_token(secret, source)
+        return _by_token(secret, source, resource)
     return _by_key(secret)
 
 
@@ -112,9 +122,9 @@ def _by_key(secret: str) -> tuple[User, Principal] | None:
     return None
 
 
-def _by_token(token: str, source: Provider) -> tuple[User, Principal] | None:
+def _by_token(token: str, source: Provider, resource: str) -> tuple[User, Principal] | None:
     try:
-        claims = verify(token, source)
+        claims = verify(token, source, resource=resource)
         user = user_for(claims)
     except ProviderUnavailable as error:
         logger.warning("An ID token cannot be checked: %s", error)

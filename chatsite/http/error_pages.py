@@ -26,6 +26,7 @@ PROGRAM_PATHS = (
     "/auth_setup",
     "/config",
     "/mcp",
+    "/.well-known/oauth-protected-resource",
 )
 WORDS = {
     400: "The request cannot be understood.",

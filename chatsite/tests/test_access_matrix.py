@@ -162,6 +162,8 @@ chat-api:legacy-completions POST key     401       yes      yes      yes      ye
 
 mcp:server               POST   session  401       yes      yes      yes      yes      401
 mcp:server               POST   key      401       yes      yes      yes      yes      401
+mcp:resource-metadata    GET    session  absent    absent   absent   absent   absent   absent
+mcp:resource-metadata    GET    key      absent    absent   absent   absent   absent   absent
 
 history:conversations    GET    session  401      yes      yes      yes      yes      401
 history:conversations    GET    key      401      yes      yes      yes      yes      401

@@ -289,7 +289,7 @@ class WhatIsOpen(SimpleTestCase):
         namespaces = {"chat", "chat-api", "history", "mcp"}
         self.assertEqual({name for name in welcoming if name.partition(":")[0] not in namespaces}, pages)
         # What a front end asks before anybody has signed in: the same for all.
-        configuration = {"chat:auth-setup", "chat:config"}
+        configuration = {"chat:auth-setup", "chat:config", "mcp:resource-metadata"}
         # Costs the operator's money and answers no question: for callers with an account.
         accounts_only = {"chat-api:embeddings"}
         # Guests share nothing, and nothing is shared with them.

@@ -1,4 +1,8 @@
-"""Is this an ID token of our provider, for us, now? Whatever is not exactly so is refused."""
+"""Is this a token of our provider, for us, now? Whatever is not exactly so is refused.
+
+ID tokens are for this site's client (OIDC_AUDIENCE). Access tokens of other clients are accepted where their
+audience is the resource that they were asked for (RFC 8707).
+"""
 
 import re
 from collections.abc import Mapping
@@ -26,6 +30,7 @@ KNOWN_ALGORITHMS = frozenset().union(*ALGORITHMS.values())
 # Members of the header by which a token would choose its own key, or change how it is to be read.
 REFUSED_MEMBERS = frozenset({"jku", "x5u", "jwk", "x5c", "crit", "b64", "zip", "enc"})
 SUBJECT_CLAIMS = ("sub", "oid")
+ACCESS_TOKEN = frozenset({"AT+JWT", "APPLICATION/AT+JWT"})  # types by RFC 9068
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 REQUIRED = ["exp", "iat", "iss", "sub", "aud"]
 BROKEN = (jwt.PyJWTError, ValueError, TypeError, KeyError, OverflowError, RecursionError)
@@ -59,15 +64,22 @@ def looks_like_token(secret: str) -> bool:
     return secret.count(".") == 2
 
 
-def verify(token: str, provider: Provider, nonce: str | None = None) -> Claims:
-    """The claims of a good token. Raises InvalidToken, or ProviderUnavailable where no keys can be had."""
+def verify(token: str, provider: Provider, nonce: str | None = None, *, resource: str = "") -> Claims:
+    """The claims of a good ID token, or of an access token for `resource`.
+
+    Raises InvalidToken, or ProviderUnavailable where no keys can be had.
+    """
     header = _header(token)
+    is_access_token = header.get("typ", "").upper() in ACCESS_TOKEN
+    if is_access_token and not resource:
+        raise InvalidToken("It is an access token.")
+    audiences = [resource] if is_access_token else list(filter(None, [settings.OIDC_AUDIENCE, resource]))
     algorithm = header["alg"]
     for key in provider.keys_for(header.get("kid")):
         if algorithm in ALGORITHMS[key.kind] and key.algorithm in {"", algorithm}:
-            claims = _decoded(token, key, algorithm, provider.issuer)
+            claims = _decoded(token, key, algorithm, provider.issuer, audiences)
             if claims is not None:
-                return _checked(claims, nonce)
+                return _checked(claims, nonce, resource)
     raise InvalidToken("No key of the provider has signed it.")
 
 
@@ -79,7 +91,7 @@ def _header(token: str) -> dict[str, Any]:
     except BROKEN as error:
         raise InvalidToken("Its header cannot be read.") from error
     kind, algorithm, identifier = header.get("typ", "JWT"), header.get("alg"), header.get("kid")
-    if not isinstance(kind, str) or kind.upper() != "JWT":
+    if not isinstance(kind, str) or kind.upper() not in {"JWT", *ACCESS_TOKEN}:
         raise InvalidToken("It is a token of another type.")
     if not isinstance(algorithm, str) or algorithm not in KNOWN_ALGORITHMS:
         raise InvalidToken("Its algorithm is not accepted.")
@@ -88,7 +100,9 @@ def _header(token: str) -> dict[str, Any]:
     return header
 
 
-def _decoded(token: str, key: Key, algorithm: str, issuer: str) -> dict[str, Any] | None:
+def _decoded(
+    token: str, key: Key, algorithm: str, issuer: str, audiences: list[str]
+) -> dict[str, Any] | None:
     """The claims, or None where another key has signed. Raises InvalidToken."""
     try:
         public = public_key(key, algorithm)
@@ -98,7 +112,7 @@ def _decoded(token: str, key: Key, algorithm: str, issuer: str) -> dict[str, Any
             token,
             public,
             algorithms=[algorithm],
-            audience=settings.OIDC_AUDIENCE,
+            audience=audiences,
             issuer=issuer,
             leeway=LEEWAY,
             options={"require": REQUIRED},
@@ -109,11 +123,12 @@ def _decoded(token: str, key: Key, algorithm: str, issuer: str) -> dict[str, Any
         raise InvalidToken(f"It is not valid: {type(error).__name__}.") from error
 
 
-def _checked(claims: dict[str, Any], nonce: str | None) -> Claims:
+def _checked(claims: dict[str, Any], nonce: str | None, resource: str) -> Claims:
     """What PyJWT leaves to its caller. Raises InvalidToken."""
     audience, party = claims["aud"], claims.get("azp")
     several = isinstance(audience, list) and len(audience) > 1
-    if (party is not None or several) and party != settings.OIDC_AUDIENCE:
+    is_for_resource = bool(resource) and resource in (audience if isinstance(audience, list) else [audience])
+    if (party is not None or several) and party != settings.OIDC_AUDIENCE and not is_for_resource:
         raise InvalidToken("It was issued to another client.")
     if nonce is not None and claims.get("nonce") != nonce:
         raise InvalidToken("It does not belong to this sign-in.")

@@ -46,7 +46,7 @@ class ProtocolView(APIView):
     """A view of a published protocol: parses in a database thread, answers on the event loop."""
 
     guests_welcome = True
-    required_scopes = (Scope.CHAT,)
+    required_scopes: tuple[Scope, ...] = (Scope.CHAT,)
     schema = None  # described in chatsite/openapi
     parser_classes = [StrictJSONParser]
     methods: ClassVar[tuple[str, ...]] = ("POST",)  # allowed

@@ -10,7 +10,7 @@ from typing import cast
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from rest_framework.exceptions import ParseError
+from rest_framework.exceptions import ParseError, PermissionDenied
 from rest_framework.request import Request
 
 from chat import errors, runs
@@ -26,7 +26,9 @@ from chat.protocols.framing import COMMENT, EVENT_STREAM, server_sent_event
 from chat.protocols.mcp import Call, McpError
 from chat.protocols.request_body import session
 from chat.requests import InvalidRequest, Options, RunRequest
+from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.authentication import BearerAuthentication, SessionAuthentication
+from chatsite.accounts.permissions import demand_scope
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import request_may_wait
 from chatsite.http.address_limit import release_slot
@@ -42,6 +44,16 @@ logger = logging.getLogger(__name__)
 
 NOT_FOUND = "There is no such document or passage, or it has changed since. Search again."
 PAGE_SIZE = 100  # resources
+
+
+# What an API key needs for each tool. Resources are documents; all else says nothing of anybody's data.
+TOOL_SCOPES = {
+    "search": Scope.SEARCH,
+    "fetch": Scope.DOCUMENTS_READ,
+    "list_sources": Scope.DOCUMENTS_READ,
+    "ask": Scope.CHAT,
+}
+RESOURCE_METHODS = frozenset({"resources/list", "resources/templates/list", "resources/read"})
 
 
 class McpBearer(BearerAuthentication):
@@ -62,6 +74,7 @@ class GuestSession(SessionAuthentication):
 class McpView(ProtocolView):
     """Every message is checked by itself: what was revoked a moment ago is refused now."""
 
+    required_scopes = ()  # by method and tool
     protocol: ErrorFormat = mcp.Refusals()
     authentication_classes = [McpBearer, GuestSession]
     slot: ConnectionSlot | None = None
@@ -113,6 +126,9 @@ class McpView(ProtocolView):
             return self._result(call, self._listed(request, call))
         except ParseError:
             refusal = McpError(mcp.PARSE_ERROR, "The body is not valid JSON.")
+        except PermissionDenied as error:
+            refused = McpError(mcp.INVALID_REQUEST, str(error.detail))
+            return refused_with(mcp.error(mcp.id_of(body), refused), error.status_code)
         except McpError as error:
             refusal = error
         return refused_with(mcp.error(mcp.id_of(body), refusal), mcp.status(refusal, handshake=handshake))
@@ -120,13 +136,15 @@ class McpView(ProtocolView):
     def _listed(self, request: Request, call: Call) -> Json:
         """The result of every method but `tools/call`. Raises McpError."""
         principal, absolute = cast(Principal, request.auth), request.build_absolute_uri
+        if call.method in RESOURCE_METHODS:
+            demand_scope(principal, Scope.DOCUMENTS_READ)
         match call.method:
             case "initialize":
                 return mcp.initialized(call, self._site())
             case "server/discover":
                 return mcp.discovered()
             case "tools/list":
-                return mcp.tools(mcp.TOOLS)
+                return mcp.tools(name for name, scope in TOOL_SCOPES.items() if principal.has_scope(scope))
             case "resources/list":
                 found = documents.list_documents(principal, absolute, cursor=call.cursor, limit=PAGE_SIZE)
                 return mcp.resources(*found)
@@ -149,6 +167,7 @@ class McpView(ProtocolView):
         principal = cast(Principal, request.auth)
         if call.tool not in mcp.TOOLS:
             raise McpError(mcp.INVALID_PARAMS, f"There is no tool “{call.tool[:100]}”.")
+        demand_scope(principal, TOOL_SCOPES[call.tool])
         try:
             if call.tool == "ask":
                 return call, self._accept(request, principal, mcp.ask_arguments(call.arguments))

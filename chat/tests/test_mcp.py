@@ -9,6 +9,7 @@ from django.test import AsyncClient, Client, SimpleTestCase, TransactionTestCase
 
 from chat.protocols import mcp
 from chat.protocols.framing import EVENT_STREAM
+from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import ApiKey, User
 from chatsite.accounts.tests.fake_provider import FakeProvider
 from history.models import Conversation
@@ -217,6 +218,48 @@ class Callers(McpTestCase):
         body, headers = new_message("tools/list")
         answer = client.post("/mcp", json.dumps(body), content_type="application/json", headers=headers)
         self.assertEqual(answer.status_code, 403)
+
+
+class Scopes(McpTestCase):
+    def test_a_key_finds_and_uses_the_tools_of_its_scopes_alone(self):
+        tools = {
+            Scope.SEARCH: {"search": {"query": "leave"}},
+            Scope.DOCUMENTS_READ: {"fetch": {"id": str(self.open.public_id)}, "list_sources": {}},
+            Scope.CHAT: {"ask": {"question": QUESTION}},
+        }
+        for scope in Scope.values:
+            secret = ApiKey.objects.issue(self.ann, "test", scopes=[scope])[1]
+            listed = self.result(new_message("tools/list"), secret=secret)["tools"]
+            self.assertEqual({tool["name"] for tool in listed}, set(tools.get(scope, ())))
+            for needed, calls in tools.items():
+                for tool, arguments in calls.items():
+                    body, headers = new_message("tools/call", name=tool, arguments=arguments)
+                    headers["Accept"] = "application/json"
+                    answer = self.post(body, headers, secret=secret)
+                    self.assertEqual(answer.status_code, 200 if scope == needed else 403, (scope, tool))
+            status = 200 if scope == Scope.DOCUMENTS_READ else 403
+            for message in (new_message("resources/list"), new_message("resources/templates/list")):
+                self.assertEqual(self.post(*message, secret=secret).status_code, status, scope)
+
+    def test_without_the_scope_it_learns_nothing(self):
+        secret = ApiKey.objects.issue(self.ann, "test", scopes=["search"])[1]
+        refusals = [
+            self.error(new_message(method, **params), 403, secret=secret)
+            for method, params in (
+                ("tools/call", {"name": "fetch", "arguments": {"id": str(self.open.public_id)}}),
+                ("tools/call", {"name": "fetch", "arguments": {"id": NOWHERE}}),
+                ("tools/call", {"name": "fetch", "arguments": {}}),
+                ("resources/read", {"uri": f"document://{self.open.public_id}"}),
+                ("resources/read", {"uri": f"document://{NOWHERE}"}),
+            )
+        ]
+        words = "This API key does not have the scope “documents:read”."
+        self.assertEqual(refusals, [{"code": mcp.INVALID_REQUEST, "message": words}] * 5)
+
+    def test_a_scope_that_is_taken_away_counts_from_the_next_message_on(self):
+        self.assertEqual(self.post(*new_message("resources/list")).status_code, 200)
+        ApiKey.objects.filter(pk=self.row.pk).update(scopes=["search"])
+        self.assertEqual(self.post(*new_message("resources/list")).status_code, 403)
 
 
 METADATA = "/.well-known/oauth-protected-resource"

@@ -1,7 +1,8 @@
 """Documents: their pages, and their files."""
 
-from django.urls import path
+from django.urls import path, re_path
 
+from .api.search import SearchView
 from .portal import (
     actions,
     content,
@@ -19,6 +20,8 @@ urlpatterns = [
     path("documents/<uuid:public_id>/rights/", actions.rights, name="rights"),
     path("documents/<uuid:public_id>/again/", actions.again, name="again"),
     path("documents/<uuid:public_id>/delete/", actions.delete, name="delete"),
+    # REST
+    re_path(r"^api/search/?\Z", SearchView.as_view(), name="search"),
     # Content
     path("content/<path:sourcefile>/pages/<int:page>.png", content.PageImage.as_view(), name="page-image"),
     path("content/<path:sourcefile>", content.DocumentFile.as_view(), name="content"),

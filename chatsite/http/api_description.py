@@ -41,6 +41,7 @@ TAGS = {
     "Feedback": "What one thinks of an answer. Refusals are problem details (RFC 9457).",
     "Shares": "Links to one's own conversations for others. Refusals are problem details (RFC 9457).",
     "Documents": "The files that answers cite.",
+    "Search": "Passages of documents, without an answer. Refusals are problem details (RFC 9457).",
     "Account": "The caller.",
 }
 

@@ -60,6 +60,8 @@ ingestion:rights         POST   session  sign-in   absent   403      yes      ab
 ingestion:again          POST   session  sign-in   absent   403      yes      absent   sign-in
 ingestion:delete         GET    session  sign-in   absent   403      yes      absent   sign-in
 ingestion:delete         POST   session  sign-in   absent   403      yes      absent   sign-in
+ingestion:search         POST   session  401       yes      yes      yes      yes      401
+ingestion:search         POST   key      401       yes      yes      yes      yes      401
 ingestion:content        GET    session  401       absent   yes      yes      absent   401
 ingestion:content        GET    key      401       absent   yes      yes      absent   401
 ingestion:page-image     GET    session  401       absent   yes      yes      absent   401

@@ -26,7 +26,7 @@ from history import search
 
 OPEN = {"chat:auth-setup", "chat:config"}  # for everyone, as front ends ask before they draw anything
 DESCRIBED = ("chat-api:", "history:")
-DESCRIBED_TOO = {"ingestion:content", "ingestion:page-image", "accounts:whoami", *OPEN}
+DESCRIBED_TOO = {"ingestion:content", "ingestion:page-image", "accounts:whoami", "ingestion:search", *OPEN}
 VALUES = {
     "conversation_id": str(uuid.UUID(int=1)),
     "message_id": str(uuid.UUID(int=1)),

@@ -1,0 +1,196 @@
+"""`POST /api/search`: the passages that fit best of what the caller may read, without a model."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Q
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chatsite.accounts.api_keys import Scope
+from chatsite.accounts.principal import Principal
+from chatsite.accounts.resource_views import ResourceView
+from ingestion.models import AccessEntry, Passage
+from ingestion.search import retrieval
+from ingestion.search.labels import content_address
+from ingestion.search.retrieval import FoundPassage
+from ingestion.search.sentences import matching_words
+
+MAX_QUERY_CHARACTERS = 2_000
+MAX_NEIGHBOURS = 3
+UUID_PATTERN = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+SCOPE_PATTERN = rf"^(all|own|(folder|category):.+|document:{UUID_PATTERN}(,{UUID_PATTERN}){{0,14}})$"
+Neighbours = dict[int, dict[str, list[dict[str, Any]]]]
+
+
+class SearchRequestSerializer(serializers.Serializer[Any]):
+    """What is looked for, and where."""
+
+    query = serializers.CharField(max_length=MAX_QUERY_CHARACTERS, help_text="A question, or words.")
+    limit = serializers.IntegerField(
+        min_value=1, max_value=retrieval.MAX_PASSAGES, default=5, help_text="How many passages at most."
+    )
+    mode = serializers.ChoiceField(
+        ["hybrid", "text", "vectors"], default="hybrid", help_text="By words and meaning, or by one of them."
+    )
+    scope = serializers.RegexField(
+        SCOPE_PATTERN,
+        max_length=600,
+        default="all",
+        error_messages={"invalid": "A scope is all, own, folder:…, category:… or document:<id>[,<id>…]."},
+        help_text="Narrows what the caller may read: “own” is what they added, a folder counts with the"
+        " folders in it, and up to 15 documents are named by their ids.",
+    )
+    exclude_category = serializers.CharField(max_length=100, allow_blank=True, default="")
+    minimum_score = serializers.FloatField(min_value=0, max_value=1, default=0)
+    neighbours = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_NEIGHBOURS,
+        default=0,
+        help_text="How many passages before and after each are given, too.",
+    )
+    explain = serializers.BooleanField(default=False, help_text="Tell how each passage was found.")
+
+
+class NeighbourSerializer(serializers.Serializer[Any]):
+    """A passage beside one that was found."""
+
+    passage_id = serializers.IntegerField()
+    heading = serializers.CharField(allow_blank=True)
+    page = serializers.IntegerField(allow_null=True)
+    content = serializers.CharField()
+
+
+class MatchSerializer(serializers.Serializer[Any]):
+    """Where a word of the query is in `content`, in characters (Unicode code points), `end` excluded."""
+
+    start = serializers.IntegerField()
+    end = serializers.IntegerField()
+
+
+class ExplanationSerializer(serializers.Serializer[Any]):
+    """How a passage was found; a score is null where that way did not find it."""
+
+    found_by = serializers.ChoiceField(["words", "meaning", "both"])
+    text_score = serializers.FloatField(allow_null=True)
+    vector_score = serializers.FloatField(allow_null=True)
+
+
+class SearchHitSerializer(serializers.Serializer[Any]):
+    """A passage with all that a citation of it needs."""
+
+    passage_id = serializers.IntegerField(help_text="Of this version of the document.")
+    document_id = serializers.UUIDField()
+    document_version = serializers.IntegerField()
+    label = serializers.CharField(help_text="As answers cite it.")  # type: ignore[assignment]
+    title = serializers.CharField(allow_blank=True)
+    folder = serializers.CharField(allow_blank=True)
+    category = serializers.CharField(allow_blank=True)
+    heading = serializers.CharField(allow_blank=True)
+    page = serializers.IntegerField(allow_null=True, help_text="From 1; null in a text without pages.")
+    content = serializers.CharField()
+    score = serializers.FloatField(help_text="0 to 1; comparable within this answer.")
+    matches = MatchSerializer(many=True)
+    url = serializers.URLField(help_text="The file, for callers that may read documents.")
+    before = NeighbourSerializer(many=True, help_text="In the order of the text.")
+    after = NeighbourSerializer(many=True, help_text="In the order of the text.")
+    explanation = ExplanationSerializer(allow_null=True, help_text="null unless asked for.")
+
+
+class SearchResponseSerializer(serializers.Serializer[Any]):
+    """The passages that fit, best first; none where nothing does."""
+
+    mode = serializers.ChoiceField(
+        ["hybrid", "text", "vectors"], help_text="As it was searched: text also where embedding failed."
+    )
+    sure = serializers.BooleanField(help_text="Whether the first clearly has to do with the query.")
+    results = SearchHitSerializer(many=True)
+
+
+class SearchView(ResourceView):
+    """Searches as an answer does, and leaves no trace: no conversation, no question."""
+
+    required_scopes = (Scope.SEARCH,)
+    serializer_class = SearchRequestSerializer
+    api_tag = "Search"
+
+    @extend_schema(
+        summary="The passages that fit a query best",
+        operation_id="search",
+        request=SearchRequestSerializer,
+        responses=SearchResponseSerializer,
+    )
+    def post(self, request: Request) -> Response:
+        asked = self.get_serializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wish = asked.validated_data
+        found = retrieval.search(
+            self.principal,
+            wish["query"],
+            mode=wish["mode"],
+            top=wish["limit"],
+            scope=wish["scope"],
+            exclude_category=wish["exclude_category"],
+            minimum_score=wish["minimum_score"],
+        )
+        ids = [passage.passage_id for passage in found.passages]
+        neighbours = neighbours_of(self.principal, ids, wish["neighbours"]) if wish["neighbours"] else {}
+        hits = [
+            _hit(request, passage, wish, neighbours.get(passage.passage_id, {})) for passage in found.passages
+        ]
+        body = {"mode": found.mode, "sure": found.sure, "results": hits}
+        return Response(SearchResponseSerializer(body).data)
+
+
+def neighbours_of(principal: Principal, passage_ids: Iterable[int], radius: int) -> Neighbours:
+    """For each passage those before and after it that the caller may read now, in the order of the text."""
+    readable = Passage.objects.filter(document__access_list__in=AccessEntry.lists_of(principal.user_id))
+    places = readable.filter(pk__in=list(passage_ids)).values_list("pk", "document", "position")
+    near: dict[int, tuple[int, int]] = {pk: (document, position) for pk, document, position in places}
+    if not near:
+        return {}
+    wanted = Q()
+    for document, position in near.values():
+        wanted |= Q(document=document, position__range=(max(0, position - radius), position + radius))
+    rows = readable.filter(wanted).values("pk", "document", "position", "heading", "page", "content")
+    by_place = {(row["document"], row["position"]): row for row in rows}
+
+    def among(document: int, positions: range) -> list[dict[str, Any]]:
+        there = (by_place.get((document, position)) for position in positions)
+        return [row | {"passage_id": row["pk"]} for row in there if row]
+
+    return {
+        pk: {
+            "before": among(document, range(position - radius, position)),
+            "after": among(document, range(position + 1, position + radius + 1)),
+        }
+        for pk, (document, position) in near.items()
+    }
+
+
+def _hit(
+    request: Request, passage: FoundPassage, wish: dict[str, Any], neighbours: dict[str, Any]
+) -> dict[str, Any]:
+    address = content_address(passage.public_id, passage.sourcefile.rpartition("/")[2])
+    page = f"#page={passage.page}" if passage.page else ""
+    matches = matching_words(wish["query"], passage.content)
+    return {
+        "passage_id": passage.passage_id,
+        "document_id": passage.public_id,
+        "document_version": passage.document_version,
+        "label": passage.label,
+        "title": passage.title,
+        "folder": passage.folder,
+        "category": passage.category,
+        "heading": passage.heading,
+        "page": passage.page,
+        "content": passage.content,
+        "score": passage.score,
+        "matches": [{"start": start, "end": end} for start, end in matches],
+        "url": request.build_absolute_uri(address) + page,
+        "before": neighbours.get("before", []),
+        "after": neighbours.get("after", []),
+        "explanation": passage if wish["explain"] else None,
+    }

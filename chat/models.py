@@ -272,3 +272,17 @@ class VerifiedCitation(models.Model):
 
     def __str__(self) -> str:
         return self.words
+
+
+class DismissedQuestion(models.Model):
+    """A wording that was taken from the list of what was asked in vain; no text of it is kept."""
+
+    digest = models.CharField(max_length=64, primary_key=True, help_text="Keyed, of its bare words.")
+    reason = models.CharField(max_length=300)
+    dismissed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    dismissed_at = models.DateTimeField(help_text="What is asked later is listed again.")
+
+    def __str__(self) -> str:
+        return self.reason

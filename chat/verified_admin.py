@@ -1,19 +1,23 @@
-"""Verified answers in the admin: writing them, seeing which speak, why others are silent, and for what.
+"""Verified answers in the admin: writing them, which speak, why others are silent; what was asked in vain.
 
 A manager sees only answers that rest on nothing that they may not read in the portal themselves.
 """
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db import transaction
 from django.db.models import ForeignKey, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
@@ -27,20 +31,26 @@ from ingestion.models import Document, Passage
 from ingestion.search.tokens import plain_words
 
 from .models import VerifiedAnswer, VerifiedAnswerQuerySet, VerifiedCitation, VerifiedQuestion
+from .unanswered import LISTED_FOR, MIN_PEOPLE, Group, dismiss, unanswered
 
 REMIND = timedelta(days=14)  # before its last day, where no other day is set
 VALID = timedelta(days=365)  # of a new answer, unless its author says otherwise
 RECORDED = 5_000  # newest questions that a pattern is tried on
 RECORDED_FOR = timedelta(days=30)
-MIN_PEOPLE = 3  # who asked a question before its words are shown
+UNANSWERED = "chat.view_unanswered"
+GROUPS_SHOWN = 25  # on a page
+MAX_WORDINGS = 5  # that a new answer begins with
+MAX_REASON = 300  # characters
 MAX_TRIED = 100  # questions in one try
 
 
 class QuestionInline(admin.TabularInline):  # type: ignore[type-arg]
     model = VerifiedQuestion
-    extra = 2
     min_num = 1
     validate_min = True
+
+    def get_extra(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> int:
+        return max(2, len(asked_in(request)))
 
 
 class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -49,6 +59,7 @@ class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = VerifiedCitation
         fields = ["document", "words"]
+        widgets = {"words": forms.TextInput(attrs={"aria-label": "Words of the document", "size": 60})}
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
@@ -135,11 +146,10 @@ class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return initial
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
-        """A question that the address names is written down already: what was asked in vain leads here."""
+        """Questions that the address names are written down already: what was asked in vain leads here."""
         kwargs: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
-        question = request.GET.get("question", "")[: VerifiedQuestion.MAX_CHARACTERS]
-        if question and obj.pk is None and isinstance(inline, QuestionInline) and request.method == "GET":
-            kwargs["initial"] = [{"text": question}]
+        if isinstance(inline, QuestionInline) and obj.pk is None and request.method == "GET":
+            kwargs["initial"] = [{"text": text} for text in asked_in(request)]
         return kwargs
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
@@ -176,7 +186,12 @@ class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.try_view)
-        return [path("<int:answer_id>/try/", view, name="chat_verifiedanswer_try"), *super().get_urls()]
+        in_vain = self.admin_site.admin_view(self.unanswered_view)
+        return [
+            path("<int:answer_id>/try/", view, name="chat_verifiedanswer_try"),
+            path("unanswered/", in_vain, name="chat_verifiedanswer_unanswered"),
+            *super().get_urls(),
+        ]
 
     def try_view(self, request: HttpRequest, answer_id: int) -> HttpResponse:
         """Which questions would get this answer: recorded ones, and some that the manager types."""
@@ -204,6 +219,75 @@ class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "people": MIN_PEOPLE,
         }
         return TemplateResponse(request, "admin/chat/verifiedanswer/try.html", context)
+
+    def unanswered_view(self, request: HttpRequest) -> HttpResponse:
+        """What was asked in vain; each look and each dismissal is in the audit log."""
+        actor = request.user
+        if not isinstance(actor, User) or not actor.has_perm(UNANSWERED):
+            raise PermissionDenied
+        if request.method == "POST":
+            self._dismiss(request, actor)
+            return redirect("admin:chat_verifiedanswer_unanswered")
+        page_number = request.GET.get("page", "1")
+        subject = f"Of the last {LISTED_FOR.days} days, page {page_number}"
+        record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
+        found = unanswered(_reader(request))
+        page = Paginator(found.groups, GROUPS_SHOWN).get_page(page_number)
+        speaking = list(self.get_queryset(request).filter(active=True))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Unanswered",
+            "opts": VerifiedAnswer._meta,
+            "page": page,
+            "rows": [Row(group, _answer_of(group.wordings, speaking)) for group in page],
+            "others": found.others,
+            "days": LISTED_FOR.days,
+            "people": MIN_PEOPLE,
+            "may_add": self.has_add_permission(request),
+        }
+        return TemplateResponse(request, "admin/chat/verifiedanswer/unanswered.html", context)
+
+    def _dismiss(self, request: HttpRequest, actor: User) -> None:
+        reason = request.POST.get("reason", "").strip()[:MAX_REASON]
+        group = unanswered(_reader(request)).by_key.get(request.POST.get("group", ""))
+        if not reason:
+            messages.error(request, "Nothing was dismissed: say why.")
+        elif group is None:
+            messages.error(request, "These questions are no longer on the list.")
+        else:
+            words = f"“{group.wordings[0]}”" if group.wordings else "wordings that are not shown"
+            subject = f"{words}, asked {group.times} times by {group.people} people: {reason}"
+            with transaction.atomic():
+                dismiss(group, actor.pk, reason)
+                record(AuditEntry.Action.UNANSWERED_DISMISSED, actor=actor, subject=subject)
+            messages.success(request, "Dismissed. It is listed again when somebody asks it again in vain.")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A group with a verified answer that its questions get now, if there is one."""
+
+    group: Group
+    answer: VerifiedAnswer | None
+
+    @property
+    def query(self) -> str:
+        """For the address of a new verified answer."""
+        return urlencode([("question", wording) for wording in self.group.wordings[:MAX_WORDINGS]])
+
+
+def _answer_of(wordings: list[str], answers: list[VerifiedAnswer]) -> VerifiedAnswer | None:
+    for answer in answers:
+        patterns = [question.text for question in answer.questions.all()]
+        if any(first_match(wording, patterns) for wording in wordings[:MAX_WORDINGS]):
+            return answer
+    return None
+
+
+def asked_in(request: HttpRequest) -> list[str]:
+    """The questions that the address names."""
+    asked = request.GET.getlist("question")[:MAX_WORDINGS]
+    return [text[: VerifiedQuestion.MAX_CHARACTERS] for text in asked if text.strip()]
 
 
 def passage_with(document: Document, words: str) -> Passage | None:

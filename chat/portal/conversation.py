@@ -233,6 +233,8 @@ class Answer:
     def status(self) -> str:
         """What is being done, or what was."""
         passages, documents = len(self.sources), len({source.document_id for source in self.sources})
+        if self.verified and not self.running:
+            return "Answered without a search"
         if not self.running:
             if self.scope:
                 return searched_in(self.scope, passages)

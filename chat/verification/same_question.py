@@ -350,6 +350,7 @@ def _without_ending(word: str) -> Iterator[str]:
             yield base
 
 
+@lru_cache(MAX_PATTERNS)
 def content_words(text: str) -> frozenset[str]:
     """The words by which questions are grouped or looked up: each in its shortest form."""
     return frozenset(min(_bases(word), key=lambda base: (len(base), base)) for word in read(text).content)

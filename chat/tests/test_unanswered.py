@@ -1,0 +1,189 @@
+"""What was asked in vain: what counts, what is grouped, and what a content manager never sees."""
+
+from datetime import timedelta
+from unittest.mock import patch
+
+from django.contrib.auth.models import Permission
+from django.test import TestCase
+from django.utils import timezone
+
+from chat.llm.base import NOTHING_FITS
+from chat.llm.quoting import UNSURE
+from chat.models import DismissedQuestion
+from chat.tests.test_verified_answers import CANARY, make_verified
+from chat.unanswered import alike, unanswered
+from chatsite.accounts.models import AuditEntry
+from chatsite.accounts.principal import Principal
+from history.models import Conversation, Feedback, Message, Source
+from ingestion.models import Passage
+from ingestion.tests.factories import make_document, make_user
+
+PAGE = "/admin/chat/verifiedanswer/unanswered/"
+FERRY = "Who pays if I miss the train after a late ferry?"
+
+
+class UnansweredTests(TestCase):
+    def setUp(self):
+        self.manager = make_user("ines", is_staff=True)
+        rights = ["view_unanswered", "add_verifiedanswer", "view_verifiedanswer"]
+        rights += ["add_verifiedquestion", "add_verifiedcitation", "view_document"]
+        self.manager.user_permissions.set(Permission.objects.filter(codename__in=rights))
+        self.client.force_login(self.manager)
+        # Inside a test's transaction nothing can be committed before the page is made.
+        looked = patch(
+            "chat.verified_admin.record_before", lambda *values, **named: self.looks.append(values)
+        )
+        self.looks = []
+        looked.start()
+        self.addCleanup(looked.stop)
+
+    def ask(self, text, *, person=None, answer=NOTHING_FITS, at=None, conversation=None, **values):
+        """A question with its answer, a day ago if nothing else is said."""
+        at = at or timezone.now() - timedelta(days=1)
+        conversation = conversation or Conversation.objects.create(owner=person or make_user())
+        position = conversation.messages.count()
+        for role, content, more in (("user", text, {}), ("assistant", answer, values)):
+            said = Message.objects.create(
+                conversation=conversation,
+                position=position,
+                role=role,
+                content=content,
+                created_at=at,
+                **more,
+            )
+            position += 1
+        return said
+
+    def found(self):
+        return unanswered(Principal(self.manager.pk, "session"))
+
+    def test_refused_unsure_and_bad_answers_count_and_good_ones_do_not(self):
+        for answer, cited in ((NOTHING_FITS, []), (f"{UNSURE}\n\n> x [a.md]", ["a.md"]), ("I think so.", [])):
+            self.ask(FERRY, answer=answer, citations=cited)
+        bad = self.ask(FERRY, answer="The ferry [a.md].", citations=["a.md"])
+        Feedback.objects.create(message=bad, rating="bad")
+        self.ask(FERRY, answer="The ferry pays [a.md].", citations=["a.md"])
+        self.ask(FERRY, at=timezone.now() - timedelta(days=31))
+        [group] = self.found().groups
+        self.assertEqual((group.times, group.people), (4, 4))
+        self.assertEqual(dict(group.reasons), {"nothing found": 1, "unsure": 2, "marked bad": 1})
+
+    def test_the_same_asked_again_within_two_minutes_counts_and_another_question_does_not(self):
+        good = {"answer": "Yes [a.md].", "citations": ["a.md"]}
+        at = timezone.now() - timedelta(hours=1)
+        for number in range(3):
+            person = make_user(f"again{number}")
+            self.ask(FERRY, person=person, at=at, **good)
+            self.ask("Who pays when I miss my train after a late ferry?", person=person,
+                     at=at + timedelta(seconds=100), **good)  # fmt: skip
+            other = make_user(f"other{number}")
+            self.ask("When is the canteen open?", person=other, at=at, **good)
+            self.ask("How do I book a meeting room?", person=other, at=at + timedelta(seconds=60), **good)
+        [group] = self.found().groups
+        self.assertEqual(group.reasons, [("asked again", 3)])
+
+    def test_questions_alike_are_one_group_and_other_numbers_and_nots_are_not(self):
+        self.assertTrue(alike("How do I report a lost laptop?", "Where do I report my lost laptop?"))
+        self.assertFalse(alike("How do I install Windows 10?", "How do I install Windows 11?"))
+        self.assertFalse(alike("Which laptops are insured?", "Which laptops are not insured?"))
+        self.assertFalse(alike("How do I report a lost laptop?", "How do I report sick?"))
+
+    def test_what_fewer_than_three_people_asked_is_counted_and_never_shown(self):
+        person = make_user()
+        for _ in range(5):
+            self.ask(f"Why was {CANARY} dismissed?", person=person)
+        self.ask(f"Why was {CANARY} dismissed?")
+        page = self.client.get(PAGE)
+        self.assertNotContains(page, CANARY)
+        self.assertContains(page, "6 more questions were")
+
+    def test_of_a_group_only_wordings_of_three_people_are_shown(self):
+        for _ in range(3):
+            self.ask(FERRY)
+        self.ask(f"Who pays {CANARY} if I miss the train after a late ferry?")
+        [group] = self.found().groups
+        self.assertEqual((group.times, group.wordings), (4, [FERRY]))
+        page = self.client.get(PAGE)
+        self.assertContains(page, FERRY)
+        self.assertNotContains(page, CANARY)
+
+    def test_without_a_common_wording_the_words_of_three_people_stand_for_the_group(self):
+        self.ask("Who pays after a late ferry if I miss the train?")
+        self.ask("Who pays if I miss the train after a late ferry trip?")
+        self.ask(f"Who pays {CANARY} if I miss the train after a late ferry?")
+        [group] = self.found().groups
+        self.assertEqual(group.wordings, [])
+        self.assertIn("ferry", group.words)
+        page = self.client.get(PAGE)
+        self.assertContains(page, "About:")
+        self.assertNotContains(page, CANARY)
+
+    def test_what_its_asker_shared_is_shown(self):
+        said = self.ask(FERRY, answer="The ferry [a.md].", citations=[])
+        Feedback.objects.create(message=said, rating="bad", shared=True)
+        self.assertContains(self.client.get(PAGE), FERRY)
+
+    def test_nothing_is_shown_of_a_conversation_that_rests_on_what_the_manager_may_not_read(self):
+        closed = make_document("plan.md", owner=make_user())
+        for _ in range(3):
+            first = self.ask("What is planned?", answer="Much [plan.md].", citations=["plan.md"])
+            Source.objects.create(
+                message=first, document=closed, document_version=1, rank=1, label="plan.md", title="Plan",
+                passage_id=Passage.objects.get().pk, content="Much", score=1, found_by="words",
+            )  # fmt: skip
+            said = self.ask(f"Does {CANARY} close in May?", conversation=first.conversation)
+            Feedback.objects.create(message=said, rating="bad", shared=True)
+        [group] = self.found().groups
+        self.assertEqual((group.times, group.wordings, group.words), (3, [], []))
+        self.assertNotContains(self.client.get(PAGE), CANARY)
+        closed.delete()
+        self.assertNotContains(self.client.get(PAGE), CANARY)
+
+    def test_each_look_is_recorded_and_needs_the_permission(self):
+        self.client.get(PAGE)
+        self.assertEqual(self.looks, [(AuditEntry.Action.UNANSWERED_LISTED,)])
+        self.manager.user_permissions.clear()
+        for answer in (self.client.get(PAGE), self.client.post(PAGE)):
+            self.assertEqual(answer.status_code, 403)
+        self.assertEqual(len(self.looks), 1)
+
+    def test_a_dismissed_group_is_gone_until_it_is_asked_again_and_the_reason_is_recorded(self):
+        for _ in range(3):
+            self.ask(FERRY)
+        [group] = self.found().groups
+        self.client.post(PAGE, {"group": group.key, "reason": "  "})
+        self.client.post(PAGE, {"group": "unknown", "reason": "Not ours"})
+        self.assertEqual(len(self.found().groups), 1)
+        self.client.post(PAGE, {"group": group.key, "reason": "Not ours"})
+        self.assertEqual(self.found().groups, [])
+        entry = AuditEntry.objects.get(action="unanswered_dismissed")
+        self.assertIn("Not ours", entry.subject)
+        self.assertNotIn("ferry", DismissedQuestion.objects.get().digest)
+        for _ in range(3):
+            self.ask(FERRY, at=timezone.now() + timedelta(seconds=1))
+        self.assertEqual([group.times for group in self.found().groups], [3])
+
+    def test_an_answer_is_begun_with_the_wordings_and_named_once_it_is_there(self):
+        for _ in range(3):
+            self.ask(FERRY)
+        page = self.client.get(PAGE)
+        address = "/admin/chat/verifiedanswer/add/?question=Who+pays+if"
+        self.assertContains(page, address)
+        self.assertContains(self.client.get(f"{address}+I+am+late%3F"), "Who pays if I am late?")
+        self.assertNotContains(page, "a verified answer</a>")
+        make_verified(make_document(everyone=True), question=FERRY)
+        self.assertContains(self.client.get(PAGE), "a verified answer</a>")
+
+    def test_a_thousand_questions_are_grouped_quickly(self):
+        person = make_user()
+        opened = Conversation.objects.bulk_create(Conversation(owner=person) for _ in range(1_000))
+        Message.objects.bulk_create(
+            Message(conversation=conversation, position=position, role=role, content=content)
+            for number, conversation in enumerate(opened)
+            for position, role, content in (
+                (0, "user", f"How do I order part {number} for ferry {number % 7}?"),
+                (1, "assistant", NOTHING_FITS),
+            )
+        )
+        with self.assertNumQueries(2):
+            self.assertEqual(self.found().others, 1_000)

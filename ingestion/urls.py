@@ -2,6 +2,7 @@
 
 from django.urls import path, re_path
 
+from .api.documents import DocumentsView, DocumentView, PassagesView
 from .api.search import SearchView
 from .portal import (
     actions,
@@ -9,6 +10,8 @@ from .portal import (
     upload,
     views,
 )
+
+ONE = r"(?P<public_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 
 app_name = "ingestion"
 urlpatterns = [
@@ -21,6 +24,9 @@ urlpatterns = [
     path("documents/<uuid:public_id>/again/", actions.again, name="again"),
     path("documents/<uuid:public_id>/delete/", actions.delete, name="delete"),
     # REST
+    re_path(r"^api/documents/?\Z", DocumentsView.as_view(), name="api-documents"),
+    re_path(rf"^api/documents/{ONE}/?\Z", DocumentView.as_view(), name="api-document"),
+    re_path(rf"^api/documents/{ONE}/passages/?\Z", PassagesView.as_view(), name="api-passages"),
     re_path(r"^api/search/?\Z", SearchView.as_view(), name="search"),
     # Content
     path("content/<path:sourcefile>/pages/<int:page>.png", content.PageImage.as_view(), name="page-image"),

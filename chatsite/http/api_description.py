@@ -40,7 +40,7 @@ TAGS = {
     "History": "One's own conversations.",
     "Feedback": "What one thinks of an answer. Refusals are problem details (RFC 9457).",
     "Shares": "Links to one's own conversations for others. Refusals are problem details (RFC 9457).",
-    "Documents": "The files that answers cite.",
+    "Documents": "What the caller may read: lists, text and files.",
     "Search": "Passages of documents, without an answer. Refusals are problem details (RFC 9457).",
     "Account": "The caller.",
 }

@@ -60,6 +60,14 @@ ingestion:rights         POST   session  sign-in   absent   403      yes      ab
 ingestion:again          POST   session  sign-in   absent   403      yes      absent   sign-in
 ingestion:delete         GET    session  sign-in   absent   403      yes      absent   sign-in
 ingestion:delete         POST   session  sign-in   absent   403      yes      absent   sign-in
+ingestion:api-documents  GET    session  401       yes      yes      yes      yes      401
+ingestion:api-documents  GET    key      401       yes      yes      yes      yes      401
+ingestion:api-document   GET    session  401       absent   yes      yes      absent   401
+ingestion:api-document   GET    key      401       absent   yes      yes      absent   401
+ingestion:api-document   DELETE session  401       absent   403      yes      absent   401
+ingestion:api-document   DELETE key      401       absent   403      yes      absent   401
+ingestion:api-passages   GET    session  401       absent   yes      yes      absent   401
+ingestion:api-passages   GET    key      401       absent   yes      yes      absent   401
 ingestion:search         POST   session  401       yes      yes      yes      yes      401
 ingestion:search         POST   key      401       yes      yes      yes      yes      401
 ingestion:content        GET    session  401       absent   yes      yes      absent   401

@@ -26,7 +26,16 @@ from history import search
 
 OPEN = {"chat:auth-setup", "chat:config"}  # for everyone, as front ends ask before they draw anything
 DESCRIBED = ("chat-api:", "history:")
-DESCRIBED_TOO = {"ingestion:content", "ingestion:page-image", "accounts:whoami", "ingestion:search", *OPEN}
+DESCRIBED_TOO = {
+    "ingestion:content",
+    "ingestion:page-image",
+    "accounts:whoami",
+    "ingestion:search",
+    "ingestion:api-documents",
+    "ingestion:api-document",
+    "ingestion:api-passages",
+    *OPEN,
+}
 VALUES = {
     "conversation_id": str(uuid.UUID(int=1)),
     "message_id": str(uuid.UUID(int=1)),

@@ -85,14 +85,19 @@ def counts(principal: Principal) -> dict[str, int]:
 def page(principal: Principal, wish: Wish) -> Listed:
     """The newest first, `PAGE_SIZE` at a time, after the cursor."""
     found = listed_for(principal).filter(_conditions(principal)[wish.show])
-    for word in wish.words.split():
+    return page_of(with_readers(found), wish.words, wish.after, PAGE_SIZE)
+
+
+def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Listed:
+    """Those with all the words, the newest first, `size` at a time, after the cursor."""
+    for word in words.split():
         found = found.filter(Q(name__icontains=word) | Q(title__icontains=word) | Q(folder__icontains=word))
-    match = CURSOR.fullmatch(wish.after)
+    match = CURSOR.fullmatch(after)
     if match:
         moment, last = EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2])
         found = found.filter(Q(created_at__lt=moment) | Q(created_at=moment, public_id__lt=last))
-    rows = list(with_readers(found).order_by("-created_at", "-public_id")[: PAGE_SIZE + 1])
-    return Listed(rows[:PAGE_SIZE], _cursor(rows[PAGE_SIZE - 1]) if len(rows) > PAGE_SIZE else "")
+    rows = list(found.order_by("-created_at", "-public_id")[: size + 1])
+    return Listed(rows[:size], _cursor(rows[size - 1]) if len(rows) > size else "")
 
 
 def _cursor(document: Document) -> str:

@@ -25,13 +25,13 @@ def rows(report):
     """{(operation, phase): Counter} of one report."""
     found = {}
     for phase, recorder in scenarios(report):
-        for identifier, case in recorder["cases"].items():
+        for identifier, case in recorder.get("cases", {}).items():
             request = case["value"]
             stateful = phase == "stateful"
             operation = f"{request['method']} {request['path']}" if stateful else recorder["label"]
             counts = found.setdefault((operation, phase), Counter())
-            response = (recorder["interactions"].get(identifier) or {}).get("response") or {}
-            checks = recorder["checks"].get(identifier, [])
+            response = (recorder.get("interactions", {}).get(identifier) or {}).get("response") or {}
+            checks = recorder.get("checks", {}).get(identifier, [])
             counts["requests"] += 1
             counts[f"{response.get('status_code', 0) // 100}xx"] += 1
             counts["failed"] += any(check["status"] == "failure" for check in checks)

@@ -29,7 +29,7 @@ from chat.portal.markdown import (
 from chat.portal.source_panel import marked
 from chat.quotations import best_span
 from chat.tests.sources import source
-from chat.verification import verify
+from chat.verification import same_question, verify
 from chatsite.accounts.models import User
 from chatsite.http.body_limits import BodyLimit
 from chatsite.http.json_parser import StrictJSONParser
@@ -157,7 +157,11 @@ def test_no_expression_takes_longer_than_the_length_of_its_text(expression):
 def test_every_expression_is_looked_at():
     """Those that are put together while the site runs belong to functions that are measured here by name."""
     assert len(KNOWN) > 80
-    assert set(DYNAMIC) == {"chatsite/http/body_limits.py:__init__", "history/search.py:_marks"}
+    assert set(DYNAMIC) == {
+        "chat/verification/same_question.py:module",
+        "chatsite/http/body_limits.py:__init__",
+        "history/search.py:_marks",
+    }
     assert list(expressions.other_engines()) == []
 
 
@@ -178,6 +182,9 @@ class ScanTests(SimpleTestCase):
         limits = BodyLimit(None, None).large
         for query in ("ferry", "a b c d e f g h", "7 77 777", "中 中文", "U.N. a.b"):
             self.assert_scans(marks=lambda text, query=query: excerpt(text, query))
+        for kind, pattern in same_question._ASKED:
+            with self.subTest(kind):
+                self.assert_scans(asked=pattern.search)
         for pattern, _, _ in limits:
             self.assert_scans(
                 path=pattern.fullmatch, long_path=lambda text, p=pattern: p.fullmatch("/chat/" + text)

@@ -6,7 +6,7 @@ from django.contrib import admin
 
 from chatsite.accounts.read_only_admin import ReadOnly
 
-from . import verified_admin  # noqa: F401 (registers its pages)
+from . import persons_admin, verified_admin  # noqa: F401 (register their pages)
 from .models import Agent, MessageAllowance, Run
 
 

@@ -21,6 +21,7 @@ from .privileges import grantable_groups, grantable_permissions, may_administer,
 from .read_only_admin import ReadOnly
 from .sessions import end_sessions
 
+SUPERUSERS_ONLY = ("is_superuser", "legal_hold")
 SUBJECT_SHOWN = 100  # characters of it in a list
 
 admin.site.site_header = "chatsite administration"
@@ -50,17 +51,28 @@ class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
         return allowed and (obj is None or may_administer(request.user, obj))
 
     def get_exclude(self, request: HttpRequest, obj: User | None = None) -> Any:
-        return None if request.user.is_superuser else ["is_superuser"]
+        return None if request.user.is_superuser else list(SUPERUSERS_ONLY)
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Only superusers make superusers."""
+        """Only superusers make superusers, and set or lift legal holds."""
         fieldsets = super().get_fieldsets(request, obj)
         if request.user.is_superuser:
-            return fieldsets
+            return [*fieldsets, ("Legal hold", {"fields": ["legal_hold"]})] if obj else fieldsets
         return [
-            (title, {**options, "fields": [name for name in options["fields"] if name != "is_superuser"]})
+            (
+                title,
+                {**options, "fields": [name for name in options["fields"] if name not in SUPERUSERS_ONLY]},
+            )
             for title, options in fieldsets
         ]
+
+    def save_model(self, request: HttpRequest, obj: User, form: "ModelForm[User]", change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if "legal_hold" in form.changed_data:
+            actor = request.user if isinstance(request.user, User) else None
+            record(
+                AuditEntry.Action.HOLD_CHANGED, actor=actor, person=obj, subject=obj.legal_hold or "lifted"
+            )
 
     def formfield_for_manytomany(
         self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **kwargs: Any

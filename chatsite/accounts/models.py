@@ -40,6 +40,14 @@ class User(AbstractUser):
         help_text="A keyed hash of the address that a guest came from.",
     )
 
+    legal_hold = models.CharField(
+        max_length=300,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Why nothing of this person may be erased, for example a file number. Empty: no hold.",
+    )
+
     def check_password(self, raw_password: str | None) -> bool:
         """Django's, with the hashing in turn; a hash of less than today's cost is made anew."""
         correct, outdated = hashing.in_turn(verify_password, raw_password, self.password)
@@ -250,7 +258,8 @@ class GroupMapping(models.Model):
 class AuditEntry(models.Model):
     """An act of staff or of a command that concerns what others may read (see auditing).
 
-    Without foreign keys, for the log outlives those it tells of; the database refuses to change a row.
+    Without foreign keys, for the log outlives those it tells of; the database refuses to change a row, but
+    for names and subjects when a person is erased.
     """
 
     class Action(models.TextChoices):
@@ -271,6 +280,9 @@ class AuditEntry(models.Model):
         VERIFIED_CHANGED = "verified_changed", "Changed a verified answer"
         UNANSWERED_LISTED = "unanswered_listed", "Looked at what was asked in vain"
         UNANSWERED_DISMISSED = "unanswered_dismissed", "Dismissed what was asked in vain"
+        PERSON_EXPORTED = "person_exported", "Exported all that a person has"
+        PERSON_ERASED = "person_erased", "Erased a person"
+        HOLD_CHANGED = "hold_changed", "Set or lifted a legal hold"
 
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     action = models.CharField(max_length=20, choices=Action)

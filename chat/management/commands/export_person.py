@@ -1,0 +1,30 @@
+"""`manage.py export_person USER FILE`: all that a person has, in one zip file."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from chat.persons import export
+from chatsite.accounts.models import User
+from chatsite.db.migration_state import demand_migrations
+
+
+class Command(BaseCommand):
+    help = "Write all that a person has to a zip file. The export is written to the audit log."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("user", metavar="USER", help="The account's user name.")
+        parser.add_argument("file", metavar="FILE", type=Path, help="A file that does not exist yet.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        demand_migrations()
+        person = User.objects.filter(username=options["user"].replace("\0", "")).first()
+        if person is None:
+            raise CommandError(f"There is no account named “{options['user']}”.")
+        try:
+            export(person, options["file"], actor=None)
+        except OSError as fault:
+            raise CommandError(f"It could not be exported: {fault}") from None
+        self.stdout.write(f"Exported to {options['file']}.")

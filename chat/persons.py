@@ -1,0 +1,334 @@
+"""Everything that the site has of one person: exporting it, and erasing it."""
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copyfileobj
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import connection, models, transaction
+from django.db.models import F, Q, QuerySet
+
+from chat.models import JournalEntry, Lease, MessageAllowance, Run, VerifiedAnswer
+from chat.runs import notifications
+from chatsite.accounts.audit import record, record_before
+from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, User
+from chatsite.accounts.principal import Principal
+from chatsite.accounts.sessions import end_sessions
+from chatsite.db.threads import reading_everything
+from history import exporting
+from history.models import Conversation, Feedback, Message, Share, Source
+from ingestion.access.lists import Audience, access_list_for, audience_of
+from ingestion.documents import delete_documents, origin_of
+from ingestion.models import AccessEntry, Document
+from ingestion.storage import files
+
+STOP_SECONDS = 30
+POLL_SECONDS = 0.2
+FORMER = "a former colleague"  # signs answers that were given in the name of an erased person
+
+ANONYMOUS = """
+UPDATE accounts_auditentry SET
+    actor = CASE WHEN actor_id = %(id)s THEN %(number)s ELSE actor END,
+    person = CASE WHEN person_id = %(id)s THEN %(number)s ELSE person END,
+    subject = CASE WHEN %(id)s IN (actor_id, person_id) THEN ''
+        ELSE regexp_replace(subject, %(names)s, %(number)s, 'g') END
+WHERE %(id)s IN (actor_id, person_id) OR (action = 'rights_changed' AND subject ~ %(names)s)
+"""
+UNSIGNED = """
+UPDATE history_message SET verified = jsonb_set(verified, '{by}', to_jsonb(%s::text))
+WHERE verified ->> 'by' = %s
+"""
+
+
+class CannotErase(Exception):
+    """Why a person cannot be erased now, in words for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """How much the site has of a person."""
+
+    conversations: int
+    messages: int
+    documents: int
+    documents_of_others: int  # of these: those that others read
+    verified_answers: int
+    api_keys: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.conversations} conversations with {self.messages} messages, {self.documents} documents"
+            f" ({self.documents_of_others} read by others), {self.verified_answers} verified answers,"
+            f" {self.api_keys} API keys"
+        )
+
+
+def holdings_of(person: User) -> Holdings:
+    with reading_everything():
+        return Holdings(
+            conversations=Conversation.objects.filter(owner=person).count(),
+            messages=Message.objects.filter(conversation__owner=person).count(),
+            documents=Document.objects.filter(owner=person).count(),
+            documents_of_others=_read_by_others(person).count(),
+            verified_answers=VerifiedAnswer.objects.filter(owner=person).count(),
+            api_keys=ApiKey.objects.filter(user=person).count(),
+        )
+
+
+def erase(
+    person: User, *, actor: User | None, documents_to: User | None = None, delete_documents: bool = False
+) -> Holdings:
+    """Delete the person and all that is theirs; the audit log keeps their number. Returns what they had.
+
+    Documents that only they could read are deleted. Those that others read, and their verified answers, go to
+    `documents_to` or with `delete_documents` are deleted too. Raises CannotErase before anything is deleted.
+    """
+    had = holdings_of(person)
+    _check(person, had, documents_to, delete_documents)
+    _close_account(person)
+    with reading_everything():
+        if documents_to:
+            for document in _read_by_others(person):
+                _hand_over(document, documents_to)
+            VerifiedAnswer.objects.filter(owner=person).update(owner=documents_to)
+        _delete_documents(person)
+        with transaction.atomic():
+            # Locked, so that a hold that is set meanwhile either counts or finds nobody.
+            locked = User.objects.select_for_update().filter(pk=person.pk).first()
+            if locked is None or locked.legal_hold:
+                raise CannotErase("Meanwhile this account was put under a legal hold, or erased.")
+            _delete_rows(locked)
+            record(
+                AuditEntry.Action.PERSON_ERASED,
+                actor=actor,
+                subject=f"person {person.pk}: {had}"
+                + (f"; handed over to {documents_to.get_username()}" if documents_to else ""),
+            )
+    return had
+
+
+def _check(person: User, had: Holdings, documents_to: User | None, delete_documents: bool) -> None:
+    if person.legal_hold:
+        raise CannotErase(f"This account is under a legal hold and stays as it is: {person.legal_hold}")
+    if documents_to and (documents_to.pk == person.pk or not documents_to.is_active or documents_to.is_guest):
+        raise CannotErase("Documents can be handed over only to another active account.")
+    if documents_to and delete_documents:
+        raise CannotErase("Either hand the documents over or delete them.")
+    if (had.documents_of_others or had.verified_answers) and not (documents_to or delete_documents):
+        raise CannotErase(
+            f"Others use what is this person's: {had.documents_of_others} documents,"
+            f" {had.verified_answers} verified answers. Hand them over to somebody, or delete them."
+        )
+
+
+def _close_account(person: User) -> None:
+    """Refuse the person from now on and wait until their answers have ended."""
+    User.objects.filter(pk=person.pk).update(is_active=False)
+    end_sessions(person.pk)
+    ApiKey.objects.owned_by_user(person.pk).revoke()
+    running = Run.objects.unfinished().filter(owner=person)
+    with transaction.atomic():
+        running.update(stop_requested=True)
+        identifiers = list(running.values_list("pk", flat=True))
+        notifications.publish_on_commit(notifications.messages("stop", identifiers))
+    deadline = time.monotonic() + STOP_SECONDS
+    while running.exists():
+        if time.monotonic() >= deadline:
+            raise CannotErase(
+                "An answer is still being written. The account is switched off; try again in a minute."
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def _read_by_others(person: User) -> QuerySet[Document]:
+    others = AccessEntry.objects.filter(access_list=models.OuterRef("access_list")).exclude(user=person)
+    return Document.objects.filter(models.Exists(others), owner=person)
+
+
+def _hand_over(document: Document, to: User) -> None:
+    """Make `to` the owner; the former owner's own right to read goes with them."""
+    before = audience_of(document)
+    audience = Audience(before.everyone, before.user_ids - {to.pk}, before.group_ids, before.guests)
+    origin: str | None = origin_of(to)
+    same_name = Document.objects.filter(origin=origin, folder=document.folder, name=document.name)
+    if document.origin is None or same_name.exists():
+        origin = document.origin  # unlike any of theirs, which an upload of that name goes on replacing
+    Document.objects.filter(pk=document.pk).update(
+        owner=to,
+        origin=origin,
+        access_list=access_list_for(audience, to.pk),
+        audience_version=F("audience_version") + 1,
+    )
+
+
+def _delete_documents(person: User) -> None:
+    documents = list(Document.objects.filter(owner=person))
+    _forget_in_admin_log(Document, [document.pk for document in documents])
+    delete_documents(documents)
+
+
+def _delete_rows(person: User) -> None:
+    """Delete rows table by table, for Django would load each message to see what depends on it."""
+    theirs = Q(conversation__owner=person)
+    runs = Run.objects.filter(Q(owner=person) | theirs).values("pk")
+    JournalEntry.objects.filter(run__in=runs).delete()
+    Lease.objects.filter(run__in=runs).delete()
+    Run.objects.filter(Q(owner=person) | theirs).delete()
+    Source.objects.filter(message__conversation__owner=person).delete()
+    Feedback.objects.filter(message__conversation__owner=person).delete()
+    Share.objects.filter(theirs).delete()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM history_message USING history_conversation AS mine"
+            " WHERE history_message.conversation_id = mine.id AND mine.owner_id = %s",
+            [person.pk],
+        )
+    Conversation.objects.filter(owner=person).delete()
+    answers = VerifiedAnswer.objects.filter(owner=person)
+    _forget_in_admin_log(VerifiedAnswer, answers.values_list("pk", flat=True))
+    answers.delete()
+    for model in (ApiKey, ExternalIdentity, MessageAllowance):
+        rows = model._default_manager.filter(user=person)
+        _forget_in_admin_log(model, rows.values_list("pk", flat=True))
+    _forget_in_admin_log(User, [person.pk])
+    _forget_names(person)
+    person.delete()
+
+
+def _forget_in_admin_log(model: type[models.Model], identifiers: Any) -> None:
+    """Leave no name, title or words of these rows in Django's own log of the admin."""
+    LogEntry.objects.filter(
+        content_type=ContentType.objects.get_for_model(model), object_id__in=[str(pk) for pk in identifiers]
+    ).update(object_repr="erased", change_message="")
+
+
+def _forget_names(person: User) -> None:
+    """Replace the name in the audit log, and under answers that were given in it."""
+    names = [re.escape(name) for name in {person.username, person.get_full_name()} if name]
+    values: dict[str, int | str] = {
+        "id": person.pk,
+        "number": f"person {person.pk}",
+        "names": rf"(?<!\w)(?:{'|'.join(sorted(names, key=len, reverse=True))})(?!\w)",
+    }
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('chatsite.erasing', 'on', true)")
+        cursor.execute(ANONYMOUS, values)
+        cursor.execute("SELECT set_config('chatsite.erasing', '', true)")
+        cursor.execute(UNSIGNED, [FORMER, person.display_name()])
+
+
+def export(person: User, path: Path, *, actor: User | None) -> None:
+    """Write all that the person has to a new zip file that only its owner may read.
+
+    Raises FileExistsError. A file that could not be finished is removed.
+    """
+    record_before(AuditEntry.Action.PERSON_EXPORTED, actor=actor, person=person)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with (
+            os.fdopen(descriptor, "wb") as target,
+            ZipFile(target, "w", ZIP_DEFLATED) as archive,
+            reading_everything(),
+        ):
+            for name, content in _records(person):
+                archive.writestr(name, _json(content))
+            _export_conversations(person, archive)
+            _export_files(person, archive)
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
+
+
+def _records(person: User) -> Iterator[tuple[str, Any]]:
+    """(file name, JSON) of everything but conversations and files; no secrets and no hashes of them."""
+    yield (
+        "profile.json",
+        {
+            "number": person.pk,
+            "username": person.username,
+            "firstName": person.first_name,
+            "lastName": person.last_name,
+            "email": person.email,
+            "active": person.is_active,
+            "staff": person.is_staff,
+            "superuser": person.is_superuser,
+            "joinedAt": person.date_joined,
+            "lastSignIn": person.last_login,
+            "groups": sorted(person.groups.values_list("name", flat=True)),
+            "permissions": sorted(person.get_user_permissions()),
+            "identities": list(person.identities.values("issuer", "claim", "subject", "created_at")),
+        },
+    )
+    keys = person.api_keys.values(
+        "prefix", "name", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at"
+    )
+    yield "api-keys.json", list(keys)
+    yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
+    shares = Share.objects.filter(conversation__owner=person)
+    yield (
+        "shared-links.json",
+        list(
+            shares.values(
+                "id", "conversation_id", "answer_id", "up_to", "created_at", "expires_at", "revoked_at"
+            )
+        ),
+    )
+    documents = Document.objects.filter(owner=person)
+    fields = (
+        "public_id", "folder", "name", "title", "category", "media_type", "size", "status", "reason",
+        "created_at", "changed_at",
+    )  # fmt: skip
+    yield "documents.json", list(documents.values(*fields))
+    answers = VerifiedAnswer.objects.filter(owner=person).prefetch_related("questions", "citations")
+    yield (
+        "verified-answers.json",
+        [
+            {
+                "text": answer.text,
+                "questions": [question.text for question in answer.questions.all()],
+                "sources": [citation.words for citation in answer.citations.all()],
+                "validUntil": answer.valid_until,
+                "inUse": answer.active,
+            }
+            for answer in answers
+        ],
+    )
+    entries = AuditEntry.objects.filter(Q(person_id=person.pk) | Q(actor_id=person.pk)).order_by("pk")
+    yield "audit.json", list(entries.values("created_at", "action", "actor", "person", "subject"))
+
+
+def _export_conversations(person: User, archive: ZipFile) -> None:
+    """Each as JSON and as Markdown, also deleted ones that are still kept."""
+    principal = Principal(person.pk, "command")
+    conversations = Conversation.objects.filter(owner=person).order_by("created_at", "pk")
+    for number, conversation in enumerate(conversations, start=1):
+        name = f"conversations/{number:05}"
+        archive.writestr(f"{name}.json", _json(exporting.as_json(principal, conversation)))
+        archive.writestr(f"{name}.md", exporting.as_markdown(principal, conversation))
+
+
+def _export_files(person: User, archive: ZipFile) -> None:
+    for document in Document.objects.filter(owner=person).order_by("pk"):
+        name = f"documents/{document.public_id}/{document.name}"
+        try:
+            source = files.open_file(document)
+        except FileNotFoundError:
+            archive.writestr(f"{name}.missing.txt", "The file is missing on the server.")
+            continue
+        with source, archive.open(name, "w", force_zip64=True) as target:
+            copyfileobj(source, target)
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, cls=DjangoJSONEncoder, ensure_ascii=False, indent=2)

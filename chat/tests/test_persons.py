@@ -1,0 +1,308 @@
+"""Exporting and erasing a person: all of theirs, and nothing of others."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+from zipfile import ZipFile
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.db.utils import IntegrityError
+from django.test import Client, TestCase
+from django.utils import timezone
+
+from chat.models import JournalEntry, MessageAllowance, Run, Usage
+from chat.persons import CannotErase, erase, holdings_of
+from chat.tests.conversations import answered
+from chat.tests.test_verified_answers import make_verified
+from chatsite.accounts.audit import record
+from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, ManagedMembership, User
+from history.models import Feedback, Message, Share, Source
+from ingestion.access.lists import Audience, access_list_for
+from ingestion.documents import upsert
+from ingestion.models import CitedName, Document
+from ingestion.tests.factories import command_principal, make_document, make_user
+
+CANARY = "zzqkanarx"
+TEXT_COLUMNS = """
+SELECT table_name
+FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+WHERE table_schema = 'public' AND table_type = 'BASE TABLE'
+AND data_type IN ('text', 'character varying', 'json', 'jsonb', 'tsvector', 'ARRAY', 'USER-DEFINED')
+"""
+# Tables that hold no words of a person; a new table belongs here or into `person_with_everything`.
+WITHOUT_WORDS = {
+    "accounts_formeridentity": "MD5 only",
+    "accounts_groupmapping": "of groups",
+    "accounts_guestrate": "hashes of addresses",
+    "accounts_signinattempt": "digests, for an hour",
+    "auth_group": "of groups",
+    "auth_permission": "of the program",
+    "chat_agent": "of the site",
+    "django_content_type": "of the program",
+    "django_migrations": "of the program",
+    "django_session": "signed and encoded; the person's are deleted (tested below)",
+    "ingestion_accesslist": "digest of numbers",
+    "ingestion_dumpguard": "of the program",
+    "ingestion_embeddingspace": "of the site",
+    "ingestion_preparedvector": "vectors; go with their document",
+    "ingestion_sourcefile": "mirrored folders, which have no owner",
+    "ingestion_vector": "vectors; go with their document",
+    "procrastinate_events": "states of jobs",
+    "procrastinate_jobs": "numbers, and generated names of files",
+    "procrastinate_periodic_defers": "of the program",
+}
+
+
+def dump():
+    """table → its rows as text."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        tables = [name for (name,) in cursor.fetchall()]
+        rows = {}
+        for table in tables:
+            cursor.execute(f'SELECT content::text FROM "{table}" AS content')
+            rows[table] = sorted(row for (row,) in cursor.fetchall())
+    return rows
+
+
+def tables_with(text, dumped):
+    return {table for table, rows in dumped.items() if any(text in row.casefold() for row in rows)}
+
+
+def person_with_everything():
+    """An account with a row in every table that may hold a person's words, each with the canary."""
+    person = make_user(f"{CANARY}.user", first_name=CANARY.title(), last_name="Miller")
+    own = make_document(
+        f"{CANARY}-notes.md", (f"Employees may carry over five days of leave, says {CANARY}.",), owner=person
+    )
+    upsert(
+        ContentFile(f"{CANARY} writes".encode()),
+        f"{CANARY}.txt",
+        owner=person,
+        audience=Audience(everyone=False),
+    )
+    conversation, answer = answered(
+        person, own, question=f"Who is {CANARY}?", text=f"{CANARY} [guide.md#leave]", title=CANARY
+    )
+    Source.objects.filter(message=answer).update(content=CANARY)
+    Feedback.objects.create(message=answer, rating="bad", comment=CANARY)
+    Share.objects.create(
+        conversation=conversation,
+        up_to=1,
+        access_list=access_list_for(Audience(everyone=True), person.pk),
+        digest=CANARY,
+    )
+    run = Run.objects.create(
+        owner=person,
+        conversation=conversation,
+        question=conversation.messages.get(position=0),
+        answer=answer,
+        options={"prompt": CANARY},
+        body_digest="d",
+        finished_at=timezone.now(),
+    )
+    JournalEntry.objects.create(run=run, first=1, last=1, events=[CANARY])
+    key, _ = ApiKey.objects.issue(person, f"key of {CANARY}")
+    group = Group.objects.create(name="Crew")
+    person.groups.add(group)
+    identity = ExternalIdentity.objects.create(user=person, issuer="https://id", subject=CANARY)
+    ManagedMembership.objects.create(identity=identity, group=group)
+    MessageAllowance.objects.create(user=person, messages=5)
+    Usage.objects.create(owner=person, day=timezone.localdate(), messages=2)
+    CitedName.objects.create(reader=person, name=own.public_id, document=own.public_id)
+    verified = make_verified(own, text=f"{CANARY} [1]", question=f"What says {CANARY}?", owner=person)
+    verified.citations.update(words=CANARY)
+    LogEntry.objects.create(
+        user=make_user("clerk"),
+        content_type=ContentType.objects.get_for_model(User),
+        object_id=str(person.pk),
+        object_repr=person.username,
+        action_flag=CHANGE,
+        change_message=CANARY,
+    )
+    record(AuditEntry.Action.SEARCH_AS, actor=person, person=person, subject=f"Where is {CANARY}?")
+    return person, key
+
+
+class ErasingTests(TestCase):
+    def setUp(self):
+        self.root = User.objects.create_superuser("root")
+        self.other = make_user("olga")
+        self.shared = make_document("guide.md", everyone=True, owner=self.other)
+        answered(self.other, self.shared)
+
+    def test_a_dump_of_the_database_holds_nothing_of_an_erased_person_and_all_of_others(self):
+        person, *_ = person_with_everything()
+        browser = Client()
+        browser.force_login(person)
+        stored = Document.objects.get(name=f"{CANARY}.txt").file.name
+        Message.objects.filter(conversation__owner=self.other, position=1).update(
+            verified={"by": person.display_name(), "until": "2030-01-01"}
+        )
+        record(AuditEntry.Action.RIGHTS_CHANGED, actor=self.root, subject=f"a.md: {person.username} → nobody")
+        with connection.cursor() as cursor:
+            cursor.execute(TEXT_COLUMNS)
+            with_text = {name for (name,) in cursor.fetchall()}
+        before = dump()
+        self.assertEqual(
+            with_text - tables_with(CANARY, before) - WITHOUT_WORDS.keys(),
+            set(),
+            "Say in erase() what goes of these tables, and put a row with the canary into them here.",
+        )
+        with self.captureOnCommitCallbacks(execute=True):
+            erase(person, actor=self.root, delete_documents=True)
+        after = dump()
+        self.assertEqual(tables_with(CANARY, after), set())
+        self.assertFalse(default_storage.exists(stored))
+        self.assertEqual(browser.get("/documents/").status_code, 302)
+        self.assertTrue(User.objects.filter(pk=self.other.pk).exists())
+        for table in ("history_source", "history_conversation", "ingestion_passage", "accounts_user"):
+            kept = [row for row in before[table] if CANARY not in row.casefold()]
+            self.assertEqual([row for row in kept if row not in after[table]], [], table)
+
+    def test_the_audit_log_keeps_a_number_in_place_of_the_name(self):
+        person, *_ = person_with_everything()
+        number = person.pk
+        erase(person, actor=self.root, delete_documents=True)
+        searched = AuditEntry.objects.get(action="search_as")
+        self.assertEqual(
+            (searched.actor, searched.person, searched.subject), (f"person {number}",) * 2 + ("",)
+        )
+        erased = AuditEntry.objects.get(action="person_erased")
+        self.assertEqual(erased.actor, "root")
+        self.assertIn(f"person {number}: 1 conversations with 2 messages, 2 documents", erased.subject)
+
+    def test_the_audit_log_stays_final_for_everything_else(self):
+        record(AuditEntry.Action.SEARCH_AS, actor=self.root, subject="leave")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('chatsite.erasing', 'on', true)")
+            for change in ("UPDATE accounts_auditentry SET actor_id = 1", "DELETE FROM accounts_auditentry"):
+                with self.assertRaises(IntegrityError), transaction.atomic():
+                    cursor.execute(change)
+
+    def test_documents_that_others_read_are_handed_over_or_deleted_by_decision(self):
+        person = make_user("anna")
+        private = make_document("diary.md", owner=person)
+        public = make_document("rules.md", owner=person, everyone=True)
+        with self.assertRaisesMessage(CannotErase, "Others use what is this person's: 1 documents"):
+            erase(person, actor=None)
+        person.refresh_from_db()
+        self.assertTrue(person.is_active)
+        erase(person, actor=None, documents_to=self.other)
+        self.assertFalse(Document.objects.filter(pk=private.pk).exists())
+        public.refresh_from_db()
+        self.assertEqual(public.owner, self.other)
+        self.assertTrue(Document.objects.visible_to(command_principal(self.other)).filter(pk=public.pk))
+
+    def test_a_legal_hold_refuses_in_words(self):
+        person = make_user("anna", legal_hold="case 17/2026")
+        with self.assertRaisesMessage(CannotErase, "under a legal hold and stays as it is: case 17/2026"):
+            erase(person, actor=None)
+        person.refresh_from_db()
+        self.assertTrue(person.is_active)
+
+    def test_a_running_answer_is_stopped_first(self):
+        person, *_ = person_with_everything()
+        Run.objects.update(finished_at=None)
+        with (
+            patch("chat.persons.STOP_SECONDS", 0),
+            self.assertRaisesMessage(CannotErase, "still being written"),
+        ):
+            erase(person, actor=None, delete_documents=True)
+        self.assertTrue(Run.objects.get().stop_requested)
+        person.refresh_from_db()
+        self.assertFalse(person.is_active)
+        self.assertEqual(holdings_of(person).messages, 2)
+
+
+class CommandTests(TestCase):
+    def test_without_yes_the_command_says_what_would_go_and_erases_nothing(self):
+        make_user("anna")
+        said = StringIO()
+        call_command("erase_person", "anna", stdout=said)
+        self.assertIn("Would erase: 0 conversations with 0 messages", said.getvalue())
+        call_command("erase_person", "anna", "--yes", stdout=said)
+        self.assertFalse(User.objects.filter(username="anna").exists())
+        self.assertEqual(AuditEntry.objects.get().action, "person_erased")
+
+    def test_names_of_nobody_are_refused(self):
+        for arguments in (["erase_person", "nobody"], ["export_person", "nobody", "x.zip"]):
+            with self.assertRaisesMessage(CommandError, "There is no account named “nobody”."):
+                call_command(*arguments)
+
+    def test_an_export_has_all_of_the_person_and_no_secret(self):
+        person, key = person_with_everything()
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "person.zip")
+            call_command("export_person", person.username, str(path), stdout=StringIO())
+            self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+            with self.assertRaisesMessage(CommandError, "exist"):
+                call_command("export_person", person.username, str(path))
+            with ZipFile(path) as archive:
+                content = {name: archive.read(name).decode() for name in archive.namelist()}
+        self.assertEqual(json.loads(content["profile.json"])["groups"], ["Crew"])
+        self.assertEqual(json.loads(content["feedback.json"])[0]["comment"], CANARY)
+        self.assertIn(f"## Who is {CANARY}?", content["conversations/00001.md"])
+        self.assertEqual(len(json.loads(content["conversations/00001.json"])["messages"]), 2)
+        self.assertIn(f"{CANARY} writes", content.values())
+        self.assertIn(f"Where is {CANARY}?", content["audit.json"])
+        self.assertNotIn(key.digest, "".join(content.values()))
+        self.assertTrue(AuditEntry.objects.filter(action="person_exported", person_id=person.pk).exists())
+
+
+class AdminTests(TestCase):
+    def setUp(self):
+        self.root = User.objects.create_superuser("root")
+        self.client.force_login(self.root)
+        self.person, *_ = person_with_everything()
+        self.page = f"/admin/accounts/user/{self.person.pk}/delete/"
+
+    def test_the_page_says_what_will_go_and_erases_on_confirmation(self):
+        self.assertContains(self.client.get(self.page), "1 conversations with 2 messages, 2 documents")
+        answer = self.client.post(self.page, {"documents": "delete", "confirmed": "on"})
+        self.assertRedirects(answer, "/admin/accounts/user/")
+        self.assertFalse(User.objects.filter(pk=self.person.pk).exists())
+        self.assertEqual(AuditEntry.objects.get(action="person_erased").actor_id, self.root.pk)
+
+    def test_without_a_decision_on_documents_or_under_a_hold_it_refuses_in_words(self):
+        answer = self.client.post(self.page, {"documents": "", "confirmed": "on"})
+        self.assertContains(answer, "Hand them over to somebody, or delete them.")
+        User.objects.filter(pk=self.person.pk).update(legal_hold="case 17")
+        answer = self.client.post(self.page, {"documents": "delete", "confirmed": "on"})
+        self.assertContains(answer, "under a legal hold")
+        self.assertTrue(User.objects.filter(pk=self.person.pk).exists())
+
+    def test_staff_without_the_permission_are_refused(self):
+        staff = User.objects.create_user("bob", is_staff=True)
+        self.client.force_login(staff)
+        self.assertEqual(self.client.get(self.page).status_code, 403)
+        self.assertEqual(self.client.post(self.page, {"confirmed": "on"}).status_code, 403)
+        staff.user_permissions.add(*Permission.objects.filter(codename__in=["view_user", "delete_user"]))
+        self.assertEqual(
+            self.client.post(self.page, {"confirmed": "on"}).status_code, 403
+        )  # not of their groups
+        self.assertTrue(User.objects.filter(pk=self.person.pk).exists())
+
+    def test_superusers_set_a_hold_which_is_in_the_audit_log(self):
+        page = f"/admin/accounts/user/{self.person.pk}/change/"
+        self.assertContains(self.client.get(page), "legal_hold")
+        form = self.client.get(page).context["adminform"].form
+        values = {name: value for name, value in form.initial.items() if value not in (None, "", False, [])}
+        joined = timezone.localtime(self.person.date_joined)
+        values |= {
+            "legal_hold": "case 17",
+            "groups": [group.pk for group in self.person.groups.all()],
+            "date_joined_0": f"{joined:%Y-%m-%d}",
+            "date_joined_1": f"{joined:%H:%M:%S}",
+        }
+        self.assertEqual(self.client.post(page, values).status_code, 302)
+        self.assertEqual(User.objects.get(pk=self.person.pk).legal_hold, "case 17")
+        self.assertEqual(AuditEntry.objects.get(action="hold_changed").subject, "case 17")

@@ -18,7 +18,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
 from django.db.models import F, Q, QuerySet
 
-from chat.models import JournalEntry, Lease, MessageAllowance, Run, VerifiedAnswer
+from chat.models import DismissedQuestion, JournalEntry, Lease, MessageAllowance, Run, VerifiedAnswer
 from chat.runs import notifications
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, User
@@ -194,6 +194,7 @@ def _delete_rows(person: User) -> None:
             [person.pk],
         )
     Conversation.objects.filter(owner=person).delete()
+    DismissedQuestion.objects.filter(dismissed_by=person).update(reason="")
     answers = VerifiedAnswer.objects.filter(owner=person)
     _forget_in_admin_log(VerifiedAnswer, answers.values_list("pk", flat=True))
     answers.delete()

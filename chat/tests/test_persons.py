@@ -18,7 +18,7 @@ from django.db.utils import IntegrityError
 from django.test import Client, TestCase
 from django.utils import timezone
 
-from chat.models import JournalEntry, MessageAllowance, Run, Usage
+from chat.models import DismissedQuestion, JournalEntry, MessageAllowance, Run, Usage
 from chat.persons import CannotErase, erase, holdings_of
 from chat.tests.conversations import answered
 from chat.tests.test_verified_answers import make_verified
@@ -120,6 +120,9 @@ def person_with_everything():
     CitedName.objects.create(reader=person, name=own.public_id, document=own.public_id)
     verified = make_verified(own, text=f"{CANARY} [1]", question=f"What says {CANARY}?", owner=person)
     verified.citations.update(words=CANARY)
+    DismissedQuestion.objects.create(
+        digest="d", reason=CANARY, dismissed_by=person, dismissed_at=timezone.now()
+    )
     LogEntry.objects.create(
         user=make_user("clerk"),
         content_type=ContentType.objects.get_for_model(User),

@@ -21,3 +21,21 @@ class StrictBooleanField(serializers.BooleanField):
         if not isinstance(data, bool):
             self.fail("invalid", input=data)
         return data
+
+
+class StrictIntegerField(serializers.IntegerField):
+    """A whole number. Neither a word nor a truth value is one."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int | float) or data != data // 1:
+            self.fail("invalid")
+        return super().to_internal_value(int(data))
+
+
+class StrictFloatField(serializers.FloatField):
+    """A number. Neither a word nor a truth value is one."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return super().to_internal_value(data)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Q
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,6 +12,12 @@ from rest_framework.response import Response
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.resource_views import ResourceView
+from chatsite.http.strict_fields import (
+    StrictBooleanField,
+    StrictCharField,
+    StrictFloatField,
+    StrictIntegerField,
+)
 from ingestion.models import AccessEntry, Passage
 from ingestion.search import retrieval
 from ingestion.search.labels import content_address
@@ -25,11 +31,18 @@ SCOPE_PATTERN = rf"^(all|own|(folder|category):.+|document:{UUID_PATTERN}(,{UUID
 Neighbours = dict[int, dict[str, list[dict[str, Any]]]]
 
 
+@extend_schema_field(
+    {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARACTERS, "pattern": r"[^\s\x00-\x1f\x85]"}
+)
+class QueryField(StrictCharField):
+    """Text with something to look for."""
+
+
 class SearchRequestSerializer(serializers.Serializer[Any]):
     """What is looked for, and where."""
 
-    query = serializers.CharField(max_length=MAX_QUERY_CHARACTERS, help_text="A question, or words.")
-    limit = serializers.IntegerField(
+    query = QueryField(max_length=MAX_QUERY_CHARACTERS, help_text="A question, or words.")
+    limit = StrictIntegerField(
         min_value=1, max_value=retrieval.MAX_PASSAGES, default=5, help_text="How many passages at most."
     )
     mode = serializers.ChoiceField(
@@ -43,15 +56,15 @@ class SearchRequestSerializer(serializers.Serializer[Any]):
         help_text="Narrows what the caller may read: “own” is what they added, a folder counts with the"
         " folders in it, and up to 15 documents are named by their ids.",
     )
-    exclude_category = serializers.CharField(max_length=100, allow_blank=True, default="")
-    minimum_score = serializers.FloatField(min_value=0, max_value=1, default=0)
-    neighbours = serializers.IntegerField(
+    exclude_category = StrictCharField(max_length=100, allow_blank=True, default="")
+    minimum_score = StrictFloatField(min_value=0, max_value=1, default=0)
+    neighbours = StrictIntegerField(
         min_value=0,
         max_value=MAX_NEIGHBOURS,
         default=0,
         help_text="How many passages before and after each are given, too.",
     )
-    explain = serializers.BooleanField(default=False, help_text="Tell how each passage was found.")
+    explain = StrictBooleanField(default=False, help_text="Tell how each passage was found.")
 
 
 class NeighbourSerializer(serializers.Serializer[Any]):

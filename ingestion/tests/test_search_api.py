@@ -100,6 +100,16 @@ class SearchApiTests(SearchApiCase):
             self.assertEqual(answer.status_code, 400, member)
             self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
             self.assertEqual([each["pointer"] for each in answer.json()["errors"]], [f"/{member}"])
+        for member, value in (
+            ("explain", 0),
+            ("minimum_score", False),
+            ("limit", "5"),
+            ("limit", True),
+            ("query", 5),
+        ):
+            answer = self.search(**{member: value})
+            self.assertEqual((answer.status_code, member, value), (400, member, value))
+        self.assertEqual(self.search(limit=5.0).status_code, 200)
         headers = {"Authorization": f"Bearer {self.secret}"}
         for body in (b"", b"[]", b"null", b"{", b'{"query": "\\u0000"}'):
             answer = self.client.post("/api/search", body, "application/json", headers=headers)

@@ -56,7 +56,7 @@ from .file_names import (
     folder_name,
 )
 from .indexing import reading
-from .models import Document, DocumentQuerySet
+from .models import Document, DocumentQuerySet, ExternalId
 from .storage import files
 
 __all__ = [
@@ -115,20 +115,22 @@ def upsert(
     category: str = "",
     within_quota: bool = False,
     mirrored: bool = False,
+    external_id: str = "",
 ) -> Upserted:
     """Store a file as a new document, or as the next version of the document it already is.
 
     An uploaded document is identified by its owner, folder and name, under a unique constraint: however many
     callers send one file at once, it is one document. It gets the audience of the last call. Readers that
     this adds see the document when the new file has been read; readers that it removes lose access now.
-    A `mirrored` document is identified by its SourceFile instead, and is always added here.
+    A `mirrored` document is identified by its SourceFile instead, and is always added here; one with an
+    `external_id` by its owner and that, so that its folder and name may change.
 
     Raises UploadRefused; with `within_quota` also if the file exceeds the owner's quota.
     """
     name, folder = file_name(name), folder_name(folder)
     kind = format_of(name)
     document = Document(
-        origin=None if mirrored else origin_of(owner),
+        origin=None if mirrored or external_id else origin_of(owner),
         owner=owner,
         access_list=access_list_for(audience, owner.pk if owner else None),
         folder=folder,
@@ -136,7 +138,7 @@ def upsert(
         category=category_name(category),
         media_type=kind.media_type if kind else "application/octet-stream",
     )
-    if not mirrored and (unchanged := _unchanged(document, upload)):
+    if not mirrored and (unchanged := _unchanged(document, upload, external_id)):
         return unchanged
     stored = _store(upload)
     document.file, document.size, document.sha256 = stored.name, stored.size, stored.sha256
@@ -145,7 +147,8 @@ def upsert(
             with transaction.atomic():
                 if within_quota and owner:
                     quota.lock(owner)
-                known = None if mirrored else _existing(document).select_for_update(no_key=True).first()
+                existing = _existing(document, external_id)
+                known = None if mirrored else existing.select_for_update(no_key=True).first()
                 if within_quota and owner:
                     quota.claim(owner, stored.size, instead_of=known.size if known else None)
                 if known:
@@ -153,6 +156,8 @@ def upsert(
                 with contextlib.suppress(IntegrityError), transaction.atomic():
                     document.queue_position = next_position(document)
                     document.save(force_insert=True)
+                    if external_id and owner:
+                        ExternalId.objects.create(owner=owner, external_id=external_id, document=document)
                     _defer(document)
                     return Upserted(document, "added")
                 document.pk = None  # another transaction has inserted it since we looked
@@ -293,27 +298,33 @@ def _store(upload: "File[bytes]") -> files.Stored:
         raise UploadRefused("storage_full", "There is no room for the file on the server.") from error
 
 
-def _existing(document: Document) -> DocumentQuerySet:
+def _existing(document: Document, external_id: str) -> DocumentQuerySet:
+    if external_id:
+        mine = ExternalId.objects.filter(owner=document.owner, external_id=external_id)
+        return Document.objects.filter(pk__in=mine.values("document"))
     identity = {"origin": document.origin, "folder": document.folder, "name": document.name}
     return Document.objects.filter(**identity)
 
 
-def _unchanged(document: Document, upload: "File[bytes]") -> Upserted | None:
-    """Give the document that already holds this file the audience and category of `document`.
+def _unchanged(document: Document, upload: "File[bytes]", external_id: str) -> Upserted | None:
+    """Give the document that already holds this file the audience, place and category of `document`.
 
     None if there is no such document. One that failed is read again.
     """
     with reading_everything():  # the identity names the owner, whatever the access list says
-        if not _existing(document).exists():
+        existing = _existing(document, external_id)
+        if not existing.exists():
             return None
         sha256 = _digest(upload)
         with transaction.atomic():
-            known = _existing(document).select_for_update(no_key=True).first()
+            known = existing.select_for_update(no_key=True).first()
             if known is None or known.sha256 != sha256 or _has_pending_replacement(known):
                 return None
+            if known.media_type != document.media_type:
+                return None  # renamed: it is read in another way
             same = known.access_list_id == document.access_list_id
             change_rights(document.owner, known, audience_of(document))
-            _set_category(known, document.category)
+            _move(known, document)
             if known.status == Document.Status.FAILED:
                 _requeue(known, None)
                 return Upserted(known, "replaced")
@@ -331,15 +342,20 @@ def _replace(known: Document, document: Document, stored: files.Stored) -> Upser
     if known.access_list_id != document.access_list_id:
         version = rows.values_list("audience_version", flat=True).get()
         replacement |= {"access_list_id": document.access_list_id, "audience_version": version}
-    _set_category(known, document.category)
+    _move(known, document)
     _requeue(known, replacement)
     return Upserted(known, "replaced", replacement)
 
 
-def _set_category(document: Document, category: str) -> None:
-    if category and category != document.category:
-        document.category = category
-        Document.objects.filter(pk=document.pk).update(category=category)
+def _move(known: Document, document: Document) -> None:
+    """Give `known` the folder, name and category of `document`; none leaves the category as it is."""
+    wanted = {name: getattr(document, name) for name in ("folder", "name", "media_type")}
+    wanted["category"] = document.category or known.category
+    changed = {name: value for name, value in wanted.items() if getattr(known, name) != value}
+    if changed:
+        for name, value in changed.items():
+            setattr(known, name, value)
+        Document.objects.filter(pk=known.pk).update(**changed)
 
 
 def _has_pending_replacement(known: Document) -> bool:

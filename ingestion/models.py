@@ -203,6 +203,22 @@ class FormerId(models.Model):
         return f"{self.public_id}"
 
 
+class ExternalId(models.Model):
+    """What a program calls a document that it keeps up to date; each account has names of its own."""
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    external_id = models.CharField(max_length=200)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="external_ids")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["owner", "external_id"], name="external_id_of_owner")]
+
+    def __str__(self) -> str:
+        return self.external_id
+
+
 class SourceFile(models.Model):
     """A document that mirrors a file of a synchronised folder (see ingestion.sources)."""
 

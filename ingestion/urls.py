@@ -11,7 +11,7 @@ from .portal import (
     views,
 )
 
-ONE = r"(?P<public_id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
+ONE = r"(?P<document_id>[A-Za-z0-9._~:@+-]{1,200})"
 
 app_name = "ingestion"
 urlpatterns = [

@@ -64,6 +64,10 @@ ingestion:api-documents  GET    session  401       yes      yes      yes      ye
 ingestion:api-documents  GET    key      401       yes      yes      yes      yes      401
 ingestion:api-document   GET    session  401       absent   yes      yes      absent   401
 ingestion:api-document   GET    key      401       absent   yes      yes      absent   401
+ingestion:api-document   PUT    session  401       yes      yes      yes      yes      401
+ingestion:api-document   PUT    key      401       yes      yes      yes      yes      401
+ingestion:api-document   PATCH  session  401       absent   403      yes      absent   401
+ingestion:api-document   PATCH  key      401       absent   403      yes      absent   401
 ingestion:api-document   DELETE session  401       absent   403      yes      absent   401
 ingestion:api-document   DELETE key      401       absent   403      yes      absent   401
 ingestion:api-passages   GET    session  401       absent   yes      yes      absent   401

@@ -43,6 +43,7 @@ VALUES = {
     "run_id": str(uuid.UUID(int=1)),
     "response_id": f"resp_{uuid.UUID(int=1).hex}",
     "public_id": str(uuid.UUID(int=1)),
+    "document_id": str(uuid.UUID(int=1)),
     "page": "1",
     "sourcefile": "a.pdf",
     "model": "a",

@@ -1,25 +1,49 @@
 """`/api/documents`: what the caller may read, its state and its passages; and deleting one's own."""
 
+import re
+from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.contrib.auth.models import Group
+from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.http import Http404
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import exceptions, serializers, status
+from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chatsite.accounts.api_keys import Scope
+from chatsite.accounts.models import User
 from chatsite.accounts.resource_views import ResourceView
+from chatsite.http.problem_details import ProblemDetails
 from ingestion import documents
-from ingestion.models import Document, Passage
+from ingestion.access.lists import Audience, audience_of, change_rights
+from ingestion.file_names import category_name
+from ingestion.models import Document, ExternalId, Passage
 from ingestion.portal import listing
-from ingestion.portal.actions import NOT_YOURS, may_delete
+from ingestion.portal.actions import NOT_YOURS, any_group, may_change, may_delete
+from ingestion.portal.forms import EVERYONE, ONLY_ME, SOME, AudienceForm
 from ingestion.search.labels import content_address
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
-DOCUMENT_ID = OpenApiParameter("public_id", UUID, OpenApiParameter.PATH, description="The id of a document.")
+CHUNK = 64 * 1024  # bytes
+_PUBLIC_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+DOCUMENT_ID = OpenApiParameter(
+    "document_id",
+    str,
+    OpenApiParameter.PATH,
+    description="The id of a document, or the name under which the caller's programs have put it.",
+)
+EXTERNAL_ID = OpenApiParameter(
+    "document_id",
+    {"type": "string", "pattern": "^[A-Za-z0-9._~:@+-]{1,200}$"},
+    OpenApiParameter.PATH,
+    description="A name of the caller's own; not in the form of a document's id.",
+)
 LINK = OpenApiParameter(
     "Link", str, OpenApiParameter.HEADER, response=[200], description="The address of the next page, if any."
 )
@@ -65,16 +89,24 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     id = serializers.UUIDField(source="public_id")
     reason = serializers.CharField(allow_blank=True, help_text="Why it failed or waits, for people.")
     progress = ProgressSerializer(source="*")
+    external_id = serializers.SerializerMethodField(
+        help_text="What the caller's programs call it; else empty."
+    )
     own = serializers.SerializerMethodField(help_text="Whether the caller added it.")
     url = serializers.SerializerMethodField(help_text="The file.")
 
     class Meta:
         model = Document
         fields = [
-            "id", "name", "title", "folder", "category", "language", "media_type", "size", "sha256",
-            "version", "page_count", "passage_count", "status", "reason", "progress", "own", "created_at",
-            "changed_at", "url",
+            "id", "external_id", "name", "title", "folder", "category", "language", "media_type", "size",
+            "sha256", "version", "page_count", "passage_count", "status", "reason", "progress", "own",
+            "created_at", "changed_at", "url",
         ]  # fmt: skip
+
+    def get_external_id(self, document: Document) -> str:
+        caller = self.context["request"].auth.user_id
+        mine = (each.external_id for each in document.external_ids.all() if each.owner_id == caller)
+        return next(mine, "")
 
     def get_own(self, document: Document) -> bool:
         return bool(document.owner_id == self.context["request"].auth.user_id)
@@ -82,6 +114,84 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     def get_url(self, document: Document) -> str:
         address = content_address(document.public_id, document.name)
         return str(self.context["request"].build_absolute_uri(address))
+
+
+class RightsSerializer(serializers.Serializer[Any]):
+    """Who may read a document; where nobody is named, only who added it."""
+
+    everyone = serializers.BooleanField(required=False, help_text="Everyone who signs in.")
+    users = serializers.ListField(child=serializers.CharField(max_length=150), required=False, max_length=200)
+    groups = serializers.ListField(
+        child=serializers.CharField(max_length=150),
+        required=False,
+        max_length=200,
+        help_text="Names of groups that the caller is in; staff may name any.",
+    )
+
+
+class ChangeSerializer(RightsSerializer):
+    """What changes. Where one member about readers is given, those that are left out are taken away."""
+
+    category = serializers.CharField(max_length=100, allow_blank=True, required=False)
+
+
+class NewDocumentSerializer(RightsSerializer):
+    """What is known of a file. It is all that is known: readers who are left out lose the document."""
+
+    name = serializers.CharField(
+        max_length=255, required=False, help_text="File name, whose ending says how it is read."
+    )
+    folder = serializers.CharField(max_length=500, allow_blank=True, required=False)
+    category = serializers.CharField(
+        max_length=100, allow_blank=True, required=False, help_text="Empty leaves it as it is."
+    )
+
+
+class UploadedDocumentSerializer(NewDocumentSerializer):
+    """The parts of a form."""
+
+    file = serializers.FileField()
+
+
+class PutDocumentSerializer(DocumentSerializer):
+    """A document that was put, and what happened to it."""
+
+    outcome = serializers.SerializerMethodField()
+
+    class Meta(DocumentSerializer.Meta):
+        fields = [*DocumentSerializer.Meta.fields, "outcome"]
+
+    @extend_schema_field(serializers.ChoiceField(["added", "replaced", "unchanged"]))
+    def get_outcome(self, document: Document) -> str:
+        return str(self.context["outcome"])
+
+
+class WholeBody(dict[str, Any]):
+    """A body that is the file itself: what is known of it stands in the address."""
+
+
+class WholeBodyParser(BaseParser):
+    """Keeps a body of any type as a file on disk."""
+
+    media_type = "*/*"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> WholeBody:
+        file = TemporaryUploadedFile("file", media_type or "", 0, None)
+        size = 0
+        while chunk := stream.read(CHUNK):
+            size += file.write(chunk)
+        file.seek(0)
+        file.size = size
+        return WholeBody(file=file)
+
+
+class Refusal(exceptions.APIException):
+    """A file that is not taken."""
+
+    def __init__(self, refusal: documents.UploadRefused) -> None:
+        super().__init__(refusal.message)
+        server = {"storage_full": 507, "storage_away": 503, "too_large": 413}
+        self.status_code = server.get(refusal.code, 422)
 
 
 class DocumentPassageSerializer(serializers.ModelSerializer[Passage]):
@@ -109,7 +219,7 @@ class DocumentsView(ResourceView):
     )
     def get(self, request: Request) -> Response:
         wish = _validated(DocumentListQuerySerializer, request)
-        found = listing.listed_for(self.principal)
+        found = listing.listed_for(self.principal).prefetch_related("external_ids")
         found = found.filter(
             **{name: wish[name] for name in ("folder", "category", "status") if name in wish}
         )
@@ -129,9 +239,14 @@ class OneDocumentView(ResourceView):
     serializer_class: Any = DocumentSerializer
     api_tag = "Documents"
 
-    def found(self, public_id: str) -> Document:
+    def found(self, document_id: str) -> Document:
         """The document, of which a caller who may not read it learns nothing. Raises Http404."""
-        document = listing.listed_for(self.principal).with_public_id(UUID(public_id)).first()
+        listed = listing.listed_for(self.principal)
+        if _PUBLIC_ID.fullmatch(document_id):
+            document = listed.with_public_id(UUID(document_id)).first()
+        else:
+            mine = ExternalId.objects.filter(owner=self.principal.user_id, external_id=document_id)
+            document = listed.filter(pk__in=mine.values("document")).first()
         if document is None:
             raise Http404
         return document
@@ -140,13 +255,102 @@ class OneDocumentView(ResourceView):
 class DocumentView(OneDocumentView):
     """One document."""
 
-    required_scopes: ClassVar = {"GET": (Scope.DOCUMENTS_READ,), "DELETE": (Scope.DOCUMENTS_WRITE,)}
+    required_scopes: ClassVar = {
+        "GET": (Scope.DOCUMENTS_READ,),
+        "PUT": (Scope.DOCUMENTS_WRITE,),
+        "PATCH": (Scope.DOCUMENTS_WRITE,),
+        "DELETE": (Scope.DOCUMENTS_WRITE,),
+    }
+
+    def get_parsers(self) -> list[BaseParser]:
+        if self.request and self.request.method == "PUT":
+            return [MultiPartParser(), WholeBodyParser()]
+        return super().get_parsers()
 
     @extend_schema(
         summary="One document, and how far it is read", operation_id="document", parameters=[DOCUMENT_ID]
     )
-    def get(self, request: Request, public_id: str) -> Response:
-        return Response(self.get_serializer(self.found(public_id)).data)
+    def get(self, request: Request, document_id: str) -> Response:
+        return Response(self.get_serializer(self.found(document_id)).data)
+
+    @extend_schema(
+        summary="Add a file under a name of the caller's own, or replace the one that has it",
+        operation_id="put_document",
+        parameters=[EXTERNAL_ID, NewDocumentSerializer],
+        request={
+            "application/octet-stream": OpenApiTypes.BINARY,
+            "multipart/form-data": UploadedDocumentSerializer,
+        },
+        responses={200: PutDocumentSerializer, 201: PutDocumentSerializer},
+    )
+    def put(self, request: Request, document_id: str) -> Response:
+        if _PUBLIC_ID.fullmatch(document_id):
+            raise ProblemDetails(
+                "A name of your own must not have the form of a document's id.", "document_id"
+            )
+        body: Any = request.data
+        if not isinstance(file := body.get("file"), UploadedFile):
+            raise ProblemDetails("The body, or its part “file”, must be a file.", "file")
+        values = request.query_params if isinstance(body, WholeBody) else body
+        wish = NewDocumentSerializer(data=values)
+        wish.is_valid(raise_exception=True)
+        new = wish.validated_data
+        try:
+            put = documents.upsert(
+                file,
+                new.get("name") or document_id,
+                owner=User.objects.get(pk=self.principal.user_id),
+                audience=self.audience(new),
+                folder=new.get("folder", ""),
+                category=new.get("category", ""),
+                within_quota=True,
+                external_id=document_id,
+            )
+        except documents.UploadRefused as refusal:
+            raise Refusal(refusal) from None
+        context = {**self.get_serializer_context(), "outcome": put.outcome}
+        answer = PutDocumentSerializer(self.found(document_id), context=context)
+        return Response(answer.data, status=201 if put.outcome == "added" else 200)
+
+    @extend_schema(
+        summary="Say who may read a document, and of which category it is",
+        operation_id="change_document",
+        parameters=[DOCUMENT_ID],
+        request=ChangeSerializer,
+        responses=DocumentSerializer,
+    )
+    def patch(self, request: Request, document_id: str) -> Response:
+        document = self.found(document_id)
+        if not may_change(request.user, document):
+            raise exceptions.PermissionDenied(NOT_YOURS)
+        wish = ChangeSerializer(data=request.data)
+        wish.is_valid(raise_exception=True)
+        new = wish.validated_data
+        if {"everyone", "users", "groups"} & new.keys():
+            change_rights(request.user, document, self.audience(new, audience_of(document)))
+        if "category" in new:
+            Document.objects.filter(pk=document.pk).update(category=category_name(new["category"]))
+        return Response(self.get_serializer(self.found(document_id)).data)
+
+    def audience(self, wish: Mapping[str, Any], current: Audience | None = None) -> Audience:
+        """The readers of a wish, by the rule of the portal's form. Raises ValidationError."""
+        names = wish.get("groups", [])
+        groups = dict(Group.objects.filter(name__in=names).values_list("name", "pk"))
+        some = bool(names or wish.get("users"))
+        who = EVERYONE if wish.get("everyone") else SOME if some else ONLY_ME
+        people = ", ".join(wish.get("users", []))
+        form = AudienceForm(
+            {"who": who, "groups": [groups.get(name, 0) for name in names], "people": people},
+            principal=self.principal,
+            any_group=any_group(self.request),
+            current=current,
+        )
+        if not form.is_valid():
+            members = {"who": "everyone", "people": "users", "__all__": "users"}
+            raise exceptions.ValidationError(
+                {members.get(name, name): list(map(str, words)) for name, words in form.errors.items()}
+            )
+        return form.audience()
 
     @extend_schema(
         summary="Delete a document with its file and passages",
@@ -154,8 +358,8 @@ class DocumentView(OneDocumentView):
         parameters=[DOCUMENT_ID],
         responses={204: OpenApiResponse(description="It is gone.")},
     )
-    def delete(self, request: Request, public_id: str) -> Response:
-        document = self.found(public_id)
+    def delete(self, request: Request, document_id: str) -> Response:
+        document = self.found(document_id)
         if not may_delete(request.user, document):
             raise exceptions.PermissionDenied(NOT_YOURS)
         documents.delete_document(document)
@@ -174,9 +378,9 @@ class PassagesView(OneDocumentView):
         parameters=[DOCUMENT_ID, PassageQuerySerializer],
         responses=DocumentPassageSerializer(many=True),
     )
-    def get(self, request: Request, public_id: str) -> Response:
+    def get(self, request: Request, document_id: str) -> Response:
         wish = _validated(PassageQuerySerializer, request)
-        rows = self.found(public_id).passages.filter(position__gte=wish["start"]).order_by("position")
+        rows = self.found(document_id).passages.filter(position__gte=wish["start"]).order_by("position")
         return Response(self.get_serializer(rows[: wish["limit"]], many=True).data)
 
 

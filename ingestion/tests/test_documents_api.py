@@ -1,28 +1,46 @@
 """/api/documents: lists, states and passages for programs, under the rights of their caller."""
 
+import io
+import runpy
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
+from pathlib import Path
+from unittest import mock
 from uuid import uuid4
 
-from django.test import TestCase
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import TestCase, TransactionTestCase
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import ApiKey
-from ingestion.models import Document
+from chatsite.db.threads import reading_everything
+from ingestion import documents
+from ingestion.access.lists import Audience, audience_of
+from ingestion.models import Document, ExternalId
 from ingestion.tests.factories import make_document, make_user
 
 
-class DocumentsApiTests(TestCase):
+class DocumentsApiTestCase(TestCase):
     def setUp(self):
-        self.user = make_user("ada")
+        self.user, self.eve = make_user("ada"), make_user("eve")
         self.others = make_document("guide.md", ["One.", "Two.", "Three."], everyone=True, folder="rules")
         self.own = make_document("own.md", owner=self.user, category="hr")
-        self.secret_document = make_document("secret.md", users=[make_user("eve")])
+        self.secret_document = make_document("secret.md", users=[self.eve])
         self.headers = self.key("documents:read", "documents:write")
 
-    def key(self, *scopes):
-        return {"Authorization": f"Bearer {ApiKey.objects.issue(self.user, 'test', scopes=scopes)[1]}"}
+    def key(self, *scopes, of=None):
+        return {"Authorization": f"Bearer {ApiKey.objects.issue(of or self.user, 'test', scopes=scopes)[1]}"}
 
     def get(self, path="", headers=None):
         return self.client.get(f"/api/documents{path}", headers=headers or self.headers)
 
+
+class DocumentsApiTests(DocumentsApiTestCase):
     def names(self, query=""):
         answer = self.get(query)
         self.assertEqual(answer.status_code, 200, answer.content)
@@ -86,3 +104,169 @@ class DocumentsApiTests(TestCase):
             answer = self.get(f"?{name}={value}")
             self.assertEqual(answer.status_code, 400, name)
             self.assertEqual([each["pointer"] for each in answer.json()["errors"]], [f"/{name}"])
+
+
+class PutTests(DocumentsApiTestCase):
+    def put(self, name, content=b"# Leave\n\nFive days.", query="name=leave.md", headers=None, **form):
+        address = f"/api/documents/{name}?{query}" if not form else f"/api/documents/{name}"
+        headers = headers or self.headers
+        if form:
+            body = encode_multipart(BOUNDARY, {"file": SimpleUploadedFile("leave.md", content)} | form)
+            return self.client.put(address, body, content_type=MULTIPART_CONTENT, headers=headers)
+        return self.client.put(address, content, content_type="text/markdown", headers=headers)
+
+    def test_a_file_is_added_replaced_or_left_by_the_name_that_a_program_gives_it(self):
+        added = self.put("wiki:leave@1", query="name=leave.md&folder=wiki&category=hr")
+        told = added.json()
+        self.assertEqual((added.status_code, told["outcome"], told["status"]), (201, "added", "waiting"))
+        self.assertEqual(
+            (told["external_id"], told["folder"], told["category"]), ("wiki:leave@1", "wiki", "hr")
+        )
+        again = self.put("wiki:leave@1", query="name=leave.md&folder=wiki")
+        self.assertEqual((again.status_code, again.json()["outcome"]), (200, "unchanged"))
+        self.assertEqual(ProcrastinateJob.objects.count(), 1, "one reading")
+        moved = self.put("wiki:leave@1", b"# Leave\n\nSix days.", query="name=days-off.md&folder=rules")
+        self.assertEqual((moved.json()["outcome"], moved.json()["id"]), ("replaced", told["id"]))
+        self.assertEqual((moved.json()["name"], moved.json()["folder"]), ("days-off.md", "rules"))
+        self.assertEqual(self.get("/wiki:leave@1").json()["id"], told["id"])
+        self.assertEqual(
+            self.client.delete("/api/documents/wiki:leave@1", headers=self.headers).status_code, 204
+        )
+        self.assertEqual(self.get("/wiki:leave@1").status_code, 404)
+
+    def test_a_form_says_the_same_as_a_whole_body(self):
+        told = self.put("one", folder="wiki", everyone="true")
+        self.assertEqual((told.status_code, told.json()["folder"]), (201, "wiki"))
+        self.assertTrue(audience_of(Document.objects.get(public_id=told.json()["id"])).everyone)
+        self.assertEqual(self.put("one", folder="wiki", everyone="true").json()["outcome"], "unchanged")
+
+    def test_names_are_each_callers_own(self):
+        mine = self.put("one", query="name=a.md&everyone=true").json()
+        eve = self.key("documents:read", "documents:write", of=self.eve)
+        self.assertEqual(self.get("/one", headers=eve).status_code, 404)
+        theirs = self.put("one", b"Other.", query="name=a.md", headers=eve).json()
+        self.assertNotEqual(theirs["id"], mine["id"])
+        Document.objects.filter(public_id=mine["id"]).update(version=1, status="ready")
+        seen = self.get(f"/{mine['id']}", headers=eve).json()
+        self.assertEqual((seen["external_id"], seen["own"]), ("", False))
+
+    def test_readers_are_those_that_the_caller_may_name(self):
+        group = Group.objects.create(name="pursers")
+        refused = self.put("one", query="name=a.md&groups=pursers")
+        unknown = self.put("one", query="name=a.md&groups=nobody")
+        self.assertEqual((refused.status_code, refused.json()), (400, unknown.json()))
+        self.assertEqual(refused.json()["errors"][0]["pointer"], "/groups")
+        self.assertEqual(
+            self.put("one", query="name=a.md&users=nobody").json()["errors"][0]["pointer"], "/users"
+        )
+        self.assertFalse(Document.objects.filter(name="a.md").exists())
+        self.user.groups.add(group)
+        told = self.put("one", query="name=a.md&groups=pursers&users=eve").json()
+        document = Document.objects.get(public_id=told["id"])
+        self.assertEqual(audience_of(document).group_ids, {group.pk})
+        document = Document.objects.filter(public_id=told["id"])
+        narrowed = self.client.patch(
+            "/api/documents/one", {"users": ["eve"]}, "application/json", headers=self.headers
+        )
+        self.assertEqual(
+            (narrowed.status_code, audience_of(document.get())),
+            (200, Audience(user_ids=frozenset({self.eve.pk}))),
+        )
+        self.client.patch("/api/documents/one", {"category": "hr"}, "application/json", headers=self.headers)
+        self.assertEqual(audience_of(document.get()).user_ids, {self.eve.pk})
+
+    def test_bad_input_is_refused_in_words_and_leaves_nothing(self):
+        before = Document.objects.count()
+        for name, options, status in (
+            (str(uuid4()), {}, 400),
+            ("one", {"content": b""}, 400),
+            ("one", {"query": f"name={'x' * 300}"}, 400),
+            ("one", {"query": "name=a.md&everyone=perhaps"}, 400),
+            ("one", {"headers": self.key("documents:read")}, 403),
+            ("a/b", {}, 404),
+        ):
+            with self.subTest(name, **options):
+                self.assertEqual(self.put(name, **options).status_code, status)
+        for path in (f"/{self.others.public_id}", f"/{self.secret_document.public_id}"):
+            changed = self.client.patch(
+                f"/api/documents{path}", {"everyone": True}, "application/json", headers=self.headers
+            )
+            self.assertEqual(changed.status_code, 404 if "secret" in path else changed.status_code)
+            self.assertIn(changed.status_code, (403, 404))
+        self.assertEqual(Document.objects.count(), before)
+
+
+class MirrorTests(DocumentsApiTestCase):
+    """The program in docs/integrations, as it is written; its requests go to Django's test client."""
+
+    def send(self, request, timeout):
+        headers = dict(request.header_items())
+        content_type = headers.pop("Content-type")
+        answer = self.client.generic(
+            request.method, request.selector, request.data or b"", content_type, headers=headers
+        )
+        self.assertLess(answer.status_code, 300, answer.content)
+        return HTTPResponse(io.BytesIO(answer.content), answer.headers)
+
+    def mirror(self, folder, *options):
+        program = settings.BASE_DIR / "docs" / "integrations" / "mirror.py"
+        environment = {"SITE": "http://testserver", "KEY": self.headers["Authorization"].partition(" ")[2]}
+        out = io.StringIO()
+        with (
+            mock.patch.dict("os.environ", environment),
+            mock.patch.object(sys, "argv", [str(program), str(folder), *options]),
+            mock.patch("urllib.request.urlopen", self.send),
+            redirect_stdout(out),
+        ):
+            runpy.run_path(str(program), run_name="__main__")
+        return [" ".join(line.split()) for line in out.getvalue().splitlines()]
+
+    def test_a_folder_is_mirrored_with_its_readers_and_what_is_gone_is_deleted(self):
+        with tempfile.TemporaryDirectory() as above:
+            folder = Path(above, "policies")
+            (folder / "sea").mkdir(parents=True)
+            (folder / "leave.md").write_text("Five days.")
+            (folder / "sea" / "Watch keeping.md").write_text("Four hours.")
+            told = self.mirror(folder, "--everyone")
+            self.assertEqual(told, ["added leave.md", "added sea/Watch keeping.md"])
+            stored = Document.objects.get(name="Watch keeping.md")
+            self.assertEqual((stored.folder, audience_of(stored)), ("policies/sea", Audience(everyone=True)))
+            (folder / "leave.md").write_text("Six days.")
+            (folder / "sea" / "Watch keeping.md").unlink()
+            told = self.mirror(folder)
+            self.assertEqual((told[0], told[1][:16], len(told)), ("replaced leave.md", "deleted mirror:p", 2))
+            self.assertFalse(Document.objects.filter(name="Watch keeping.md").exists())
+            self.assertTrue(Document.objects.filter(name="own.md").exists(), "not of the folder")
+
+
+class HTTPResponse:
+    """What urllib gives: a body with headers, closed after use."""
+
+    def __init__(self, body, headers):
+        self.body, self.headers = body, headers
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.body.close()
+
+    def read(self):
+        return self.body.read()
+
+
+class PutAtOnceTests(TransactionTestCase):
+    def test_one_name_that_is_put_many_times_at_once_is_one_document(self):
+        user = make_user("ada")
+        audience = Audience()
+
+        def put(number):
+            with reading_everything():
+                file = SimpleUploadedFile("a.md", f"Version {number % 3}.".encode())
+                return documents.upsert(
+                    file, "a.md", owner=user, audience=audience, external_id="one"
+                ).document.pk
+
+        with ThreadPoolExecutor(8) as threads:
+            keys = set(threads.map(put, range(40)))
+        self.assertEqual((len(keys), Document.objects.count(), ExternalId.objects.count()), (1, 1, 1))

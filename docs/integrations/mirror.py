@@ -1,0 +1,70 @@
+"""Keep a site's documents like a folder: new and changed files are put, those that are gone are deleted.
+
+SITE and KEY (scopes documents:read and documents:write) are in the environment.
+
+python mirror.py FOLDER [--everyone] [--group NAME]...
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+
+def send(method: str, address: str, body: bytes | None = None) -> Any:
+    """The response to one request, with its JSON as `.told`."""
+    headers = {"Authorization": f"Bearer {os.environ['KEY']}", "Content-Type": "application/octet-stream"}
+    request = urllib.request.Request(os.environ["SITE"] + address, body, headers, method=method)
+    with urllib.request.urlopen(request, timeout=300) as response:
+        text = response.read()
+        response.told = json.loads(text) if text else None
+        return response
+
+
+def external_id(folder: Path, path: Path) -> str:
+    """A name that stays the same for a path, and says which folder it is of."""
+    name = path.relative_to(folder).as_posix()
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"mirror:{folder.name}:{re.sub('[^A-Za-z0-9.-]', '-', name)[-120:]}:{digest}"
+
+
+def mirrored(folder: Path) -> set[str]:
+    """The names under which files of this folder are on the site."""
+    found, address = set(), "/api/documents?own=true&limit=200"
+    while address:
+        response = send("GET", address)
+        names = (document["external_id"] for document in response.told)
+        found |= {name for name in names if name.startswith(f"mirror:{folder.name}:")}
+        link = re.match("<(.+)>", response.headers.get("Link") or "")
+        address = link[1] if link else ""
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--everyone", action="store_true")
+    parser.add_argument("--group", action="append", default=[])
+    wanted = parser.parse_args()
+    folder = wanted.folder.resolve()
+    kept = set()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = external_id(folder, path)
+        about = {"name": path.name, "folder": path.parent.relative_to(folder.parent).as_posix()}
+        about |= {"everyone": str(wanted.everyone).lower(), "groups": wanted.group}
+        query = urllib.parse.urlencode(about, doseq=True)
+        told = send("PUT", f"/api/documents/{name}?{query}", path.read_bytes()).told
+        print(f"{told['outcome']:9}  {path.relative_to(folder)}")
+        kept.add(name)
+    for name in sorted(mirrored(folder) - kept):
+        send("DELETE", f"/api/documents/{name}")
+        print(f"deleted    {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -94,8 +94,10 @@ def all_taken(*calls):
 
 def test_a_restart_of_postgresql_costs_nothing(faulty):
     caller = faulty.caller()
+    all_taken(partial(caller.whole, order(fresh(), 5, 0)))  # also after the faults of the test before
     asking, streams = Asking(caller), [fresh() for _ in range(6)]
     connections = [caller.ask(order(token, 120, 20)) for token in streams]
+    assert {response.status for _, response in connections} == {200}
     time.sleep(0.5)
     faulty.cluster._control("restart", "-m", "fast")
     after = [fresh() for _ in range(6)]

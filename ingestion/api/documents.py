@@ -262,10 +262,11 @@ class DocumentView(OneDocumentView):
         "DELETE": (Scope.DOCUMENTS_WRITE,),
     }
 
+    parsers_by_method: ClassVar = {"PUT": [MultiPartParser, WholeBodyParser]}
+
     def get_parsers(self) -> list[BaseParser]:
-        if self.request and self.request.method == "PUT":
-            return [MultiPartParser(), WholeBodyParser()]
-        return super().get_parsers()
+        method = str(self.request.method) if self.request else ""
+        return [parser() for parser in self.parsers_by_method.get(method, self.parser_classes)]
 
     @extend_schema(
         summary="One document, and how far it is read", operation_id="document", parameters=[DOCUMENT_ID]
@@ -278,7 +279,7 @@ class DocumentView(OneDocumentView):
         operation_id="put_document",
         parameters=[EXTERNAL_ID, NewDocumentSerializer],
         request={
-            "application/octet-stream": OpenApiTypes.BINARY,
+            "*/*": OpenApiTypes.BINARY,
             "multipart/form-data": UploadedDocumentSerializer,
         },
         responses={200: PutDocumentSerializer, 201: PutDocumentSerializer},

@@ -32,7 +32,7 @@ unix_socket_directories = '{sockets}'
 unix_socket_permissions = 0700
 port = {port}
 max_connections = 100
-# A caller that is gone before it has signed in holds up statements that wait for every session, as DROP DATABASE does.
+# A caller that goes before it has signed in holds up what waits for all sessions, like DROP DATABASE.
 authentication_timeout = 10s
 shared_buffers = {buffers}MB
 max_wal_size = 512MB

@@ -11,7 +11,7 @@ from .portal import (
     views,
 )
 
-ONE = r"(?P<document_id>[A-Za-z0-9._~:@+-]{1,200})"
+ONE = r"(?P<document_id>[^/]+)"
 
 app_name = "ingestion"
 urlpatterns = [

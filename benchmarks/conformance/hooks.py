@@ -40,6 +40,8 @@ def before_call(context, case, kwargs):
         return
     request = body
     if case.media_type == "multipart/form-data":
+        if "json" not in body:
+            return
         for name in body.keys() - {"json"}:
             del body[name]  # no generated text is an image
         request = body["json"]

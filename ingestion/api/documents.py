@@ -30,8 +30,10 @@ from ingestion.portal.forms import EVERYONE, ONLY_ME, SOME, AudienceForm
 from ingestion.search.labels import content_address
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
+NAMES = "A name of your own has 1 to 200 letters, digits or ._~:@+-, and not the form of a document's id."
 CHUNK = 64 * 1024  # bytes
 _PUBLIC_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_EXTERNAL_ID = re.compile(r"[A-Za-z0-9._~:@+-]{1,200}")
 DOCUMENT_ID = OpenApiParameter(
     "document_id",
     str,
@@ -54,16 +56,24 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
 
     limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
     cursor = serializers.RegexField(
-        listing.CURSOR, required=False, help_text="From the address of the next page in `Link`."
+        listing.CURSOR,
+        required=False,
+        allow_blank=True,
+        help_text="From the address of the next page in `Link`.",
     )
     q = serializers.CharField(
-        required=False, max_length=listing.QUERY_LENGTH, help_text="Words of name, title or folder."
+        required=False,
+        allow_blank=True,
+        max_length=listing.QUERY_LENGTH,
+        help_text="Words of name, title or folder.",
     )
     folder = serializers.CharField(
         required=False, max_length=500, allow_blank=True, help_text="This folder, without those in it."
     )
-    category = serializers.CharField(required=False, max_length=100)
-    status = serializers.ChoiceField(Document.Status.choices, required=False)
+    category = serializers.CharField(
+        required=False, allow_blank=True, max_length=100, help_text="Empty is any, as for the status."
+    )
+    status = serializers.ChoiceField(Document.Status.choices, required=False, allow_blank=True)
     own = serializers.BooleanField(default=False, help_text="Only what the caller added.")
 
 
@@ -218,11 +228,12 @@ class DocumentsView(ResourceView):
         responses=DocumentSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        wish = _validated(DocumentListQuerySerializer, request)
+        wish = _validated(DocumentListQuerySerializer, request.query_params)
         found = listing.listed_for(self.principal).prefetch_related("external_ids")
-        found = found.filter(
-            **{name: wish[name] for name in ("folder", "category", "status") if name in wish}
-        )
+        filters = {name: wish[name] for name in ("category", "status") if wish.get(name)}
+        if "folder" in wish:
+            filters["folder"] = wish["folder"]
+        found = found.filter(**filters)
         if wish["own"]:
             found = found.owned_by(self.principal)
         page = listing.page_of(found, wish.get("q", ""), wish.get("cursor", ""), wish["limit"])
@@ -244,6 +255,8 @@ class OneDocumentView(ResourceView):
         listed = listing.listed_for(self.principal)
         if _PUBLIC_ID.fullmatch(document_id):
             document = listed.with_public_id(UUID(document_id)).first()
+        elif not _EXTERNAL_ID.fullmatch(document_id):
+            raise Http404
         else:
             mine = ExternalId.objects.filter(owner=self.principal.user_id, external_id=document_id)
             document = listed.filter(pk__in=mine.values("document")).first()
@@ -285,17 +298,16 @@ class DocumentView(OneDocumentView):
         responses={200: PutDocumentSerializer, 201: PutDocumentSerializer},
     )
     def put(self, request: Request, document_id: str) -> Response:
-        if _PUBLIC_ID.fullmatch(document_id):
-            raise ProblemDetails(
-                "A name of your own must not have the form of a document's id.", "document_id"
-            )
+        if _PUBLIC_ID.fullmatch(document_id) or not _EXTERNAL_ID.fullmatch(document_id):
+            raise ProblemDetails(NAMES, "document_id")
         body: Any = request.data
         if not isinstance(file := body.get("file"), UploadedFile):
             raise ProblemDetails("The body, or its part “file”, must be a file.", "file")
-        values = request.query_params if isinstance(body, WholeBody) else body
-        wish = NewDocumentSerializer(data=values)
-        wish.is_valid(raise_exception=True)
-        new = wish.validated_data
+        with file:
+            return self._put(file, request.query_params if isinstance(body, WholeBody) else body, document_id)
+
+    def _put(self, file: "UploadedFile[bytes]", values: Mapping[str, Any], document_id: str) -> Response:
+        new = _validated(NewDocumentSerializer, values)
         try:
             put = documents.upsert(
                 file,
@@ -380,13 +392,16 @@ class PassagesView(OneDocumentView):
         responses=DocumentPassageSerializer(many=True),
     )
     def get(self, request: Request, document_id: str) -> Response:
-        wish = _validated(PassageQuerySerializer, request)
+        wish = _validated(PassageQuerySerializer, request.query_params)
         rows = self.found(document_id).passages.filter(position__gte=wish["start"]).order_by("position")
         return Response(self.get_serializer(rows[: wish["limit"]], many=True).data)
 
 
-def _validated(serializer_class: type[serializers.Serializer[Any]], request: Request) -> Any:
-    """The parameters of the address. Raises ValidationError."""
-    wish = serializer_class(data=request.query_params)
+def _validated(serializer_class: type[serializers.Serializer[Any]], values: Mapping[str, Any]) -> Any:
+    """The parameters of an address or a form. Raises ValidationError, also for one that has no meaning."""
+    wish = serializer_class(data=values)
+    unknown = sorted(values.keys() - wish.fields.keys() - {"file"})
+    if unknown:
+        raise exceptions.ValidationError({unknown[0]: ["There is no parameter of this name."]})
     wish.is_valid(raise_exception=True)
     return wish.validated_data

@@ -32,7 +32,12 @@ Neighbours = dict[int, dict[str, list[dict[str, Any]]]]
 
 
 @extend_schema_field(
-    {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARACTERS, "pattern": r"[^\s\x00-\x1f\x85]"}
+    {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": MAX_QUERY_CHARACTERS,
+        "pattern": r"[^\s\x00\x1c-\x1f\x85]",
+    }
 )
 class QueryField(StrictCharField):
     """Text with something to look for."""

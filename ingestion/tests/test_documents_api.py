@@ -58,6 +58,8 @@ class DocumentsApiTests(DocumentsApiTestCase):
         self.assertEqual(self.names("?folder=rules"), ["guide.md"])
         self.assertEqual(self.names("?own=true&folder=rules"), [])
         self.assertEqual(self.names("?status=failed"), [])
+        self.assertEqual(self.names("?status=&category=&q="), ["own.md", "guide.md"])
+        self.assertEqual(self.get("?folders=rules").json()["errors"][0]["pointer"], "/folders")
 
     def test_pages_follow_each_other_by_the_link(self):
         first = self.get("?limit=1&q=md")
@@ -184,6 +186,9 @@ class PutTests(DocumentsApiTestCase):
             ("one", {"query": f"name={'x' * 300}"}, 400),
             ("one", {"query": "name=a.md&everyone=perhaps"}, 400),
             ("one", {"headers": self.key("documents:read")}, 403),
+            ("one", {"query": "name=a.md&labels=x"}, 400),
+            ("a b", {}, 400),
+            ("a%00b", {}, 400),
             ("a/b", {}, 404),
         ):
             with self.subTest(name, **options):

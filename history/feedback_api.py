@@ -1,21 +1,17 @@
 """`/api/messages/{id}/feedback`: what the caller thinks of an answer."""
 
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.http import Http404
-from django.utils.decorators import method_decorator
-from django.views.decorators.cache import cache_control
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chatsite.accounts.api_keys import Scope
-from chatsite.accounts.principal import Principal
-from chatsite.accounts.resource_views import JSONNegotiation
-from chatsite.http.json_parser import StrictJSONParser
-from chatsite.http.problem_details import MEDIA_TYPE, ProblemDetails, exception_handler
+from chatsite.accounts.resource_views import ResourceView
+from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import StrictBooleanField, StrictCharField
 
 from . import feedback
@@ -46,20 +42,13 @@ class FeedbackSerializer(serializers.Serializer[Feedback]):
     updated_at = serializers.DateTimeField(read_only=True)
 
 
-@method_decorator(cache_control(private=True, no_store=True), name="dispatch")
-class FeedbackView(generics.GenericAPIView[Any]):
+class FeedbackView(ResourceView):
     """Reads, sets and takes back the caller's feedback on an answer."""
 
     guests_welcome = True
     required_scopes = (Scope.CHAT,)
-    parser_classes = [StrictJSONParser]
-    content_negotiation_class = JSONNegotiation
     serializer_class = FeedbackSerializer
-    api_tag, api_error, api_error_type = "Feedback", "Problem", MEDIA_TYPE  # in the API's description
-
-    @property
-    def principal(self) -> Principal:
-        return cast(Principal, self.request.auth)
+    api_tag = "Feedback"
 
     @extend_schema(summary="One's feedback on an answer", parameters=[MESSAGE_ID])
     def get(self, request: Request, message_id: str) -> Response:
@@ -107,6 +96,3 @@ class FeedbackView(generics.GenericAPIView[Any]):
             withheld = withheld_labels(self.principal, answer.conversation_id)
             told["wrong_sources"] = [label for label in given.wrong_sources if label not in withheld]
         return told
-
-    def get_exception_handler(self) -> Any:
-        return exception_handler

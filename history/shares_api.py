@@ -8,19 +8,15 @@ from django.contrib.auth.models import Group
 from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.decorators import method_decorator
-from django.views.decorators.cache import cache_control
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import generics, serializers, status
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import User
-from chatsite.accounts.principal import Principal
-from chatsite.accounts.resource_views import JSONNegotiation
-from chatsite.http.json_parser import StrictJSONParser
-from chatsite.http.problem_details import MEDIA_TYPE, ProblemDetails, exception_handler
+from chatsite.accounts.resource_views import ResourceView
+from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import StrictBooleanField, StrictCharField
 from ingestion.access.lists import Audience
 
@@ -92,20 +88,10 @@ class CreatedShareSerializer(ShareSerializer):
     url = serializers.URLField(help_text="Shown this once: only its hash is stored.")
 
 
-@method_decorator(cache_control(private=True, no_store=True), name="dispatch")
-class _View(generics.GenericAPIView[Any]):
+class _View(ResourceView):
     required_scopes = (Scope.CHAT,)
-    parser_classes = [StrictJSONParser]
-    content_negotiation_class = JSONNegotiation
-    serializer_class = ShareSerializer
-    api_tag, api_error, api_error_type = "Shares", "Problem", MEDIA_TYPE  # in the API's description
-
-    @property
-    def principal(self) -> Principal:
-        return cast(Principal, self.request.auth)
-
-    def get_exception_handler(self) -> Any:
-        return exception_handler
+    serializer_class: Any = ShareSerializer
+    api_tag = "Shares"
 
 
 class SharesView(_View):

@@ -163,7 +163,7 @@ class McpView(ProtocolView):
         return {}  # ping
 
     def _called(self, request: Request, call: Call) -> tuple[Call, AcceptedRun] | HttpResponseBase:
-        """The result of a tool. What is wrong with its arguments is told to the model that called it."""
+        """The result of a tool; wrong arguments are an error result, which the calling model can read."""
         principal = cast(Principal, request.auth)
         if call.tool not in mcp.TOOLS:
             raise McpError(mcp.INVALID_PARAMS, f"There is no tool “{call.tool[:100]}”.")

@@ -194,7 +194,7 @@ def scope_asked_for(values: QueryDict) -> str:
 
 
 def scopes(principal: Principal, chosen: str) -> dict[str, Any]:
-    """What one may choose between, in the words of the box: all, what one added, and what is chosen now."""
+    """Options of “Search in” with their labels, and the selected one."""
     offered = {ALL: "Everything you can read", OWN: "Only what you added"}
     if chosen and chosen not in offered:
         offered[chosen] = f"Only {describe(principal, chosen)}"

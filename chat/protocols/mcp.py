@@ -643,7 +643,7 @@ def resource(uri: str, extract: Extract) -> Json:
 
 
 class Progress:
-    """What is told of an answer while it is written, under the token of the client."""
+    """Progress notifications of an answer that is being written, with the client's progress token."""
 
     def __init__(self, token: str | int) -> None:
         self._token = token

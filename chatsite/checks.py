@@ -211,7 +211,8 @@ def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
 
 def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
     """Variables that begin like the site's own, but are none: a misspelt name would set nothing."""
-    known = environment.asked.keys() | KNOWN_ELSEWHERE
+    files = {name + environment.FILE for name in environment.SECRETS}
+    known = environment.asked.keys() | files | KNOWN_ELSEWHERE
     own = [name for name in known if name.startswith(PREFIX)]
     problems = []
     for name in sorted(os.environ):

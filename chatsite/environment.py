@@ -16,12 +16,49 @@ TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 
 
+# May stand in files instead, as containers are given their secrets: NAME_FILE is the path.
+SECRETS = frozenset(
+    {
+        "CHATSITE_METRICS_TOKEN",
+        "CHATSITE_S3_ACCESS_KEY",
+        "CHATSITE_S3_SECRET_KEY",
+        "CHATSITE_SECRET_KEY",
+        "DATABASE_DIRECT_URL",
+        "DATABASE_URL",
+        "OIDC_CLIENT_SECRET",
+        "OPENAI_API_KEY",
+        "REDIS_URL",
+        "RERANK_API_KEY",
+    }
+)
+FILE = "_FILE"
+MAX_SECRET_BYTES = 10_000
+
 asked: dict[str, Any] = {}  # all variables that were looked up, each with what counts where it is not set
+
+
+def given(name: str) -> tuple[str, str]:
+    """What the operator has set, and where: "environment", "file", or "default" where nothing is set."""
+    value = os.environ.get(name, "").strip()
+    path = os.environ.get(name + FILE, "").strip() if name in SECRETS else ""
+    if not path:
+        return value, "environment" if value else "default"
+    if value:
+        raise ImproperlyConfigured(f"{name} and {name}{FILE} are both set: remove one.")
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            value = file.read(MAX_SECRET_BYTES + 1).strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise ImproperlyConfigured(f"{name}{FILE}: {path} cannot be read ({reason}).") from None
+    if not value or len(value) > MAX_SECRET_BYTES:
+        raise ImproperlyConfigured(f"{name}{FILE}: {path} is {'too long' if value else 'empty'}.")
+    return value, "file"
 
 
 def text(name: str, default: str = "") -> str:
     asked[name] = default
-    value = os.environ.get(name, "").strip()
+    value, _ = given(name)
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise ImproperlyConfigured(f"{name} must be text in UTF-8.")
     return value or default

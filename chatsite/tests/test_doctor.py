@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 import httpx2
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.test import SimpleTestCase, TestCase, override_settings
@@ -153,6 +154,30 @@ class Config(SimpleTestCase):
         self.assertEqual(lines["CHATSITE_HTTPS"], ["default", "0"])
         self.assertEqual(lines["CHATSITE_OCR_LANGUAGES"], ["default", "eng"])
         self.assertNotIn("PORT", self.said("--given", PORT=""))
+
+    def test_a_secret_that_stands_in_a_file_counts_and_is_not_shown(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("sk-in-a-file\n")
+            file.flush()
+            lines = self.said("--given", OPENAI_API_KEY_FILE=file.name)
+            self.assertEqual(lines["OPENAI_API_KEY"], ["file", "***"])
+            with mock.patch.dict(os.environ, OPENAI_API_KEY_FILE=file.name):
+                self.assertEqual(environment.text("OPENAI_API_KEY"), "sk-in-a-file")
+
+    def test_a_file_of_a_secret_that_cannot_count_is_refused_with_its_name(self):
+        with tempfile.NamedTemporaryFile("w") as empty:
+            for path, key, words in (
+                ("/nowhere/key", "", "/nowhere/key cannot be read (No such file or directory)"),
+                ("/", "", "/ cannot be read (Is a directory)"),
+                (empty.name, "", f"{empty.name} is empty"),
+                (empty.name, "sk-1", "OPENAI_API_KEY and OPENAI_API_KEY_FILE are both set"),
+            ):
+                with (
+                    self.subTest(words),
+                    mock.patch.dict(os.environ, OPENAI_API_KEY_FILE=path, OPENAI_API_KEY=key),
+                    self.assertRaisesMessage(ImproperlyConfigured, words),
+                ):
+                    environment.text("OPENAI_API_KEY")
 
     def test_no_secret_is_shown(self):
         secret = "s3cr3t-of-a-test"

@@ -1,6 +1,7 @@
 """What the documents promise about the site's settings is what the site reads, and what deploy/ sets."""
 
 import re
+import shlex
 
 import uvicorn
 import yaml
@@ -8,7 +9,9 @@ from django.conf import settings
 from django.core.management import get_commands, load_command_class
 from django.test import SimpleTestCase
 
+from chatsite import environment
 from chatsite.server.processes import STOP_SECONDS
+from chatsite.server.product_version import product_version
 
 READ = re.compile(r'environment\.\w+\(\s*"([A-Z0-9_]+)"|environ(?:\.get)?[\[(]"([A-Z0-9_]+)"')
 ROW = re.compile(r"^\| (`[A-Z].*?) \|", re.MULTILINE)
@@ -51,8 +54,34 @@ class DeployTests(SimpleTestCase):
     def test_every_variable_that_is_set_is_one_that_the_site_reads(self):
         rows = ROW.findall((settings.BASE_DIR / "docs" / "configuration.md").read_text())
         documented = {name for row in rows for name in re.findall(r"`([A-Z0-9_]+)`", row)}
+        documented |= {f"{name}_FILE" for name in environment.SECRETS}
         for part in self.sites:
             self.assertEqual(set(part["environment"]) - documented, set())
+
+    def test_every_secret_that_the_chart_and_the_compose_file_name_may_be_read_from_a_file(self):
+        chart = (settings.BASE_DIR / "deploy" / "helm" / "templates" / "_pod.tpl").read_text()
+        named = set(re.findall(r"name: ([A-Z0-9_]+)_FILE", chart))
+        named |= set(re.findall(r'"[a-z0-9-]+" "([A-Z0-9_]+)"', chart))
+        self.assertEqual(named, environment.SECRETS)
+        for part in self.sites:
+            given = {name.removesuffix("_FILE") for name in part["environment"] if name.endswith("_FILE")}
+            self.assertLessEqual(given, environment.SECRETS)
+            self.assertEqual(set(part["secrets"]) - set(self.compose["secrets"]), set())
+
+    def test_systemd_units_start_the_sites_own_commands_and_outwait_running_answers(self):
+        commands = get_commands()
+        for path in (settings.BASE_DIR / "deploy" / "systemd").glob("*.service"):
+            unit = path.read_text()
+            with self.subTest(path.name):
+                name, *arguments = shlex.split(re.search(r"bin/chatsite ([^'\n]+)", unit).group(1))
+                load_command_class(commands[name], name).create_parser("chatsite", name).parse_args(arguments)
+                if "Restart=" in unit:
+                    seconds = int(re.search(r"TimeoutStopSec=(\d+)", unit).group(1))
+                    self.assertGreater(seconds, settings.GRACE_SECONDS + STOP_SECONDS)
+
+    def test_the_chart_is_of_the_products_version(self):
+        chart = yaml.safe_load((settings.BASE_DIR / "deploy" / "helm" / "Chart.yaml").read_text())
+        self.assertEqual({chart["version"], chart["appVersion"]}, {product_version()})
 
     def test_every_variable_that_is_filled_in_stands_in_the_example(self):
         text = (settings.BASE_DIR / "deploy" / "compose.yaml").read_text()

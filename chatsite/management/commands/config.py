@@ -1,6 +1,5 @@
 """`manage.py config`: every setting, its value and where that comes from, without secrets."""
 
-import os
 import re
 from argparse import ArgumentParser
 from typing import Any
@@ -29,10 +28,9 @@ class Command(BaseCommand):
         environment.whole("PORT", 8000)
         width = max(map(len, environment.asked))
         for name, default in sorted(environment.asked.items()):
-            given = os.environ.get(name, "").strip()
+            given, source = environment.given(name)
             if given or not options["given"]:
                 value = shown(name, given) if given else str(default) or "–"
-                source = "environment" if given else "default"
                 self.stdout.write(f"{name:<{width}}  {source:<11}  {value}")
 
 

@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -34,6 +35,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--workers", type=processes(1), default=1, help="Ingestion worker processes.")
+        parser.add_argument(
+            "--alive-file",
+            type=Path,
+            help="Touch this file every second while all of them run (health checks).",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -45,9 +51,19 @@ class Command(BaseCommand):
             sys.exit("The database is not migrated to this version: start the site first.")
         connections.close_all()
         children = Children()
+        alive_file: Path | None = options["alive_file"]
+
+        def tend() -> None:
+            if alive_file and all(child.process for child in children.children):
+                alive_file.touch()
+
         try:
+            if alive_file:
+                alive_file.touch()  # fails here, not later, where it cannot be written
             children.add(workers(options["workers"]))
-            children.keep_running(lambda: None)
+            children.keep_running(tend)
+        except OSError as error:
+            sys.exit(f"{alive_file} cannot be written ({error.strerror}).")
         finally:
             children.close()
 

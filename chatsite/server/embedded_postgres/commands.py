@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from chatsite import environment
+
 from .cluster import (
     Cluster,
     EmbeddedDatabaseError,
@@ -50,7 +52,7 @@ def running(data: Path) -> Iterator[Cluster]:
 def database_for(arguments: Sequence[str]) -> Iterator[None]:
     """Run the embedded PostgreSQL while a command works, where the command needs one and no other is set."""
     command = arguments[1] if len(arguments) > 1 else "help"
-    if os.environ.get("DATABASE_URL", "").strip() or command in DATABASE_FREE:
+    if command in DATABASE_FREE or environment.given("DATABASE_URL")[0]:
         yield
         return
     try:

@@ -89,7 +89,8 @@ class SharingTests(Workers):
     def test_two_workers_read_each_document_once_and_both_take_part(self):
         before = set(ProcrastinateWorker.objects.values_list("pk", flat=True))
         self.start()
-        elsewhere = self.start("manage.py", "work")
+        alive = Path(self.media, "alive")
+        elsewhere = self.start("manage.py", "work", "--alive-file", str(alive))
         # Both at once: one alone would have read a few documents before the other is there.
         self.wait_for(lambda: ProcrastinateWorker.objects.exclude(pk__in=before).count() == 2)
         documents = [self.add(f"{number}.md", f"Text {number}.", read=False) for number in range(24)]
@@ -103,6 +104,7 @@ class SharingTests(Workers):
         states = Document.objects.filter(pk__in=[each.pk for each in documents])
         self.assertEqual(set(states.values_list("status", "version")), {("ready", 1)})
         self.assertEqual((Passage.objects.count(), len(seen - {None})), (24, 2))
+        self.assertTrue(alive.exists())
         elsewhere.terminate()
         self.assertEqual(elsewhere.wait(20), 0)
 

@@ -42,12 +42,14 @@ from ingestion.access.lists import (
 from ingestion.embedding import EmbeddingError
 from ingestion.indexing.passages import delete_passages
 from ingestion.parsing.formats import format_of
+from ingestion.parsing.process import Interrupted, Interruption
 from ingestion.parsing.sections import Unreadable
 
 from . import quota
 from .fair_queue import (
     job_priority,
     next_position,
+    position_after_yielding,
 )
 from .file_names import (
     UploadRefused,
@@ -94,6 +96,14 @@ class TemporaryFailure(Exception):
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
+
+
+class Yielded(Exception):
+    """The document gave way to another person's and is read later; `priority` is its job's from now on."""
+
+    def __init__(self, priority: int) -> None:
+        super().__init__(priority)
+        self.priority = priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +218,16 @@ def delete_documents(documents: Iterable[Document]) -> None:
                 transaction.on_commit(partial(files.remove, str(locked.file.name)), robust=True)
 
 
-def read_document(document_id: int, replacement: dict[str, str | int] | None = None) -> None:
+def read_document(
+    document_id: int,
+    replacement: dict[str, str | int] | None = None,
+    interruption: Interruption | None = None,
+) -> None:
     """The job's work: read the file and put its passages in the place of the former ones.
 
     `replacement` (the fields of `files.Stored`) is the file to take the place of the document's own. What is
     wrong with the file ends as `failed` with a reason. Whoever else reads the document is waited for, and
-    what they finished is not done again. Raises TemporaryFailure.
+    what they finished is not done again. Raises TemporaryFailure, and Yielded after an interruption.
     """
     stored = stored_file(replacement)
     with _alone(document_id):
@@ -221,7 +235,9 @@ def read_document(document_id: int, replacement: dict[str, str | int] | None = N
         if document is None:
             return
         try:
-            reading.read(document, stored, _new_audience(replacement))
+            reading.read(document, stored, _new_audience(replacement), interruption)
+        except Interrupted:
+            raise Yielded(_put_back(document)) from None
         except (Unreadable, EmbeddingError) as error:
             if isinstance(error, EmbeddingError) and error.temporary:
                 _delay(document_id, str(error))
@@ -444,6 +460,15 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
     )  # fmt: skip
     if stored:
         files.discard(stored, document_id)
+
+
+def _put_back(document: Document) -> int:
+    """Let the document wait behind others; returns the priority of its job."""
+    position = position_after_yielding(document)
+    Document.objects.filter(pk=document.pk, status__in=Document.UNFINISHED).update(
+        status=Document.Status.WAITING, queue_position=position, progress_done=0, progress_total=0
+    )
+    return job_priority(position)
 
 
 def _delay(document_id: int, reason: str) -> None:

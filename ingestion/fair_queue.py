@@ -4,6 +4,10 @@ Each waiting document has a queue position, and the lowest is read first. An own
 position after their last one, but never one below the position being served. The first document of an owner
 with nothing waiting is therefore read next, ahead of ten thousand documents of another owner. The positions
 start again at 1 when the queue is empty.
+
+Documents that take long could still hold every worker. So the newest of those being read yields to somebody
+who has waited while none of theirs is read: it is put back and begins again later. The oldest never yields,
+so each is read in the end.
 """
 
 from collections.abc import Collection
@@ -15,6 +19,9 @@ from chatsite.db.threads import reading_everything
 from .models import Document
 
 MAX_COUNTED = 100  # waiting documents ahead of one; counting stops there
+YIELD_SECONDS = 5.0  # for which every worker was busy, and somebody has waited, before a document yields
+YIELDED_POSITIONS = 10  # by which it is put back: tried again at once, it would only yield again
+MAX_INSPECTED = 100  # waiting jobs, in their order: an owner with none being read is among the first
 
 # Read from the jobs: row-level security hides other owners' documents from the caller.
 CURRENT_POSITION = """
@@ -24,6 +31,33 @@ CURRENT_POSITION = """
          ORDER BY priority DESC LIMIT 1),
         0
     )
+"""
+# Whether the job is the newest of several documents being read, all of them for a while, and a document of
+# somebody else, who has none being read, has waited as long.
+MUST_YIELD = """
+    WITH active AS (
+        SELECT job.id, coalesce(document.owner_id, 0) AS owner_id, EXISTS (
+            SELECT FROM procrastinate_events AS event
+            WHERE event.job_id = job.id AND event.at > now() - make_interval(secs => %(seconds)s)
+        ) AS is_recent
+        FROM procrastinate_jobs AS job
+        LEFT JOIN ingestion_document AS document ON document.id = (job.args ->> 'document_id')::bigint
+        WHERE job.status = 'doing' AND job.task_name = %(task)s
+    ), waiting AS (
+        SELECT id, (args ->> 'document_id')::bigint AS document_id
+        FROM procrastinate_jobs
+        WHERE status = 'todo' AND task_name = %(task)s AND (scheduled_at IS NULL OR scheduled_at < now())
+        ORDER BY priority DESC, id LIMIT %(inspected)s
+    )
+    SELECT EXISTS (
+        SELECT FROM active HAVING max(id) = %(job)s AND min(id) < %(job)s AND NOT bool_or(is_recent)
+    ) AND EXISTS (
+        SELECT FROM waiting JOIN ingestion_document AS document ON document.id = waiting.document_id
+        WHERE coalesce(document.owner_id, 0) NOT IN (SELECT owner_id FROM active) AND NOT EXISTS (
+            SELECT FROM procrastinate_events AS event
+            WHERE event.job_id = waiting.id AND event.at > now() - make_interval(secs => %(seconds)s)
+        )
+    ) AS yields
 """
 COUNT_BEFORE = """
     SELECT wanted.position, (
@@ -50,6 +84,11 @@ def next_position(document: Document) -> int:
             .first()
         )
     return max(served, last or 0) + 1
+
+
+def position_after_yielding(document: Document) -> int:
+    """Return the position of a document that is put back while it is read."""
+    return next_position(document) + YIELDED_POSITIONS
 
 
 def job_priority(position: int) -> int:

@@ -1,21 +1,27 @@
 """The jobs of the worker: reading documents, taking up what a killed worker left, clearing files away."""
 
+import asyncio
 import logging
+import time
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from asgiref.sync import async_to_sync, sync_to_async
+from django.db import connection
 from procrastinate import JobContext, RetryDecision, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 
 from chatsite import metrics
 from chatsite.db.threads import release_connection
 from ingestion.indexing.replacing import delete_stale_prepared
 
-from . import documents
+from . import documents, fair_queue
 from .models import Document
+from .parsing.process import Interruption
 from .storage import files
 
 logger = logging.getLogger(__name__)
@@ -25,9 +31,14 @@ MAX_RETRY_SECONDS = 3_600  # seconds, however many a server asks for
 
 
 class ReadRetryStrategy(RetryStrategy):
-    """Waits longer with each attempt, and at least for as long as a server has asked for."""
+    """Waits longer with each attempt, and at least for as long as a server has asked for.
+
+    A document that yields is tried again whenever its new position is reached.
+    """
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        if isinstance(exception, documents.Yielded):
+            return RetryDecision(retry_at=datetime.now(UTC), priority=exception.priority)
         decision = super().get_retry_decision(exception=exception, job=job)
         asked = getattr(exception, "retry_after", None)
         if decision is None or decision.retry_at is None or not asked:
@@ -63,15 +74,34 @@ REQUEUE = """
     UPDATE procrastinate_jobs SET status = 'todo', worker_id = NULL
     WHERE id = ANY(%(jobs)s) AND status = 'doing'
 """
-_active_jobs: set[int | None] = set()  # jobs whose documents this process is reading
+# Yielding is no attempt, but procrastinate will count it as one.
+TAKE_BACK_ATTEMPT = "UPDATE procrastinate_jobs SET attempts = attempts - 1 WHERE id = %s"
+YIELD_CHECK_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _ActiveJob:
+    interruption: Interruption = field(default_factory=Interruption)
+    begun: float = field(default_factory=time.monotonic)
+
+
+_active_jobs: dict[int, _ActiveJob] = {}  # whose documents this process is reading
 
 
 @app.task(name=documents.TASK, queue=documents.QUEUE, retry=READ_RETRIES, pass_context=True)
 def read(context: JobContext, document_id: int, replacement: dict[str, str | int] | None = None) -> None:
     """Read one document; faults around it are tried again after 15 seconds and after four minutes."""
-    _active_jobs.add(context.job.id)
+    job_id = context.job.id
+    assert job_id is not None
+    active = _active_jobs[job_id] = _ActiveJob()
     try:
-        documents.read_document(document_id, replacement)
+        documents.read_document(document_id, replacement, active.interruption)
+    except documents.Yielded:
+        metrics.DOCUMENTS_READ.add("yielded")
+        logger.info("A document yields to another person's.", extra={"document": document_id})
+        with connection.cursor() as cursor:
+            cursor.execute(TAKE_BACK_ATTEMPT, [job_id])
+        raise
     except documents.TemporaryFailure as fault:
         if context.job.attempts + 1 < ATTEMPTS:
             metrics.DOCUMENTS_READ.add("put off")
@@ -82,7 +112,34 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
     else:
         metrics.DOCUMENTS_READ.add("ended")
     finally:
-        _active_jobs.discard(context.job.id)
+        del _active_jobs[job_id]
+
+
+async def yield_to_others() -> None:
+    """Interrupt what this process reads whenever it has to yield, for as long as the worker runs."""
+    while True:
+        await asyncio.sleep(YIELD_CHECK_SECONDS)
+        for job_id, active in list(_active_jobs.items()):
+            if time.monotonic() - active.begun < fair_queue.YIELD_SECONDS:
+                continue
+            try:
+                must = await _must_yield(job_id)
+            except ConnectorException:
+                logger.warning("Who waits for a worker could not be looked up", exc_info=True)
+                continue
+            if must:
+                active.interruption.request()
+
+
+async def _must_yield(job_id: int) -> bool:
+    row = await app.connector.execute_query_one_async(
+        fair_queue.MUST_YIELD,
+        job=job_id,
+        task=documents.TASK,
+        seconds=fair_queue.YIELD_SECONDS,
+        inspected=fair_queue.MAX_INSPECTED,
+    )
+    return bool(row["yields"])
 
 
 async def requeue_active_jobs() -> None:

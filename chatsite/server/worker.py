@@ -25,7 +25,7 @@ from procrastinate.contrib.django.django_connector import DjangoConnector  # noq
 from procrastinate.exceptions import ConnectorException  # noqa: E402
 
 from chatsite.db.availability import why_absent  # noqa: E402
-from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs  # noqa: E402
+from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs, yield_to_others  # noqa: E402
 
 from . import metrics_page  # noqa: E402
 from .lifeline import die_with  # noqa: E402
@@ -63,9 +63,11 @@ async def work() -> None:
                     concurrency=1, install_signal_handlers=False, delete_jobs="successful"
                 )
             )
+            yielding = asyncio.create_task(yield_to_others())
             asked = asyncio.create_task(stopping.wait())
             await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
             asked.cancel()
+            yielding.cancel()
             working.cancel()  # it finishes the current job and takes no other
             ended, _ = await asyncio.wait({working}, timeout=GRACE_SECONDS)
             if not ended:

@@ -47,21 +47,27 @@ class NewAudience:
     version: int
 
 
-def read(document: Document, stored: files.Stored | None, audience: NewAudience | None = None) -> None:
+def read(
+    document: Document,
+    stored: files.Stored | None,
+    audience: NewAudience | None = None,
+    interruption: process.Interruption | None = None,
+) -> None:
     """Read the document, or the file that replaces its file, and swap its passages for those found.
 
-    Raises Unreadable, EmbeddingError, and whatever fails around the document.
+    Raises Unreadable, EmbeddingError, Interrupted, and whatever fails around the document.
     """
     ending = ending_of(document.name)
     if ending not in FORMATS:
         known = ", ".join(sorted({kind.name for kind in FORMATS.values()}))
         what = f"Files ending in {ending}" if ending else "Files without an ending"
         raise Unreadable(f"{what[:60]} cannot be read. What can be: {known}.")
+    interruption = interruption or process.Interruption()
     progress = _Progress(document.pk)
     progress(Document.Status.READING, 0, 0)
     with files.local_copy(stored.name if stored else str(document.file.name)) as path:
         reading = process.read(
-            path, ending, lambda done, total: progress(Document.Status.READING, done, total)
+            path, ending, lambda done, total: progress(Document.Status.READING, done, total), interruption
         )
     passages = list(passages_of(reading.sections))
     document.title = reading.title or title_of(document.name)
@@ -69,6 +75,7 @@ def read(document: Document, stored: files.Stored | None, audience: NewAudience 
     del reading  # a long document is there once, not twice
 
     def embedded(done: int) -> None:
+        interruption.check()
         progress(Document.Status.INDEXING, done, len(passages))
 
     embedded(0)

@@ -63,6 +63,11 @@ class Child:
             if self._timer:
                 self._timer.cancel()
 
+    def end(self) -> None:
+        """Kill it, from any thread, where it has not ended."""
+        with contextlib.suppress(OSError):
+            self._kill()
+
     def _kill(self) -> bool:
         with self._lock:
             running = self._status is None

@@ -41,9 +41,52 @@ class Reading:
     sections: tuple[Section, ...]
 
 
-def read(path: Path, ending: str, on_progress: Callable[[int, int], None]) -> Reading:
-    """Read a file of the format that `ending` (".pdf") names. Raises Unreadable, and FileNotFoundError."""
+class Interrupted(Exception):
+    """Another thread has ended the reading; nothing is wrong with the file."""
+
+
+class Interruption:
+    """Ends a reading from another thread: the child that reads the file is killed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._child: Child | None = None
+        self._requested = False
+
+    def request(self) -> None:
+        with self._lock:
+            self._requested = True
+            if self._child:
+                self._child.end()
+
+    def check(self) -> None:
+        """Raise Interrupted if it was requested."""
+        if self._requested:
+            raise Interrupted
+
+    @contextlib.contextmanager
+    def ending(self, child: Child) -> Iterator[None]:
+        """End the child if it is requested before the block ends. Raises Interrupted then."""
+        with self._lock:
+            self._child = child
+        try:
+            self.check()
+            yield
+        finally:
+            with self._lock:
+                self._child = None
+            self.check()
+
+
+def read(
+    path: Path, ending: str, on_progress: Callable[[int, int], None], interruption: Interruption | None = None
+) -> Reading:
+    """Read a file of the format that `ending` (".pdf") names.
+
+    Raises Unreadable, FileNotFoundError, and Interrupted.
+    """
     path.stat()
+    interruption = interruption or Interruption()
     sizes = (
         settings.DOCUMENT_MAX_PAGES,
         settings.DOCUMENT_MAX_CHARACTERS,
@@ -51,7 +94,10 @@ def read(path: Path, ending: str, on_progress: Callable[[int, int], None]) -> Re
     )
     arguments = [ending, *map(str, sizes), settings.OCR_LANGUAGES]
     sections: list[Section] = []
-    with _child("read", path, settings.READING_SECONDS, arguments) as child:
+    with (
+        _child("read", path, settings.READING_SECONDS, arguments) as child,
+        interruption.ending(child),
+    ):
         for line in _lines(child.output, settings.DOCUMENT_MAX_CHARACTERS * LINE_BYTES):
             message = json.loads(line)
             if "progress" in message:

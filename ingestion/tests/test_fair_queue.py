@@ -1,5 +1,7 @@
 """Whose document is read next: nobody waits behind all that somebody else has added."""
 
+from unittest import mock
+
 from django.db import connection
 from django.test import TestCase
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -16,11 +18,12 @@ from ingestion.access.lists import (
     access_list_for,
 )
 from ingestion.models import Document
+from ingestion.parsing.process import Interrupted
 
 LONG_QUEUE = 1_000
 
 
-class TurnTests(TestCase):
+class Queue(TestCase):
     def setUp(self):
         self.ann, self.bob = (User.objects.create(username=name) for name in ("ann", "bob"))
         self.readers = access_list_for(Audience(everyone=True), None)
@@ -72,6 +75,8 @@ class TurnTests(TestCase):
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM procrastinate_jobs WHERE status = 'doing'")
 
+
+class TurnTests(Queue):
     def test_one_document_does_not_wait_behind_a_thousand_of_another(self):
         self.add_many(self.ann, LONG_QUEUE)
         self.assertEqual(list(self.take(2)), [self.ann, self.ann])
@@ -127,3 +132,95 @@ class TurnTests(TestCase):
             list(fair_queue.count_waiting_before(wanted).values()), [0, 4, fair_queue.MAX_COUNTED]
         )
         self.assertEqual(fair_queue.count_waiting_before([]), {})
+
+
+class YieldTests(Queue):
+    """Which of the documents that are being read gives way, and to whom."""
+
+    def age(self, seconds=2 * fair_queue.YIELD_SECONDS):
+        """Let everything so far have happened that long ago."""
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE procrastinate_events SET at = at - make_interval(secs => %s)", [seconds])
+
+    def yielding(self):
+        """The places, among the jobs being read, of those that have to yield."""
+        doing = ProcrastinateJob.objects.filter(status="doing").order_by("pk").values_list("pk", flat=True)
+        parameters = {
+            "task": pipeline.TASK,
+            "seconds": fair_queue.YIELD_SECONDS,
+            "inspected": fair_queue.MAX_INSPECTED,
+        }
+        with connection.cursor() as cursor:
+            found = []
+            for place, job in enumerate(doing):
+                cursor.execute(fair_queue.MUST_YIELD, parameters | {"job": job})
+                if cursor.fetchone()[0]:
+                    found.append(place)
+        return found
+
+    def hold_workers(self, *owners):
+        for owner in owners:
+            self.add(owner)
+        list(self.take(len(owners)))
+
+    def test_of_one_persons_slow_documents_the_newest_yields_to_somebody_who_waits(self):
+        self.hold_workers(self.ann, self.ann, self.ann)
+        self.add_many(self.ann, fair_queue.MAX_INSPECTED)
+        self.add(self.bob)
+        self.age()
+        self.assertEqual(self.yielding(), [2])
+
+    def test_two_people_who_hold_all_workers_yield_to_a_third(self):
+        self.hold_workers(self.ann, self.bob)
+        self.add(None)
+        self.age()
+        self.assertEqual(self.yielding(), [1])
+
+    def test_nothing_yields_to_more_of_the_same_people_or_to_what_is_to_be_tried_later(self):
+        self.hold_workers(self.ann, self.bob)
+        self.add(self.ann)
+        later = self.add(None)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE procrastinate_jobs SET scheduled_at = now() + interval '1 hour' WHERE lock = %s",
+                [pipeline.lock_name(later.pk)],
+            )
+        self.age()
+        self.assertEqual(self.yielding(), [])
+
+    def test_nothing_yields_where_a_worker_may_soon_be_free(self):
+        self.hold_workers(self.ann)
+        self.age()
+        self.hold_workers(self.ann)
+        self.add(self.bob)
+        self.age(fair_queue.YIELD_SECONDS / 2)
+        self.assertEqual(self.yielding(), [])
+
+    def test_nobody_yields_who_has_just_been_met(self):
+        self.hold_workers(self.ann, self.ann)
+        self.age()
+        self.add(self.bob)
+        self.assertEqual(self.yielding(), [])
+
+    def test_the_only_document_being_read_never_yields(self):
+        self.hold_workers(self.ann)
+        self.add(self.bob)
+        self.age()
+        self.assertEqual(self.yielding(), [])
+
+    def test_what_has_yielded_waits_behind_those_it_yielded_to(self):
+        slow = self.add(self.ann)
+        list(self.take())
+        for _ in range(3):
+            self.add(self.bob)
+        interrupted = mock.patch.object(pipeline.reading, "read", side_effect=Interrupted)
+        with interrupted, self.assertRaises(pipeline.Yielded) as yielded:
+            pipeline.read_document(slow.pk)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE procrastinate_jobs SET status = 'todo', priority = %s WHERE lock = %s",
+                [yielded.exception.priority, pipeline.lock_name(slow.pk)],
+            )
+        slow.refresh_from_db()
+        self.assertEqual((slow.status, -slow.queue_position), ("waiting", yielded.exception.priority))
+        self.assertEqual(list(self.take(4)), [self.bob, self.bob, self.bob, self.ann])

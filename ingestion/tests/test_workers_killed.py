@@ -20,14 +20,17 @@ from django.test import TransactionTestCase
 from procrastinate.contrib.django.models import ProcrastinateJob, ProcrastinateWorker
 from psycopg.conninfo import make_conninfo
 
-from chatsite.tests.limits import LONG_SECONDS
+from chatsite.accounts.models import User
+from chatsite.tests.limits import LONG_SECONDS, MARGIN_SECONDS
 from ingestion import (
     documents as pipeline,
 )
 from ingestion import (
+    fair_queue,
     tasks,
 )
 from ingestion.models import Document, Passage, PreparedVector, Vector
+from ingestion.tests import hostile
 from ingestion.tests.media import MediaMixin, stored_bytes
 from ingestion.tests.test_worker import forget_all_jobs
 
@@ -107,6 +110,27 @@ class SharingTests(Workers):
         self.assertTrue(alive.exists())
         elsewhere.terminate()
         self.assertEqual(elsewhere.wait(20), 0)
+
+
+class YieldingTests(Workers):
+    def test_two_files_made_to_be_slow_do_not_keep_another_persons_from_being_read(self):
+        ann, bob = (User.objects.create(username=name) for name in ("ann", "bob"))
+        bomb = hostile.slow_sheet()
+        slow = [self.add(f"{number}.xlsx", bomb, owner=ann, read=False) for number in range(2)]
+        for _ in slow:
+            self.start()
+        self.wait_for(lambda: self.doing().count() == 2)
+        begun = time.monotonic()
+        small = self.add("small.md", "# Small\n\nA few words.", owner=bob, read=False)
+        self.wait_for(Document.objects.filter(pk=small.pk, status="ready").exists)
+        # The file would be read for settings.READING_SECONDS, a minute.
+        self.assertLess(time.monotonic() - begun, fair_queue.YIELD_SECONDS + 10 * MARGIN_SECONDS)
+        states = Document.objects.filter(pk__in=[each.pk for each in slow]).order_by("pk")
+        self.assertEqual(states[0].status, "reading")
+        self.assertIn(states[1].status, ("waiting", "reading"))  # it begins again as soon as a worker is free
+        jobs = ProcrastinateJob.objects.filter(**LEFT).order_by("pk")
+        self.assertEqual(list(jobs.values_list("attempts", flat=True)), [0, 0])
+        self.assertGreater(states[1].queue_position, small.queue_position)
 
 
 class StoppedTests(Workers):

@@ -15,6 +15,7 @@ from .checks import (
     check_reading_settings,
     check_secrets,
     check_storage_settings,
+    check_telemetry,
 )
 
 
@@ -32,5 +33,6 @@ class ChatsiteConfig(AppConfig):
         checks.register(check_reading_settings, Tags.chatsite)
         checks.register(check_secrets, Tags.chatsite)
         checks.register(check_names, Tags.chatsite)
+        checks.register(check_telemetry, Tags.chatsite)
         checks.register(check_database_settings, Tags.chatsite)
         checks.register(check_database_role, checks.Tags.database)

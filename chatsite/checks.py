@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.checks import Error, Warning
 from django.db import connections
 
-from chatsite import environment
+from chatsite import environment, traces
 from chatsite.accounts.oidc.provider import is_safe
 from chatsite.db.backend.role import unlocked_role
 from ingestion.embedding_folder import FolderError, architecture, model_name
@@ -207,6 +207,14 @@ def check_secrets(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> lis
         if not (value.isascii() and value.isprintable() and " " not in value):
             problems.append(("E042", f"{name} must consist of visible ASCII characters, without spaces."))
     return [Error(message, id=f"chatsite.{number}") for number, message in problems]
+
+
+def check_telemetry(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """Addresses for traces and faults without the packages that send them."""
+    asked = {"OTEL_EXPORTER_OTLP_ENDPOINT": settings.TRACES_ENDPOINT, "SENTRY_DSN": settings.SENTRY_DSN}
+    words = "needs more packages: install chatsite[telemetry], or remove it."
+    missing = [] if traces.INSTALLED else [name for name, address in asked.items() if address]
+    return [Error(f"{name} {words}", id="chatsite.E052") for name in missing]
 
 
 def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:

@@ -336,6 +336,8 @@ ACCESS_LOG = environment.flag("CHATSITE_ACCESS_LOG", False)
 METRICS_TOKEN = environment.text("CHATSITE_METRICS_TOKEN")
 METRICS_ADDRESSES = environment.words("CHATSITE_METRICS_ADDRESSES")
 METRICS = bool(METRICS_TOKEN or METRICS_ADDRESSES)
+TRACES_ENDPOINT = environment.text("OTEL_EXPORTER_OTLP_ENDPOINT")  # read by the exporter too
+SENTRY_DSN = environment.text("SENTRY_DSN")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
     "version": 1,

@@ -15,7 +15,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 
-from chatsite import metrics
+from chatsite import metrics, traces
 from chatsite.db.threads import release_connection
 from ingestion.indexing.replacing import delete_stale_prepared
 
@@ -112,6 +112,7 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
     else:
         metrics.DOCUMENTS_READ.add("ended")
     finally:
+        traces.record("read document", time.monotonic() - active.begun, chatsite__document=document_id)
         del _active_jobs[job_id]
 
 

@@ -19,9 +19,9 @@ from django.db import InterfaceError, OperationalError
 from chat import engine
 from chat.engine import AcceptedRun
 from chat.errors import retry_after
-from chat.events import Event, Failed, Finished
+from chat.events import Event, Failed, Finished, MessageDone, Usage
 from chat.llm import ModelError, configured_model
-from chatsite import logs, metrics
+from chatsite import logs, metrics, traces
 from chatsite.accounts.principal import Principal
 from chatsite.db.availability import (
     breaker,
@@ -82,7 +82,7 @@ class RunManager:
         active.publish(run.started(configured_model().name))
         # An empty context: the request's own would tie the task to a thread that ends with the request.
         loop = asyncio.get_running_loop()
-        task = loop.create_task(self._generate(active), context=contextvars.Context())
+        task = loop.create_task(self._generate(active), context=traces.only_trace())
         task.add_done_callback(lambda _: self._forget(active))
         if self._writer is None or self._writer.done():
             self._writer = loop.create_task(self._write(), context=contextvars.Context())
@@ -199,6 +199,7 @@ class RunManager:
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE)
         metrics.RUNS.add(str(end.state))
+        _trace(active, end)
         if not active.has_ended():
             active.publish(end)
         notifications.publish(notifications.messages("news", [active.run.run_id, active.run.conversation_id]))
@@ -264,6 +265,25 @@ def _batch(active: ActiveRun, events: Sequence[Event], *, last: bool = False) ->
     """Events for the journal; the conversation is notified of the first and the last batch."""
     conversation = active.run.conversation_id if last or not active.written else None
     return Batch(active.run.run_id, active.written + 1, events, conversation)
+
+
+def _trace(active: ActiveRun, end: Finished | Failed) -> None:
+    """The span of an answer, with the names of OpenTelemetry's conventions for generative AI."""
+    model = configured_model().name
+    used = [event for event in active.events if isinstance(event, Usage)]
+    reasons = [event.finish_reason for event in active.events if isinstance(event, MessageDone)]
+    traces.record(
+        f"chat {model}",
+        time.monotonic() - active.begun,
+        gen_ai__operation__name="chat",
+        gen_ai__request__model=model,
+        gen_ai__conversation__id=str(active.run.conversation_id),
+        gen_ai__usage__input_tokens=sum(event.prompt for event in used),
+        gen_ai__usage__output_tokens=sum(event.completion for event in used),
+        gen_ai__response__finish_reasons=reasons or None,
+        chatsite__run__state=str(end.state),
+        error__type=end.code if isinstance(end, Failed) else None,
+    )
 
 
 def _retry_seconds(active: ActiveRun, error: Exception) -> float:

@@ -233,7 +233,7 @@ class RunTests(TransactionTestCase):
         )
 
     async def test_a_disabled_account_stops_its_answer_and_its_reader(self):
-        with use_model(ScriptedModel(words=WORDS * 20, pause=0.01)):
+        with use_model(ScriptedModel(words=WORDS * 200, pause=0.01)):
             accepted = await in_database(ask, self.principal)
             runs.start(accepted)
             reader = asyncio.create_task(collect(self.principal, accepted.run_id))

@@ -23,6 +23,7 @@ from typing import Any, ParamSpec, TypeVar
 from django.conf import settings
 from django.db import OperationalError, connection
 
+from chatsite import traces
 from chatsite.event_loops import PerEventLoop
 
 from .availability import (
@@ -337,4 +338,5 @@ def _lanes(view: str) -> tuple[asyncio.Semaphore, ...]:
 def _begun(
     reader: _Reader | None, asked: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> "Future[T]":
-    return _threads().submit(_call, reader, asked, functools.partial(function, *args, **kwargs))
+    call = traces.carried(functools.partial(function, *args, **kwargs))
+    return _threads().submit(_call, reader, asked, call)

@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 from django.utils.functional import empty
 
-from chatsite import logs, metrics
+from chatsite import logs, metrics, traces
 from chatsite.db.threads import request_reader
 
 logger = logging.getLogger("chatsite.access")
@@ -84,9 +84,15 @@ class AccessLog:
         metrics.SOCKETS.read_from(lambda: {(): float(self._open)})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not (settings.ACCESS_LOG or settings.METRICS):
+        if not (settings.ACCESS_LOG or settings.METRICS or settings.TRACES_ENDPOINT):
             await self.application(scope, receive, send)
             return
+        with traces.request(scope) as attributes:
+            await self._recorded(scope, receive, send, attributes)
+
+    async def _recorded(
+        self, scope: Scope, receive: Receive, send: Send, attributes: dict[str, traces.Value | None]
+    ) -> None:
         is_socket = scope["type"] == "websocket"
         begun = time.perf_counter()
         record = scope[RECORD] = Record()
@@ -110,6 +116,17 @@ class AccessLog:
             if is_socket:
                 record.route = self._route(scope["path"])
             method = "WEBSOCKET" if is_socket else scope["method"]
+            attributes |= {
+                "name": f"{method} {record.route}",
+                "http.request.method": method if method in METHODS else "_OTHER",
+                "http.route": record.route,
+                "http.response.status_code": record.status,
+                "error.type": str(record.status)
+                if (record.status or 0) >= HTTPStatus.INTERNAL_SERVER_ERROR
+                else None,
+                "user.id": record.user,
+                "chatsite.request_id": record.request_id or None,
+            }
             if settings.METRICS:
                 known = method if method in METHODS else "other"
                 metrics.REQUESTS.add(known, record.route, str(record.status or "left"))

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from chat import runs
 from chat.limits import connection_limiter
+from chatsite import traces
 from chatsite.accounts import guests
 from chatsite.event_loops import close_all
 
@@ -34,6 +35,7 @@ async def _live(
 ) -> None:
     housekeeping: list[asyncio.Task[None]] = []
     recorder = metrics_page.start("web")
+    traces.start("web")
     scope.get("state", {})["end"] = _end
     while True:
         message = await receive()
@@ -51,6 +53,7 @@ async def _live(
                 task.cancel()
             if recorder:
                 recorder.stop()
+            traces.stop()
             await send({"type": "lifespan.shutdown.complete"})
             return
 

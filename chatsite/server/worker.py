@@ -24,6 +24,7 @@ from procrastinate.contrib.django import app  # noqa: E402
 from procrastinate.contrib.django.django_connector import DjangoConnector  # noqa: E402
 from procrastinate.exceptions import ConnectorException  # noqa: E402
 
+from chatsite import traces  # noqa: E402
 from chatsite.db.availability import why_absent  # noqa: E402
 from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs, yield_to_others  # noqa: E402
 
@@ -41,9 +42,11 @@ def main() -> None:
         recover_stalled_jobs()  # jobs of killed workers
         release_connection()
         recorder = metrics_page.start("worker")
+        traces.start("worker")
         asyncio.run(work())
         if recorder:
             recorder.stop()
+        traces.stop()
     except (ConnectorException, DatabaseError) as error:
         if reason := why_absent(error):
             sys.exit(f"The ingestion worker cannot reach its database: {reason}")

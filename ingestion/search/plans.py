@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from chatsite import metrics
+from chatsite import metrics, traces
 from chatsite.db.sql_files import rows
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
 
@@ -126,7 +126,9 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
         if surveyed.is_sampled:  # which words are together in how many passages is different now
             surveyed = survey({**asked, **second})
         found = _run({**asked, **second}, dimensions, surveyed)
-    metrics.SEARCH_SECONDS.observe(time.monotonic() - begun, surveyed.plan(dimensions))
+    plan, seconds = surveyed.plan(dimensions), time.monotonic() - begun
+    metrics.SEARCH_SECONDS.observe(seconds, plan)
+    traces.record("search", seconds, chatsite__search__plan=plan, chatsite__search__found=len(found))
     return [Candidate(*map(row.__getitem__, Candidate._fields)) for row in found], surveyed.visible
 
 

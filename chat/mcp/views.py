@@ -181,7 +181,7 @@ class McpView(ProtocolView):
         wanted = RunRequest(
             question=asked.question,
             conversation_id=session(asked.conversation or None, "conversation_id"),
-            options=Options(include_category=asked.category),
+            options=Options(include_category=asked.category, scope=asked.scope),
         )
 
         def reserve(again: bool) -> None:
@@ -254,7 +254,9 @@ def _looked_up(request: Request, principal: Principal, call: Call) -> Json:
     if call.tool == "search":
         asked = mcp.search_arguments(call.arguments)
         request_may_wait()  # for an embedding server
-        found = retrieval.search(principal, asked.query, top=asked.limit, include_category=asked.category)
+        found = retrieval.search(
+            principal, asked.query, top=asked.limit, include_category=asked.category, scope=asked.scope
+        )
         sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
         return mcp.hits((source, absolute(source.address)) for source in sources)
     if call.tool == "list_sources":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from chat.events import ContextReady, Event, Json, Searching, TextDelta, Thinking, Whole
-from chat.requests import InvalidRequest
+from chat.requests import SCOPE_CHARACTERS, InvalidRequest
 from chat.sources import SourceView
 
 from . import validators
@@ -152,6 +152,7 @@ class SearchArguments:
     query: str
     limit: int
     category: str
+    scope: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,7 @@ class AskArguments:
     question: str
     conversation: str
     category: str
+    scope: str
 
 
 class Refusals:
@@ -342,6 +344,11 @@ def _whole(description: str, most: int, default: int) -> Json:
 
 
 CATEGORY = _text("Only documents of this category.")
+SCOPE = _text(
+    "Where to search: `all`, `own` (what the account added), `folder:` with its path, `category:` with its "
+    "name, or `document:` with ids of documents, separated by commas.",
+    maxLength=SCOPE_CHARACTERS,
+)
 HIT = _object(
     ("id", "title", "url"),
     id=_text("Of the passage, for `fetch`."),
@@ -384,6 +391,7 @@ TOOLS: Mapping[str, Json] = {
             query=_text("Words or a question.", minLength=1, maxLength=MAX_QUERY),
             limit=_whole("How many passages.", MAX_RESULTS, 10),
             category=CATEGORY,
+            scope=SCOPE,
         ),
         "outputSchema": _object(("results",), results={"type": "array", "items": HIT}),
         "annotations": READS,
@@ -429,8 +437,9 @@ TOOLS: Mapping[str, Json] = {
         "inputSchema": _object(
             ("question",),
             question=_text("In any language.", minLength=1),
-            conversation_id=_text("Of an earlier answer, to ask on."),
+            conversation_id=_text("Of an earlier answer, to ask on; without `scope` in the same documents."),
             category=CATEGORY,
+            scope=SCOPE,
         ),
         "outputSchema": _object(
             ("answer", "conversation_id", "sources"),
@@ -456,6 +465,7 @@ def search_arguments(members: Mapping[str, Any]) -> SearchArguments:
         _wanted(members, "query", MAX_QUERY),
         validators.a_whole_number(members.get("limit", 10), "limit", 1, MAX_RESULTS),
         _optional(members, "category"),
+        _scope(members),
     )
 
 
@@ -476,7 +486,10 @@ def list_arguments(members: Mapping[str, Any]) -> ListArguments:
 def ask_arguments(members: Mapping[str, Any]) -> AskArguments:
     """Raises InvalidRequest. The length of the question is checked where it is stored."""
     return AskArguments(
-        _wanted(members, "question"), _optional(members, "conversation_id"), _optional(members, "category")
+        _wanted(members, "question"),
+        _optional(members, "conversation_id"),
+        _optional(members, "category"),
+        _scope(members),
     )
 
 
@@ -492,6 +505,11 @@ def _wanted(members: Mapping[str, Any], member: str, most: int | None = None) ->
 def _optional(members: Mapping[str, Any], member: str) -> str:
     value = members.get(member)
     return "" if value is None else validators.a_text(value, member)[:MAX_CURSOR]
+
+
+def _scope(members: Mapping[str, Any]) -> str:
+    value = members.get("scope")
+    return "" if value in (None, "") else validators.a_scope(value, "scope")
 
 
 # --- Results of tools ---

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chat.requests import InvalidRequest, Options, is_scope
+from chat.requests import InvalidRequest, Options
 
 from . import validators
 
@@ -55,14 +55,6 @@ def _image_input(value: Any, member: str) -> str:
     return "" if kind == "text" else kind
 
 
-def _scope(value: Any, member: str) -> str:
-    text = validators.a_text(value, member)
-    if not is_scope(text):
-        words = "“all”, “own”, “folder:…”, “category:…” or “document:…” with the id of a document"
-        raise InvalidRequest(f"“{member}” must be {words}.", member)
-    return text
-
-
 # Name on the wire → name of the option, and how it is read.
 OPTIONS: Mapping[str, tuple[str, Reader]] = {
     "temperature": ("temperature", _number(0, 2)),
@@ -81,7 +73,7 @@ OPTIONS: Mapping[str, tuple[str, Reader]] = {
     "prompt_template": ("prompt_template", _text(TEMPLATE_CHARACTERS)),
     "include_category": ("include_category", _text(CATEGORY_CHARACTERS)),
     "exclude_category": ("exclude_category", _text(CATEGORY_CHARACTERS)),
-    "scope": ("scope", _scope),
+    "scope": ("scope", validators.a_scope),
     "minimum_search_score": ("minimum_score", _number(0, 1)),
     "minimum_reranker_score": ("minimum_ranker_score", _number(0, 4)),
 }

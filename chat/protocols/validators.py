@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
-from chat.requests import InvalidRequest
+from chat.requests import InvalidRequest, is_scope
 
 
 def an_object(value: Any, member: str) -> dict[str, Any]:
@@ -54,3 +54,12 @@ def one_of(value: Any, member: str, choices: Collection[str]) -> str:
         names = ", ".join(f"“{choice}”" for choice in choices)
         raise InvalidRequest(f"“{member}” must be one of {names}.", member)
     return value
+
+
+def a_scope(value: Any, member: str) -> str:
+    """The part of the documents that is searched (see ingestion.search.scopes)."""
+    text = a_text(value, member)
+    if not is_scope(text):
+        words = "“all”, “own”, “folder:…”, “category:…” or “document:…” with the id of a document"
+        raise InvalidRequest(f"“{member}” must be {words}.", member)
+    return text

@@ -1,5 +1,6 @@
 """`/mcp`: what clients of the Model Context Protocol find, read and are told, in two revisions of it."""
 
+import asyncio
 import json
 from itertools import count
 from uuid import uuid4
@@ -7,11 +8,15 @@ from uuid import uuid4
 from django.contrib.auth.models import Group
 from django.test import AsyncClient, Client, SimpleTestCase, TransactionTestCase, override_settings
 
+from chat.llm import use_model
 from chat.protocols import mcp
 from chat.protocols.framing import EVENT_STREAM
+from chat.tests.held_model import HeldModel
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import ApiKey, User
 from chatsite.accounts.tests.fake_provider import FakeProvider
+from chatsite.db.threads import in_database
+from chatsite.tests.limits import MARGIN_SECONDS
 from history.models import Conversation
 from ingestion.access.lists import Audience, set_audience
 from ingestion.models import Document
@@ -367,6 +372,32 @@ class Tools(McpTestCase):
         self.assertEqual(len(self.call("search", query="leave", limit=1)["results"]), 1)
         self.assertEqual(self.call("search", query="zebra crossings")["results"], [])
 
+    def test_search_and_questions_are_narrowed_by_scope(self):
+        for scope, names in [
+            ("all", {self.open, self.closed}),
+            ("folder:hr", {self.open}),
+            (f"document:{self.closed.public_id}", {self.closed}),
+            ("own", set()),
+            ("category:rules", set()),
+            (f"document:{NOWHERE}", set()),
+            ("", {self.open, self.closed}),
+        ]:
+            found = self.call("search", query="carry over leave", scope=scope)["results"]
+            self.assertEqual({hit["document_id"] for hit in found}, {str(one.public_id) for one in names})
+        asked = self.call("ask", question=QUESTION, scope="folder:hr")
+        self.assertEqual({source["title"] for source in asked["sources"]}, {"Leave guide"})
+        # A second question is searched where the first was, unless it says otherwise.
+        for scope, title in ((None, "Leave guide"), (f"document:{self.closed.public_id}", "Minutes")):
+            again = self.call("ask", question=QUESTION, conversation_id=asked["conversation_id"], scope=scope)
+            self.assertEqual({source["title"] for source in again["sources"]}, {title})
+
+    def test_a_scope_opens_nothing(self):
+        closed = f"document:{self.closed.public_id}"
+        self.assertEqual(self.call("search", user=self.bob, query="nine days", scope=closed)["results"], [])
+        asked = self.call("ask", user=self.bob, question="What of nine days?", scope=closed)
+        self.assertEqual(asked["sources"], [])
+        self.assertNotIn("secret", json.dumps(asked))
+
     def test_a_long_document_comes_in_parts_that_make_it_whole(self):
         passages = [("", None, f"Part {number // 40}", f"{number} " + "word " * 200) for number in range(150)]
         long = make_document("long.md", passages, everyone=True)
@@ -414,6 +445,9 @@ class Tools(McpTestCase):
             ("search", {"query": " "}, "“query” must not be empty"),
             ("search", {"query": "x" * 5_000}, "longer than 4,000"),
             ("search", {"query": "x", "limit": 51}, "“limit” must be a whole number"),
+            ("search", {"query": "x", "scope": "folder:"}, "“scope” must be “all”"),
+            ("search", {"query": "x", "scope": 7}, "“scope” must be text"),
+            ("ask", {"question": "x", "scope": "document:1"}, "“scope” must be “all”"),
             ("fetch", {"id": 7}, "“id” must be text"),
             ("list_sources", {"limit": 0}, "“limit” must be a whole number"),
             ("ask", {"question": "x" * 40_000}, "longer than 32,000"),
@@ -437,11 +471,7 @@ class Streams(McpTestCase):
         for message in BOTH_REVISIONS:
             params = {"name": "ask", "arguments": {"question": QUESTION}, "_meta": {"progressToken": "t"}}
             body, headers = message("tools/call", **params)
-            headers["Authorization"] = f"Bearer {self.secret}"
-            answer = await AsyncClient().post(
-                "/mcp", json.dumps(body), content_type="application/json", headers=headers
-            )
-            self.assertEqual((answer.status_code, answer.headers["Content-Type"]), (200, EVENT_STREAM))
+            answer = await self.streamed((body, headers))
             text = b"".join([chunk async for chunk in answer.streaming_content]).decode()
             *steps, last = [
                 json.loads(line.removeprefix("data: "))
@@ -454,6 +484,38 @@ class Streams(McpTestCase):
             self.assertEqual({step["params"]["progressToken"] for step in steps}, {"t"})
             numbers = [step["params"]["progress"] for step in steps]
             self.assertEqual(numbers, sorted(set(numbers)))
+
+    async def test_an_answer_ends_within_two_seconds_when_its_key_is_revoked(self):
+        model = HeldModel(words=["Five days.", " The rest is for nobody."])
+        message = new_message("tools/call", name="ask", arguments={"question": QUESTION},
+                              _meta={"progressToken": "t"})  # fmt: skip
+        with use_model(model):
+            answer = await self.streamed(message)
+            chunks = aiter(answer.streaming_content)
+            while "Writing the answer" not in (await anext(chunks)).decode():
+                pass
+            await in_database(ApiKey.objects.filter(pk=self.row.pk).delete)
+            async with asyncio.timeout(2 + MARGIN_SECONDS):
+                rest = b"".join([chunk async for chunk in chunks]).decode()
+            model.released.set()
+        *_, last = [line for line in rest.splitlines() if line.startswith("data: ")]
+        told = json.loads(last.removeprefix("data: "))
+        self.assertEqual(told["id"], message[0]["id"])
+        self.assertTrue(told["result"]["isError"])
+        self.assertNotIn("Five days", rest)
+        self.assertEqual((await self.posted(message)).status_code, 401)
+
+    async def posted(self, message):
+        body, headers = message
+        headers = headers | {"Authorization": f"Bearer {self.secret}"}
+        return await AsyncClient().post(
+            "/mcp", json.dumps(body), content_type="application/json", headers=headers
+        )
+
+    async def streamed(self, message):
+        answer = await self.posted(message)
+        self.assertEqual((answer.status_code, answer.headers["Content-Type"]), (200, EVENT_STREAM))
+        return answer
 
 
 class Resources(McpTestCase):

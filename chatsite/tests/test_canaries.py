@@ -17,6 +17,7 @@ from itertools import cycle
 import psycopg
 import pytest
 
+from chat.protocols import mcp
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import answer
 from chatsite.server.embedded_postgres import connection_parameters
@@ -63,7 +64,7 @@ class Person:
         self.conversation = None  # the last that the portal showed
         self.brief = []  # conversations in which nothing was repeated
         doors = [self.chat, self.stream, self.alone, self.completions, self.page, self.socket, self.chat_ui]
-        self.doors = cycle(doors)
+        self.doors = cycle([*doors, self.tool])
 
     def ask(self, text):
         """What came back, whatever it was."""
@@ -93,6 +94,14 @@ class Person:
 
     def chat_ui(self, text):
         return self.post("/api/chat/stream", {"messages": self.turns(text)["messages"]})
+
+    def tool(self, text):
+        return self.mcp("tools/call", name="ask", arguments={"question": text})
+
+    def mcp(self, method, **params):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        revision = {"Accept": "application/json", "MCP-Protocol-Version": mcp.HANDSHAKE[0]}
+        return self.post("/mcp", body, **revision)
 
     def page(self, text):
         fields = {"csrfmiddlewaretoken": self.browser.cookies.get("csrftoken", ""), "text": text}
@@ -139,7 +148,14 @@ class Person:
             source = "source/1.1/"
             pages = ("", "export.md", source, f"{source}?view=thoughts", f"{source}?view=support")
             paths += [f"/c/{conversation}/{page}" for page in pages]
-        return [(path, self.browser.get(path).text) for path in paths]
+        seen = [(path, self.browser.get(path).text) for path in paths]
+        calls = [("list_sources", {})] + [("fetch", {"id": one}) for one in public_ids]
+        calls += [("search", {"query": "travel allowance", "limit": 50})]
+        seen += [(tool, self.mcp("tools/call", name=tool, arguments=wish)) for tool, wish in calls]
+        seen += [("resources", self.mcp("resources/list"))]
+        return seen + [
+            ("resource", self.mcp("resources/read", uri=f"{mcp.DOCUMENT}{one}")) for one in public_ids
+        ]
 
 
 class Watch:
@@ -149,14 +165,21 @@ class Watch:
         self.site, self.fake, self.made = site, fake, made
         self.people = {name: Person(site, name, made["people"].get(name)) for name in PEOPLE}
         self.later = False
-        self.seen = {name: set() for name in PEOPLE}  # words in answers, to know that the test can see
+        self.look_anew()
         self.wrong = []
+
+    def look_anew(self):
+        """Forget which words were seen; they are kept to know that the test can see."""
+        self.seen = {name: set() for name in PEOPLE}
+        self.fetched = {name: set() for name in PEOPLE}
 
     def check(self, name, where, text):
         for canary in CANARIES:
             may = name in canary.readers(self.later)
             if may and canary.word in text:
                 self.seen[name].add(canary.word)
+                if where == "fetch":
+                    self.fetched[name].add(canary.word)
             elif not may and (canary.word in text or canary.name in text):
                 self.wrong.append((name, where, canary.number, self.later))
 
@@ -190,6 +213,8 @@ class Watch:
         for name in PEOPLE:
             theirs = {canary.word for canary in CANARIES if name in canary.readers(self.later)}
             assert self.seen[name] == theirs, name
+            if not (self.later and name == LATER["disabled"]):  # whose key is refused
+                assert self.fetched[name] == theirs, name
 
     def change_rights(self):
         """By the portal's own pages, and as an administrator would."""
@@ -206,7 +231,7 @@ class Watch:
                 "UPDATE accounts_user SET is_active = false WHERE username = %s", [LATER["disabled"]]
             )
         self.later = True
-        self.seen = {name: set() for name in PEOPLE}
+        self.look_anew()
 
     def manage(self, canary, what, **fields):
         browser = self.people[canary.owner].browser

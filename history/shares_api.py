@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group
 from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -106,7 +106,10 @@ class SharesView(_View):
     @extend_schema(
         summary="Share a conversation as it is now, or one answer",
         request=NewShareSerializer,
-        responses={201: CreatedShareSerializer, 404: None},
+        responses={
+            201: CreatedShareSerializer,
+            404: OpenApiResponse(description="The caller has no such conversation or answer."),
+        },
     )
     def post(self, request: Request) -> Response:
         asked = NewShareSerializer(data=request.data)

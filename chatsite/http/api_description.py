@@ -6,6 +6,7 @@ responses of the site.
 """
 
 import functools
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
 
@@ -55,16 +56,28 @@ class ResourceSchema(AutoSchema):
     def get_auth(self) -> list[dict[str, Any]]:
         return []  # as in the whole description
 
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        if getattr(serializer, "refuses_unknown", False):
+            schema["additionalProperties"] = False
+        return schema
+
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
         if operation is None:
             return None
+        if self.method == "PUT":
+            operation["requestBody"]["required"] = True  # also where it is a file, of which no field says so
         codes = ["400", "401", "403", "405"]
         codes += ["413", "415"] if "requestBody" in operation else []
-        codes += ["404"] if "{" in self.path or "404" in operation["responses"] else []
+        codes += ["404"] if "{" in self.path else []
+        codes += {code for code in operation["responses"] if int(code) >= HTTPStatus.BAD_REQUEST} - {*codes}
         schema = {"$ref": f"#/components/schemas/{cast(Any, self.view).api_error}"}
         content = {getattr(self.view, "api_error_type", "application/json"): {"schema": schema}}
-        refusals = {code: {"description": "Refused.", "content": content} for code in sorted(codes)}
+        told = {code: response["description"] for code, response in operation["responses"].items()}
+        refusals = {
+            code: {"description": told.get(code) or "Refused.", "content": content} for code in sorted(codes)
+        }
         retry = {"Retry-After": {"schema": {"type": "integer"}}}
         refusals["503"] = {
             "description": "Try again after Retry-After.",

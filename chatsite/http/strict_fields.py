@@ -3,6 +3,7 @@
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.fields import empty
 
 
 class StrictCharField(serializers.CharField):
@@ -21,6 +22,17 @@ class StrictBooleanField(serializers.BooleanField):
         if not isinstance(data, bool):
             self.fail("invalid", input=data)
         return data
+
+
+class WordBooleanField(serializers.BooleanField):
+    """`true` or `false` in a parameter or a form, also as Python writes them. A number is neither."""
+
+    default_empty_html = empty  # left out, it is not a box that nobody ticked
+
+    def to_internal_value(self, data: Any) -> bool:
+        if data not in ("true", "True", "false", "False"):
+            self.fail("invalid", input=data)
+        return data in ("true", "True")
 
 
 class StrictIntegerField(serializers.IntegerField):

@@ -136,6 +136,18 @@ class Description(SimpleTestCase):
                     self.assertEqual(len(names), len(set(names)), f"{path.name}{node.start_mark}")
                     nodes += [value for _, value in node.value]
 
+    def test_a_put_of_a_file_says_what_is_refused(self):
+        document = api_description.document()
+        put = document["paths"]["/api/documents/{document_id}"]["put"]
+        self.assertTrue(put["requestBody"]["required"])
+        for status in ("422", "507"):
+            self.assertEqual(list(put["responses"][status]["content"]), ["application/problem+json"])
+        form = document["components"]["schemas"]["UploadedDocumentRequest"]
+        self.assertIs(form["additionalProperties"], False)
+        [name] = [each["schema"] for each in put["parameters"] if each["name"] == "document_id"]
+        for external_id, valid in (("wiki:leave@1", True), (VALUES["public_id"], False), ("a b", False)):
+            self.assertEqual(validator_for(name).is_valid(external_id), valid, external_id)
+
     def test_the_words_to_look_for_are_described_as_they_are_read(self):
         parameters = api_description.document()["paths"]["/chat-history/search"]["get"]["parameters"]
         [words] = [each["schema"] for each in parameters if each["name"] == "q"]

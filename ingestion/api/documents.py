@@ -20,6 +20,7 @@ from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import User
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
+from chatsite.http.strict_fields import StrictBooleanField, StrictCharField, WordBooleanField
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of, change_rights
 from ingestion.file_names import category_name
@@ -32,7 +33,7 @@ from ingestion.search.labels import content_address
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 NAMES = "A name of your own has 1 to 200 letters, digits or ._~:@+-, and not the form of a document's id."
 CHUNK = 64 * 1024  # bytes
-_PUBLIC_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_PUBLIC_ID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EXTERNAL_ID = re.compile(r"[A-Za-z0-9._~:@+-]{1,200}")
 DOCUMENT_ID = OpenApiParameter(
     "document_id",
@@ -42,7 +43,7 @@ DOCUMENT_ID = OpenApiParameter(
 )
 EXTERNAL_ID = OpenApiParameter(
     "document_id",
-    {"type": "string", "pattern": "^[A-Za-z0-9._~:@+-]{1,200}$"},
+    {"type": "string", "pattern": f"^(?!{_PUBLIC_ID.pattern}$){_EXTERNAL_ID.pattern}$"},
     OpenApiParameter.PATH,
     description="A name of the caller's own; not in the form of a document's id.",
 )
@@ -74,7 +75,7 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
         required=False, allow_blank=True, max_length=100, help_text="Empty is any, as for the status."
     )
     status = serializers.ChoiceField(Document.Status.choices, required=False, allow_blank=True)
-    own = serializers.BooleanField(default=False, help_text="Only what the caller added.")
+    own = WordBooleanField(default=False, help_text="Only what the caller added.")
 
 
 class PassageQuerySerializer(serializers.Serializer[Any]):
@@ -127,12 +128,11 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
 
 class RightsSerializer(serializers.Serializer[Any]):
-    """Who may read a document; where nobody is named, only who added it."""
+    """Who may read a document beside `everyone`; where nobody is named, only who added it."""
 
-    everyone = serializers.BooleanField(required=False, help_text="Everyone who signs in.")
-    users = serializers.ListField(child=serializers.CharField(max_length=150), required=False, max_length=200)
+    users = serializers.ListField(child=StrictCharField(max_length=150), required=False, max_length=200)
     groups = serializers.ListField(
-        child=serializers.CharField(max_length=150),
+        child=StrictCharField(max_length=150),
         required=False,
         max_length=200,
         help_text="Names of groups that the caller is in; staff may name any.",
@@ -142,14 +142,20 @@ class RightsSerializer(serializers.Serializer[Any]):
 class ChangeSerializer(RightsSerializer):
     """What changes. Where one member about readers is given, those that are left out are taken away."""
 
-    category = serializers.CharField(max_length=100, allow_blank=True, required=False)
+    everyone = StrictBooleanField(required=False, help_text="Everyone who signs in.")
+    category = StrictCharField(max_length=100, allow_blank=True, required=False)
 
 
 class NewDocumentSerializer(RightsSerializer):
     """What is known of a file. It is all that is known: readers who are left out lose the document."""
 
+    refuses_unknown = True  # in the API's description
+    everyone = WordBooleanField(required=False, help_text="Everyone who signs in.")
     name = serializers.CharField(
-        max_length=255, required=False, help_text="File name, whose ending says how it is read."
+        max_length=255,
+        required=False,
+        allow_blank=True,
+        help_text="File name, whose ending says how it is read; if empty, the name in the address.",
     )
     folder = serializers.CharField(max_length=500, allow_blank=True, required=False)
     category = serializers.CharField(
@@ -295,7 +301,12 @@ class DocumentView(OneDocumentView):
             "*/*": OpenApiTypes.BINARY,
             "multipart/form-data": UploadedDocumentSerializer,
         },
-        responses={200: PutDocumentSerializer, 201: PutDocumentSerializer},
+        responses={
+            200: PutDocumentSerializer,
+            201: PutDocumentSerializer,
+            422: OpenApiResponse(description="The file or its name is not taken, or exceeds the quota."),
+            507: OpenApiResponse(description="The server has no room for the file."),
+        },
     )
     def put(self, request: Request, document_id: str) -> Response:
         if _PUBLIC_ID.fullmatch(document_id) or not _EXTERNAL_ID.fullmatch(document_id):

@@ -193,6 +193,12 @@ class PutTests(DocumentsApiTestCase):
         ):
             with self.subTest(name, **options):
                 self.assertEqual(self.put(name, **options).status_code, status)
+        for wrong in ("0", "1", "on", "null"):
+            refused = self.put("one", query=f"name=a.md&everyone={wrong}")
+            self.assertEqual(
+                (refused.status_code, refused.json()["errors"][0]["pointer"]), (400, "/everyone")
+            )
+            self.assertEqual(self.put("one", everyone=wrong).status_code, 400)
         for path in (f"/{self.others.public_id}", f"/{self.secret_document.public_id}"):
             changed = self.client.patch(
                 f"/api/documents{path}", {"everyone": True}, "application/json", headers=self.headers
@@ -200,6 +206,24 @@ class PutTests(DocumentsApiTestCase):
             self.assertEqual(changed.status_code, 404 if "secret" in path else changed.status_code)
             self.assertIn(changed.status_code, (403, 404))
         self.assertEqual(Document.objects.count(), before)
+
+    def test_without_a_file_name_the_name_in_the_address_counts(self):
+        for name, query in (("leave-1.md", "name="), ("leave-2.md", "")):
+            put = self.put(name, query=query)
+            self.assertEqual((put.status_code, put.json()["name"]), (201, name))
+
+    def test_a_change_has_members_of_the_types_that_are_described(self):
+        for wish, pointer in (
+            ({"category": 7}, "/category"),
+            ({"everyone": "true"}, "/everyone"),
+            ({"everyone": 1}, "/everyone"),
+            ({"users": [7]}, "/users/0"),
+            ({"groups": [True]}, "/groups/0"),
+        ):
+            refused = self.client.patch(
+                f"/api/documents/{self.own.public_id}", wish, "application/json", headers=self.headers
+            )
+            self.assertEqual((refused.status_code, refused.json()["errors"][0]["pointer"]), (400, pointer))
 
 
 class MirrorTests(DocumentsApiTestCase):

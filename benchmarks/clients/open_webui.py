@@ -156,10 +156,11 @@ def ask_page(chromium, client, site, screenshot):
         page.keyboard.press("Enter")
         expect(answers.nth(number)).to_contain_text(CITED)
     links = page.locator(f'a[href^="{site.url}/content/"]')
-    sources = page.get_by_role("button", name="Toggle 1 sources")
+    sources = page.get_by_role("button", name=re.compile("^Toggle 1 sources?$"))
     with contextlib.suppress(AssertionError):
         expect(sources.first).to_be_visible(timeout=10_000)
         sources.first.click()
+        page.get_by_role("button", name=re.compile("^View source: 1 ")).first.click()
         expect(links.first).to_be_visible(timeout=10_000)
     if screenshot:
         page.screenshot(path=screenshot)

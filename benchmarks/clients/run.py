@@ -94,10 +94,11 @@ def results(command, site, key):
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def api_key(site):
-    """Of the demo's employee."""
+def api_key(site, *scopes):
+    """Of the demo's employee; for these scopes instead of the usual ones."""
     environment = os.environ | {"CHATSITE_DATA_DIR": str(site.folder)}
     command = [sys.executable, "manage.py", "create_api_key", "employee"]
+    command += [f"--scope={scope}" for scope in scopes]
     done = subprocess.run(command, cwd=BASE, env=environment, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 

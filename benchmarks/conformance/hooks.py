@@ -16,6 +16,8 @@ KEY = "Idempotency-Key"
 KEY_LENGTH = 200
 _numbers = itertools.count(time.time_ns())  # several runs may ask one site
 KNOWN = json.loads(os.environ.get("CONFORMANCE_IDS") or "{}")  # of things that exist, by parameter
+FILE = "# Leave\n\nFive days may be carried over.\n"
+COLLEAGUE = "hr"  # of the demo
 LATER = "2031-01-01T00:00:00Z"
 _validators = {}  # of lines, by path, method and media type: making one takes longer than most requests
 
@@ -35,6 +37,8 @@ def before_call(context, case, kwargs):
         number = next(_numbers)
         if number % 2:  # the others are of nothing
             case.path_parameters[name] = KNOWN[name][number // 2 % len(KNOWN[name])]
+    if case.operation.path.startswith("/api/documents/"):
+        _put_what_can_be_read(case)
     body = case.body
     if not isinstance(body, dict):
         return
@@ -55,6 +59,24 @@ def before_call(context, case, kwargs):
             _save_each_message_once(request)
         if request.get("dimensions") is not None:
             request["dimensions"] = DIMENSIONS
+
+
+def _put_what_can_be_read(case):
+    """A text file, and readers that exist: generated names are nobody's."""
+    form = case.media_type == "multipart/form-data"
+    if case.method == "PUT" and not form:
+        case.body = FILE
+    elif case.method == "PUT":
+        # Any body fits `*/*`, and sometimes that is sent as a form.
+        case.body = (case.body if isinstance(case.body, dict) else {}) | {"file": FILE}
+    wish = case.query if case.method == "PUT" and not form else case.body
+    if not isinstance(wish, dict):
+        return
+    for name, there_is in (("users", [COLLEAGUE]), ("groups", [])):
+        if name in wish:
+            wish[name] = there_is
+    if "name" in wish:
+        wish["name"] = f"leave-{next(_numbers)}.md"
 
 
 def _share_what_there_is(request):

@@ -18,6 +18,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
 from django.db.models import F, Q, QuerySet
 
+from chat.erased import Erased, note, returned
 from chat.models import DismissedQuestion, JournalEntry, Lease, MessageAllowance, Run, VerifiedAnswer
 from chat.runs import notifications
 from chatsite.accounts.audit import record, record_before
@@ -107,6 +108,10 @@ def erase(
             locked = User.objects.select_for_update().filter(pk=person.pk).first()
             if locked is None or locked.legal_hold:
                 raise CannotErase("Meanwhile this account was put under a legal hold, or erased.")
+            line = Erased(
+                person.pk, person.date_joined.isoformat(), documents_to.pk if documents_to else None
+            )
+            transaction.on_commit(lambda: note(line))
             _delete_rows(locked)
             record(
                 AuditEntry.Action.PERSON_ERASED,
@@ -115,6 +120,21 @@ def erase(
                 + (f"; handed over to {documents_to.get_username()}" if documents_to else ""),
             )
     return had
+
+
+def erase_returned() -> list[str]:
+    """Erase again whom a backup from before their erasure has brought back. What was done, in words."""
+    said = []
+    for erased, person in returned():
+        active = User.objects.filter(is_active=True)
+        successor = active.filter(pk=erased.documents_to).first() if erased.documents_to else None
+        try:
+            erase(person, actor=None, documents_to=successor, delete_documents=successor is None)
+        except CannotErase as refused:
+            said.append(f"Person {erased.number} was erased once, and cannot be erased again: {refused}")
+        else:
+            said.append(f"Person {erased.number}, whom a backup had brought back, is erased again.")
+    return said
 
 
 def _check(person: User, had: Holdings, documents_to: User | None, delete_documents: bool) -> None:

@@ -15,11 +15,11 @@ from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.utils import IntegrityError
-from django.test import Client, TestCase
+from django.test import Client, TestCase, override_settings
 from django.utils import timezone
 
 from chat.models import DismissedQuestion, JournalEntry, MessageAllowance, Run, Usage
-from chat.persons import CannotErase, erase, holdings_of
+from chat.persons import CannotErase, erase, erase_returned, holdings_of
 from chat.tests.conversations import answered
 from chat.tests.test_verified_answers import make_verified
 from chatsite.accounts.audit import record
@@ -225,6 +225,53 @@ class ErasingTests(TestCase):
         person.refresh_from_db()
         self.assertFalse(person.is_active)
         self.assertEqual(holdings_of(person).messages, 2)
+
+
+class RestoredTests(TestCase):
+    """An older backup brings back who was erased after it was made."""
+
+    def setUp(self):
+        folder = TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name, "lists", "erased.jsonl")
+        self.enterContext(override_settings(ERASED_LIST=self.path))
+        self.successor = make_user("olga")
+        self.person, _ = person_with_everything()
+        self.row = User.objects.filter(pk=self.person.pk).values().get()
+        with self.captureOnCommitCallbacks(execute=True):
+            erase(self.person, actor=None, documents_to=self.successor)
+
+    def brought_back(self, **changes):
+        return User.objects.create(**{**self.row, **changes})
+
+    def test_who_is_back_is_erased_again_and_the_successor_gets_the_documents(self):
+        back = self.brought_back()
+        public = make_document("rules.md", owner=back, everyone=True)
+        (line,) = erase_returned()
+        self.assertEqual(line, f"Person {back.pk}, whom a backup had brought back, is erased again.")
+        self.assertFalse(User.objects.filter(pk=back.pk).exists())
+        public.refresh_from_db()
+        self.assertEqual(public.owner, self.successor)
+        self.assertEqual(erase_returned(), [])
+
+    def test_the_list_has_numbers_and_no_names_and_only_its_owner_reads_it(self):
+        self.assertNotIn(CANARY, self.path.read_text().casefold())
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
+
+    def test_another_account_that_got_the_same_number_is_left_alone(self):
+        other = self.brought_back(date_joined=timezone.now())
+        self.assertEqual(erase_returned(), [])
+        self.assertTrue(User.objects.filter(pk=other.pk).exists())
+
+    def test_a_line_that_was_cut_off_hides_no_other(self):
+        self.path.write_text(self.path.read_text() + '{"number": 7, "jo')
+        self.brought_back()
+        with self.assertLogs("chat.erased", "WARNING"):
+            self.assertEqual(len(erase_returned()), 1)
+
+    def test_a_legal_hold_is_said(self):
+        self.brought_back(legal_hold="case 17/2026")
+        self.assertIn("cannot be erased again: This account is under a legal hold", erase_returned()[0])
 
 
 class CommandTests(TestCase):

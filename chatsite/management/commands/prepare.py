@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from chat.persons import erase_returned
 from chatsite.server import database_setup
 from chatsite.server.refusal import StartRefused
 
@@ -16,6 +17,8 @@ class Command(BaseCommand):
         try:
             with database_setup.alone(database_setup.parameters()):
                 database_setup.migrate()
+                for line in erase_returned():
+                    self.stdout.write(line)
         except StartRefused as error:
             sys.exit(str(error))
         self.stdout.write("The database is ready.")

@@ -20,6 +20,7 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from chat import runs
+from chat.persons import erase_returned
 from chatsite import environment
 from chatsite.accounts.models import User
 from chatsite.accounts.oidc.identities import drop_unmapped_memberships
@@ -157,6 +158,8 @@ def _prepare() -> None:
                 " Map these groups in the admin, or set OIDC_GROUPS_BY_NAME=1.",
                 count,
             )
+        for line in erase_returned():
+            logger.warning(line)
         if reason := refusal():
             raise StartRefused(reason)
 

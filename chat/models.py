@@ -1,10 +1,11 @@
-"""Runs and the journal of their events; agents, message allowances and verified answers."""
+"""Runs and the journal of their events; agents, allowances, verified answers, and figures of use."""
 
 import uuid
 from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -74,6 +75,9 @@ class Run(models.Model):
     last_event = models.PositiveIntegerField(
         default=0, db_default=0, help_text="The number of the event that ended it; 0 where that is not known."
     )
+    first_word_ms = models.PositiveIntegerField(
+        null=True, help_text="From its acceptance to the first text; empty where there was none."
+    )
 
     objects = RunQuerySet.as_manager()
 
@@ -91,6 +95,7 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(fields=["owner", "created_at"], name="run_of_owner"),
+            models.Index(fields=["finished_at"], name="run_finished"),
         ]
 
     def __str__(self) -> str:
@@ -286,3 +291,82 @@ class DismissedQuestion(models.Model):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class DayFigures(models.Model):
+    """How the site was used on one day, by everyone or by the members of a group; see chat.overview.
+
+    Numbers alone: they stay when a conversation is deleted or a person is erased.
+    """
+
+    day = models.DateField(help_text="On which the questions were asked, in the site's time zone.")
+    group = models.ForeignKey(
+        Group, null=True, on_delete=models.CASCADE, related_name="+", help_text="Empty: everyone."
+    )
+    people = models.PositiveIntegerField(default=0, help_text="Who asked.")
+    questions = models.PositiveIntegerField(default=0)
+    answered = models.PositiveIntegerField(default=0)
+    unsure = models.PositiveIntegerField(default=0)
+    refused = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    stopped = models.PositiveIntegerField(default=0, help_text="By who asked.")
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    first_words = ArrayField(
+        models.PositiveIntegerField(),
+        default=list,
+        help_text="Answers by the time to their first word (chat.overview.first_word).",
+    )
+
+    class Meta:
+        default_permissions = ()
+        permissions = [("view_figures", "Can see how the site is used")]
+        constraints = [
+            models.UniqueConstraint(name="figures_of_day", fields=["day", "group"], nulls_distinct=False)
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.group_id or 'everyone'}"
+
+
+class Asker(models.Model):
+    """Who asked on a day, so that people are counted once in a period. Goes with the account."""
+
+    day = models.DateField()
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(name="asker_of_day", fields=["day", "person"])]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.person_id}"
+
+
+class DocumentUse(models.Model):
+    """In how many answers of a day a document was found, and in how many it was cited."""
+
+    day = models.DateField()
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
+    found = models.PositiveIntegerField()
+    cited = models.PositiveIntegerField()
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(name="document_use_of_day", fields=["day", "document"])]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.document_id}: {self.cited}"
+
+
+class CountedUntil(models.Model):
+    """Up to which end of a run the figures are counted: one row, locked while they are."""
+
+    finished_at = models.DateTimeField(help_text="Runs that ended later are not counted yet.")
+    counted_at = models.DateTimeField(help_text="When the worker last looked.")
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.finished_at}"

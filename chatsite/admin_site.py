@@ -12,9 +12,11 @@ from django.core.exceptions import BadRequest
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.http import require_safe
 
+from chat.overview import pages
 from chatsite.accounts.forms import SignInForm
 from chatsite.accounts.sessions import admin_is_idle, admin_was_used, begin
 from chatsite.db.threads import request_reads_everything
@@ -55,8 +57,17 @@ class SiteAdmin(admin.AdminSite):
         return response
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        view = require_safe(self.admin_view(self.status))
-        return [path("status/", view, name="status"), *super().get_urls()]
+        status = require_safe(self.admin_view(self.status))
+        figures = require_safe(self.admin_view(pages.csv_file))
+        return [
+            path("status/", status, name="status"),
+            path("figures/<str:part>.csv", figures, name="figures"),
+            *super().get_urls(),
+        ]
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """How the site is used, for those who may see it, above the lists."""
+        return super().index(request, {**pages.overview(request), **(extra_context or {})})
 
     def status(self, request: HttpRequest) -> HttpResponse:
         return status_page.status(request, self.each_context(request))

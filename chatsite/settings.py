@@ -276,6 +276,9 @@ QUESTION_WRITER = (
     else ""
 )
 CHAT_MODEL_READS_IMAGES: bool = environment.flag("CHAT_MODEL_IMAGES", False) and bool(CHAT_MODEL)
+PRICE_PROMPT = environment.number("CHATSITE_PRICE_PROMPT", 0)  # of a million tokens
+PRICE_COMPLETION = environment.number("CHATSITE_PRICE_COMPLETION", 0)
+PRICE_CURRENCY = environment.text("CHATSITE_PRICE_CURRENCY", "EUR")
 RERANK_MODEL = environment.text("RERANK_MODEL")
 RERANK_BASE_URL = environment.text("RERANK_BASE_URL") or OPENAI_BASE_URL
 # A key is shown to the server that it belongs to, and to no other.

@@ -105,7 +105,7 @@ class ActiveRun:
     task: asyncio.Task[None] | None = None
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
     begun: float = field(default_factory=time.monotonic)
-    _has_spoken: bool = False
+    first_word_ms: int | None = None  # from its start to its first text
     _woken: float = 0.0  # event-loop time of the last wake-up for text
     _stride: asyncio.TimerHandle | None = None
 
@@ -116,9 +116,10 @@ class ActiveRun:
     def publish(self, event: Event) -> None:
         self.events.append(event)
         if isinstance(event, TextDelta):
-            if not self._has_spoken:
-                self._has_spoken = True
-                metrics.FIRST_TOKEN_SECONDS.observe(time.monotonic() - self.begun)
+            if self.first_word_ms is None:
+                seconds = time.monotonic() - self.begun
+                self.first_word_ms = round(1000 * seconds)
+                metrics.FIRST_TOKEN_SECONDS.observe(seconds)
             self._wake_in_strides()
             return
         if isinstance(event, Usage):

@@ -43,6 +43,7 @@ class Batch:
     first: int
     events: Sequence[Event]
     conversation_id: UUID | None = None  # notified as well: other pages may wait there for a question
+    first_word_ms: int | None = None  # of a batch that ends its run
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ def end_run(rest: Batch) -> Ended | None:
         "first": entry["first"],
         "last": entry["last"],
         "events": json.dumps(entry["events"]),
+        "first_word_ms": rest.first_word_ms,
     }
     found = rows("end_run", parameters, SQL)
     return (

@@ -264,7 +264,7 @@ class RunManager:
 def _batch(active: ActiveRun, events: Sequence[Event], *, last: bool = False) -> Batch:
     """Events for the journal; the conversation is notified of the first and the last batch."""
     conversation = active.run.conversation_id if last or not active.written else None
-    return Batch(active.run.run_id, active.written + 1, events, conversation)
+    return Batch(active.run.run_id, active.written + 1, events, conversation, active.first_word_ms)
 
 
 def _trace(active: ActiveRun, end: Finished | Failed) -> None:

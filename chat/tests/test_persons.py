@@ -46,6 +46,7 @@ WITHOUT_WORDS = {
     "auth_group": "of groups",
     "auth_permission": "of the program",
     "chat_agent": "of the site",
+    "chat_dayfigures": "numbers",
     "django_content_type": "of the program",
     "django_migrations": "of the program",
     "django_session": "signed and encoded; the person's are deleted (tested below)",

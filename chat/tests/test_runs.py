@@ -87,6 +87,8 @@ class RunTests(TransactionTestCase):
         self.assertEqual(message.searched_count, 1)
         conversation = await in_database(Conversation.objects.get, pk=accepted.conversation_id)
         self.assertEqual(conversation.title, "Carry over leave until when?")
+        run = await in_database(Run.objects.get, pk=accepted.run_id)
+        self.assertTrue(0 <= run.first_word_ms < 1_000 * HANG_SECONDS)
         source = await in_database(Source.objects.get, message=accepted.answer_id)
         self.assertEqual(source.document_id, self.document.pk)
 

@@ -6,7 +6,10 @@ WITH released AS (
 
 ended AS (
     UPDATE chat_run AS run
-    SET finished_at = statement_timestamp(), last_event = :'last'
+    SET
+        finished_at = statement_timestamp(),
+        last_event = :'last',
+        first_word_ms = :'first_word_ms'
     FROM released
     WHERE run.id = released.run_id AND run.finished_at IS NULL
     RETURNING run.id, run.owner_id, run.answer_id

@@ -1,0 +1,80 @@
+"""Stacked bars as geometry for an SVG: the page draws them, and has every number in a table beside them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+WIDTH, HEIGHT = 880, 220  # of the whole drawing
+LEFT, TOP, FOOT = 44, 12, 30  # room for the scale, above, and for the days
+LINES = 3  # of the scale, above zero
+DAYS_WRITTEN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A part of a column; `series` counts from 1."""
+
+    series: int
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Text at a place."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What the drawing consists of."""
+
+    bars: Sequence[Bar]
+    scale: Sequence[Label]
+    names: Sequence[Label]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+
+
+def stacked(columns: Sequence[tuple[str, Sequence[int]]]) -> Chart:
+    """A column of bars for each (name, numbers), lowest first; zeros are left out."""
+    step = _step(max((sum(numbers) for _, numbers in columns), default=0))
+    floor_y = HEIGHT - FOOT
+    unit = (floor_y - TOP) / (LINES * step)
+    pitch = (WIDTH - LEFT) / max(1, len(columns))
+    bars, names = [], []
+    for place, (name, numbers) in enumerate(columns):
+        x, y = LEFT + pitch * place, float(floor_y)
+        for series, number in enumerate(numbers, 1):
+            if number:
+                height = number * unit
+                y -= height
+                bars.append(
+                    Bar(
+                        series,
+                        round(x + 0.14 * pitch, 1),
+                        round(y, 1),
+                        round(0.72 * pitch, 1),
+                        round(height, 1),
+                    )
+                )
+        if place % max(1, ceil(len(columns) / DAYS_WRITTEN)) == 0:
+            names.append(Label(round(x + pitch / 2, 1), HEIGHT - 10, name))
+    scale = [
+        Label(LEFT - 8, round(floor_y - line * step * unit, 1), f"{line * step:,}")
+        for line in range(LINES + 1)
+    ]
+    return Chart(bars, scale, names)
+
+
+def _step(highest: int) -> int:
+    """The distance of two lines of the scale: 1, 2 or 5 times a power of ten."""
+    wanted = max(1, ceil(highest / LINES))
+    power: int = 10 ** floor(log10(wanted))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted)

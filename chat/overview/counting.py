@@ -1,0 +1,131 @@
+"""Counts each answer once, after it has ended, into the figures of its day.
+
+The place up to which runs are counted is a row that changes in the transaction of the counts: an answer is
+never counted twice, and a worker that was down counts on from there. What is deleted later stays counted.
+"""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Count
+from django.utils import timezone
+
+from chat.llm.base import NOTHING_FITS
+from chat.llm.quoting import UNSURE
+from chat.models import Asker, CountedUntil, DayFigures
+from chatsite.accounts.models import User
+from chatsite.db.sql_files import rows
+from chatsite.db.threads import reading_everything
+
+from . import first_word
+
+SQL = Path(__file__).parent / "sql"
+LAG = timedelta(seconds=30)  # in which the transaction that ended a run commits or is given up
+RUNS_AT_ONCE = 10_000
+SECONDS = 50.0  # of one job; the next one goes on
+BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
+OUTCOMES = ("answered", "unsure", "refused", "failed", "stopped")
+LATER = """
+    SELECT finished_at FROM chat_run WHERE finished_at > %s AND finished_at <= %s
+    ORDER BY finished_at OFFSET %s LIMIT 1
+"""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a day of everyone, or of a group, gets more."""
+
+    numbers: Counter[str] = field(default_factory=Counter)
+    first_words: list[int] = field(default_factory=list)
+
+
+def count_ended_runs(seconds: float = SECONDS) -> int:
+    """Count what has ended since; how many runs that were. Does nothing while another process counts."""
+    deadline = time.monotonic() + seconds
+    counted = 0
+    with reading_everything():
+        CountedUntil.objects.get_or_create(
+            pk=1, defaults={"finished_at": BEFORE_ALL, "counted_at": timezone.now()}
+        )
+        while True:
+            some = _count_some()
+            counted += some or 0
+            if not some or time.monotonic() >= deadline:
+                return counted
+
+
+@transaction.atomic
+def _count_some() -> int | None:
+    """Count at most about RUNS_AT_ONCE; None where another process does."""
+    place = CountedUntil.objects.select_for_update(skip_locked=True).filter(pk=1).first()
+    if place is None:
+        return None
+    until = timezone.now() - LAG
+    with connection.cursor() as cursor:
+        cursor.execute(LATER, [place.finished_at, until, RUNS_AT_ONCE])
+        if (border := cursor.fetchone()) is not None:
+            (until,) = border
+    span = {"since": place.finished_at, "until": until, "zone": settings.TIME_ZONE}
+    ended = rows("ended_runs", {**span, "nothing": NOTHING_FITS, "unsure": UNSURE}, SQL)
+    if ended:
+        rows("count_documents", span, SQL)
+        groups = _groups_of({row["owner_id"] for row in ended})
+        counts: dict[tuple[date, int | None], Counts] = defaultdict(Counts)
+        for row in ended:
+            for group in (None, *groups.get(row["owner_id"], ())):
+                more = counts[row["day"], group]
+                more.numbers.update(
+                    questions=1,
+                    prompt_tokens=row["prompt"],
+                    completion_tokens=row["completion"],
+                    **{row["outcome"]: 1},
+                )
+                if row["first_word_ms"] is not None:
+                    first_word.add(more.first_words, row["first_word_ms"])
+        askers = {(row["day"], row["owner_id"]) for row in ended}
+        Asker.objects.bulk_create(
+            [Asker(day=day, person_id=person) for day, person in sorted(askers)], ignore_conflicts=True
+        )
+        _add(counts)
+    place.finished_at, place.counted_at = max(place.finished_at, until), timezone.now()
+    place.save()
+    return len(ended)
+
+
+def _groups_of(people: Collection[int]) -> dict[int, list[int]]:
+    """The groups of each person now, which may not be those of the moment of asking."""
+    found: dict[int, list[int]] = defaultdict(list)
+    memberships = User.groups.through.objects.filter(user_id__in=people)
+    for person, group in memberships.values_list("user_id", "group_id"):
+        found[person].append(group)
+    return found
+
+
+def _add(counts: dict[tuple[date, int | None], Counts]) -> None:
+    days = {day for day, _ in counts}
+    known = {(row.day, row.group_id): row for row in DayFigures.objects.filter(day__in=days)}
+    people = _people(days)
+    for (day, group), more in counts.items():
+        row = known.get((day, group)) or DayFigures(day=day, group_id=group)
+        for name, number in more.numbers.items():
+            setattr(row, name, getattr(row, name) + number)
+        row.first_words = first_word.total([row.first_words, more.first_words])
+        # Never fewer than before: accounts may have been erased since.
+        row.people = max(row.people, people.get((day, group), 0))
+        row.save()
+
+
+def _people(days: Collection[date]) -> dict[tuple[date, int | None], int]:
+    """How many asked on each of these days, in all and of each group."""
+    asked = Asker.objects.filter(day__in=days).order_by()
+    everyone = asked.values_list("day").annotate(people=Count("pk"))
+    members = asked.filter(person__groups__isnull=False).values_list("day", "person__groups")
+    found: dict[tuple[date, int | None], int] = {(day, None): people for day, people in everyone}
+    found |= {(day, group): people for day, group, people in members.annotate(people=Count("pk"))}
+    return found

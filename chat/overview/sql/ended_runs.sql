@@ -1,0 +1,40 @@
+-- Runs that ended in a span of time: who asked, on which day, how it ended. No words.
+-- `unsure` is as in the list of what was asked in vain (asked_in_vain.sql).
+\set since '2026-01-01'
+\set until '2026-01-02'
+\set zone 'UTC'
+\set nothing 'Nothing'
+\set unsure 'Unsure'
+
+SELECT
+    run.owner_id,
+    (run.created_at AT TIME ZONE :'zone')::date AS day,
+    run.first_word_ms,
+    said.prompt,
+    said.completion,
+    CASE
+        WHEN said.failed THEN 'failed'
+        WHEN said.stopped THEN 'stopped'
+        WHEN said.refused THEN 'refused'
+        WHEN said.unsure THEN 'unsure'
+        ELSE 'answered'
+    END AS outcome
+FROM chat_run AS run
+CROSS JOIN LATERAL (
+    SELECT
+        coalesce(bool_or(answer.state IN ('failed', 'interrupted')), false) AS failed,
+        coalesce(bool_or(answer.state = 'stopped'), false) AS stopped,
+        coalesce(bool_or(answer.state = 'blocked' OR answer.content = :'nothing'), false) AS refused,
+        coalesce(
+            bool_or(
+                starts_with(answer.content, :'unsure')
+                OR (answer.state = 'complete' AND answer.content <> '' AND answer.citations = '[]'::jsonb)
+            ),
+            false
+        ) AS unsure,
+        coalesce(sum((answer.usage ->> 'prompt')::bigint), 0)::bigint AS prompt,
+        coalesce(sum((answer.usage ->> 'completion')::bigint), 0)::bigint AS completion
+    FROM history_message AS answer
+    WHERE answer.exchange = run.id AND answer.role = 'assistant'
+) AS said
+WHERE run.finished_at > :'since'::timestamptz AND run.finished_at <= :'until'::timestamptz

@@ -25,12 +25,14 @@ from history import recording
 from history.models import Message
 from history.recording import Closing
 from ingestion.questions import document_questions
+from ingestion.search.retrieval import SearchResult
 
+from . import searching
 from .run import AcceptedRun, Speaker
 from .searching import Search, keep_context, search
 from .team import next_speaker
 from .trial import is_answerable
-from .verified import verified_answer
+from .verified import VerifiedModel, verified_answer
 from .writing import written
 
 FOLLOWUPS = 3
@@ -65,16 +67,33 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
         generation=request.generation,
     )
     state = _Answer(run, publish, prompt)
-    if verified := await retry_until_available(verified_answer, run):
-        model, found = verified
-    else:
-        query = await model.search_query(request.question, request.earlier)
-        found = await search(run, model, query)
+    model, found = await _model_and_search(run, model)
     if run.team:
         await _team_messages(state, model, found)
     else:
         await _write_message(state, model, found, run.answer_id)
     await _add_followups_and_title(state, model)
+
+
+async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatModel, Search]:
+    """A verified answer as the model, with what it cites; else the model, with what the search finds."""
+    request = run.request
+    if request.earlier:  # the query costs a request to the model
+        if verified := await retry_until_available(verified_answer, run):
+            return verified
+        query = await model.search_query(request.question, request.earlier)
+        return model, await search(run, model, query)
+    query = await model.search_query(request.question, ())
+    verified, candidates = await retry_until_available(_verified_or_candidates, run, query)
+    return verified or (model, await search(run, model, query, candidates))
+
+
+def _verified_or_candidates(
+    run: AcceptedRun, query: SearchQuery
+) -> tuple[tuple[VerifiedModel, Search] | None, SearchResult | None]:
+    """One piece of work for the database, as most questions begin a conversation."""
+    verified = verified_answer(run)
+    return verified, None if verified else searching.candidates(run, query)
 
 
 async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> None:

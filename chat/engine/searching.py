@@ -1,14 +1,14 @@
 """The sentences of each passage that answer best, to stand for it."""
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from django.db import IntegrityError, ProgrammingError
 
 from chat.events import ContextReady, Thought, Verified, members
 from chat.llm import ChatModel, SearchQuery
-from chat.requests import Options
 from chat.sources import Caption, Given, PageImage, SourceView
 from chatsite.accounts.principal import Principal
 from chatsite.db.retry import retry_until_available
@@ -42,7 +42,8 @@ def captions(query: str, passages: Sequence[FoundPassage]) -> list[tuple[Caption
     ]
 
 
-TRIES = 3  # to keep sources of which documents are deleted meanwhile
+TRIES = 4  # to keep sources of which documents are deleted meanwhile
+JUST_FOUND_SECONDS = 1.0  # for which the rights checked by the search still count
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,25 @@ class Search:
     pages: tuple[PageImage, ...]
     sure: bool = True  # whether the best passage clearly has to do with the question
     verified: Verified | None = None  # of an answer that a person wrote
+    found_at: float = field(default_factory=time.monotonic, compare=False)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether what may be read was checked a moment ago."""
+        return time.monotonic() - self.found_at < JUST_FOUND_SECONDS
 
 
-async def search(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Search:
-    """The passages that fit, by the options of the request and the rights of its caller."""
+async def search(
+    run: AcceptedRun, model: ChatModel, asked: SearchQuery, found: SearchResult | None = None
+) -> Search:
+    """The passages that fit, by the options of the request and the rights of its caller.
+
+    `found` is what the search itself has found a moment ago, if it was made already.
+    """
     options = run.request.options
     query = asked.text
-    found = await retry_until_available(_candidates, run.principal, asked, options)
+    if found is None:
+        found = await retry_until_available(candidates, run, asked)
     thoughts = [steps.query(options, query, found), *steps.vector_fields(options)]
     passages = found.passages
     scores: Mapping[int, float] = {}
@@ -90,13 +103,14 @@ async def search(run: AcceptedRun, model: ChatModel, asked: SearchQuery) -> Sear
         )
         for rank, passage in enumerate(passages, start=1)
     )
-    return Search(query, sources, passages, tuple(thoughts), pages, found.sure)
+    return Search(query, sources, passages, tuple(thoughts), pages, found.sure, found_at=found.found_at)
 
 
-def _candidates(principal: Principal, query: SearchQuery, options: Options) -> SearchResult:
+def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
     """What the search itself finds; more than is wanted where a ranker chooses among it."""
+    options = run.request.options
     return retrieval.search(
-        principal,
+        run.principal,
         query.text,
         context=query.context,
         mode=steps.mode(options),
@@ -120,7 +134,9 @@ async def keep_context(
     thoughts = steps.of_message(run, model, found.thoughts, is_prompted=found.verified is None)
     for attempt in range(1, TRIES + 1):
         try:
-            found = await retry_until_available(_kept, run.principal, answer_id, found, thoughts, readable)
+            if attempt > 1 or not found.is_fresh:
+                found = await retry_until_available(_still_readable, run.principal, found)
+            await retry_until_available(_record, answer_id, found, thoughts, readable)
             break
         except (
             IntegrityError,
@@ -129,15 +145,6 @@ async def keep_context(
             if attempt == TRIES:
                 raise
     return found, ContextReady(found.sources, thoughts, str(answer_id), verified=found.verified)
-
-
-def _kept(
-    principal: Principal, answer_id: UUID, found: Search, thoughts: Sequence[Thought], readable: int
-) -> Search:
-    """Raises IntegrityError for what is deleted this instant, ProgrammingError for what is closed."""
-    found = _still_readable(principal, found)
-    _record(answer_id, found, thoughts, readable)
-    return found
 
 
 def _still_readable(principal: Principal, found: Search) -> Search:

@@ -8,6 +8,8 @@ from contextlib import aclosing, nullcontext
 from itertools import islice
 from uuid import UUID
 
+from django.conf import settings
+
 from chat.citations import MAX_CITATION_LENGTH
 from chat.engine.page_images import of_sources
 from chat.errors import Refused
@@ -156,8 +158,9 @@ async def watch(
     No event names a source that the reader may not open now, unless `names_gone`: pages render such citations
     themselves, without the name.
     """
-    withheld = _Withheld(principal, shows_itself=names_gone)
-    if active := run_manager().active.get(run_id):
+    active = run_manager().active.get(run_id)
+    withheld = _Withheld(principal, shows_itself=names_gone, active=active)
+    if active:
         if after or not active.was_just_accepted_for(principal):
             await withheld.look(await in_database(_conversation, principal, run_id), again=False)
         source = _from_memory(active, after, apart)
@@ -317,8 +320,11 @@ class _Withheld:
     or from messages the sources are checked again every second.
     """
 
-    def __init__(self, principal: Principal, *, shows_itself: bool = False) -> None:
+    def __init__(
+        self, principal: Principal, *, shows_itself: bool = False, active: ActiveRun | None = None
+    ) -> None:
         self._principal = principal
+        self._active = active
         self._shows_itself = shows_itself
         self._conversation: UUID | None = None  # whose labels are looked up again
         self._labels: frozenset[str] = frozenset()
@@ -343,7 +349,7 @@ class _Withheld:
     async def event(self, event: Event) -> Event:
         if isinstance(event, ContextReady):
             self._length, self._edits = 0, []
-            filtered = await _with_sources(self._principal, event)
+            filtered = await self._with_sources(event)
             self._labels |= {source.label for source in event.sources} - {
                 each.label for each in filtered.sources
             }
@@ -371,21 +377,30 @@ class _Withheld:
                 return FollowUps(())  # they may say what the source was about
         return event
 
+    async def _with_sources(self, event: ContextReady) -> ContextReady:
+        """The event with the sources that the reader may open now."""
+        sources, seen = event.sources, True
+        # A stream outlives its request, and with it the request's row-level security.
+        with reading_as(self._principal.user_id):
+            if not self._have_just_been_found():
+                sources, seen = await retry_until_available(_visible, self._principal, UUID(event.message_id))
+            images = await of_sources(self._principal, sources)
+        return dataclasses.replace(
+            event, sources=sources, images=images, thoughts=event.thoughts if seen else ()
+        )
+
+    def _have_just_been_found(self) -> bool:
+        """Whether the search found the sources for this very reader a moment ago."""
+        if self._active is None or settings.THOUGHTS_RESTRICTED:
+            return False
+        return self._active.was_just_accepted_for(self._principal)
+
     def _verification(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
         """In the text as this reader has it; nothing for one who has not followed it from its beginning."""
         if statements and statements[-1].end > self._length:
             return ()
         place = after_edits(self._edits)
         return tuple(statement.placed(place).without(self._labels) for statement in statements)
-
-
-async def _with_sources(principal: Principal, event: ContextReady) -> ContextReady:
-    # A stream outlives its request, and with it the request's row-level security.
-    with reading_as(principal.user_id):
-        sources, seen = await retry_until_available(_visible, principal, UUID(event.message_id))
-        images = await of_sources(principal, sources)
-    thoughts = event.thoughts if seen else ()
-    return dataclasses.replace(event, sources=sources, images=images, thoughts=thoughts)
 
 
 def _visible(principal: Principal, message_id: UUID) -> tuple[tuple[SourceView, ...], bool]:

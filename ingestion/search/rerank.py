@@ -4,6 +4,7 @@ Each word of the question looks for the word of the text that is most like it: i
 like vector. Two neighbours in the question should be found near each other in the text too.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -21,6 +22,7 @@ from .tokens import (
 WINDOW = 8  # words within which neighbours in the question count as together
 MAX_TEXT_UNITS = 1_000  # of one text that are looked at
 MAX_QUERY_UNITS = 32  # words of a question
+MAX_CACHED_TEXTS = 500  # some six kilobytes each: a site's questions lead to the same passages
 # Texts without the word that are imagined: of those compared most hold what the question is about.
 OTHERS = 500
 LENGTH = 0.1  # a text that is twice as long is likely to hold a like word by so much more
@@ -41,7 +43,7 @@ class RerankScores:
 def rerank_scores(asked: Sequence[str], texts: Sequence[str]) -> RerankScores:
     """The texts against the words `asked` (units, in the order of the question)."""
     asked = asked[:MAX_QUERY_UNITS]
-    cut = [units(text)[:MAX_TEXT_UNITS] for text in texts]
+    cut = [_units_of_passage(text) for text in texts]
     if not asked or not texts:
         return RerankScores(np.zeros(len(texts), np.float32), np.zeros(len(texts), np.float32))
     # Between two texts lie as many empty places as words can be apart, so that all are compared at once.
@@ -53,6 +55,11 @@ def rerank_scores(asked: Sequence[str], texts: Sequence[str]) -> RerankScores:
     matched = weights @ best / weights.sum()
     words = matched * (lengths / lengths.mean()) ** -LENGTH
     return RerankScores(words, _neighbours(alike, starts, weights), float(matched.max()))
+
+
+@functools.lru_cache(maxsize=MAX_CACHED_TEXTS)
+def _units_of_passage(text: str) -> Sequence[str]:
+    return units(text)[:MAX_TEXT_UNITS]
 
 
 def _alike(asked: Sequence[str], texts: Sequence[Sequence[str]]) -> Numbers:

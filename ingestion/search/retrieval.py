@@ -5,9 +5,10 @@ afterwards. Which plan finds the candidates is a question of speed alone.
 """
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -99,13 +100,15 @@ class FoundPassage:
 class SearchResult:
     """What a search found, best first. `candidates` counts the readable passages that were compared; `mode`
     is how they were: "text" also where the question could not be embedded. `sure` where the best clearly has
-    to do with the question, as far as that can be told without reading it."""
+    to do with the question, as far as that can be told without reading it. `found_at` is when, by
+    time.monotonic(), the caller was last seen to be allowed to read them."""
 
     passages: tuple[FoundPassage, ...]
     query: str
     candidates: int
     mode: Mode = "hybrid"
     sure: bool = False
+    found_at: float = field(default_factory=time.monotonic, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ DEV := .venv-dev/bin
 # A process that dies under a test is not replaced: its successor would run the same test.
 PARALLEL := -n 3 --dist loadfile --max-worker-restart 0 --second-look
 
-.PHONY: run help dev test quick check format licences package platforms bench lock clean
+.PHONY: run help dev test quick check format licences package platforms release bench lock clean
 
 # Bytecode is kept, whatever the shell says: it halves the time of the next start.
 run: .venv/.installed ## Start the site on http://127.0.0.1:8000
@@ -51,6 +51,9 @@ package: .venv-dev/.installed ## Build the wheel and the source distribution int
 
 platforms: ## Check that the lock can be installed on each platform (needs the package index)
 	$(PYTHON) deploy/check_platforms.py
+
+release: .venv-dev/.installed ## Look at everything before a release (VERSION=0.3.0)
+	$(PYTHON) deploy/release_check.py $(VERSION)
 
 bench: .venv-dev/.installed ## Run the benchmarks
 	@for script in benchmarks/bench_*.py; do $(DEV)/python $$script || exit 1; done

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
@@ -61,6 +62,7 @@ EVERYTHING: dict[str, Any] = {
     "documents": [],
     "to_person": False,
     "to_groups": False,
+    "today": date.today(),
 }
 UNFILTERED = """
     SELECT vector.passage_id

@@ -307,8 +307,8 @@ def _records(person: User) -> Iterator[tuple[str, Any]]:
     )
     documents = Document.objects.filter(owner=person)
     fields = (
-        "public_id", "folder", "name", "title", "category", "media_type", "size", "status", "reason",
-        "created_at", "changed_at",
+        "public_id", "folder", "name", "title", "category", "labels", "source_url", "valid_until",
+        "media_type", "size", "status", "reason", "created_at", "changed_at",
     )  # fmt: skip
     yield "documents.json", list(documents.values(*fields))
     answers = VerifiedAnswer.objects.filter(owner=person).prefetch_related("questions", "citations")

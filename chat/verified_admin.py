@@ -320,6 +320,8 @@ def reasons_for_silence(answer: VerifiedAnswer, today: date) -> Iterator[str]:
     for citation in citations:
         passage = Passage.objects.filter(document=citation.document_id, position=citation.position).first()
         document = citation.document
+        if document.is_expired:
+            yield f"“{document}” was valid until {document.valid_until:%-d %B %Y}"
         is_same = passage is not None and digest_of(passage) == citation.digest
         if document.sha256 != citation.sha256 or not is_same:
             yield f"“{document}” was changed: check the text, and save it to confirm it"

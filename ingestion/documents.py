@@ -9,10 +9,10 @@ import errno
 import hashlib
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from django.conf import settings
 from django.core.files import File
@@ -46,6 +46,7 @@ from ingestion.parsing.process import Interrupted, Interruption
 from ingestion.parsing.sections import Unreadable
 
 from . import quota
+from .details import Details, columns
 from .fair_queue import (
     job_priority,
     next_position,
@@ -64,6 +65,7 @@ from .storage import files
 __all__ = [
     "TemporaryFailure",
     "UploadRefused",
+    "change_details",
     "delete_document",
     "delete_documents",
     "read_document",
@@ -126,6 +128,7 @@ def upsert(
     within_quota: bool = False,
     mirrored: bool = False,
     external_id: str = "",
+    details: Details | None = None,
 ) -> Upserted:
     """Store a file as a new document, or as the next version of the document it already is.
 
@@ -133,7 +136,8 @@ def upsert(
     callers send one file at once, it is one document. It gets the audience of the last call. Readers that
     this adds see the document when the new file has been read; readers that it removes lose access now.
     A `mirrored` document is identified by its SourceFile instead, and is always added here; one with an
-    `external_id` by its owner and that, so that its folder and name may change.
+    `external_id` by its owner and that, so that its folder and name may change. Of the `details`, those that
+    are left out stay as they are.
 
     Raises UploadRefused; with `within_quota` also if the file exceeds the owner's quota.
     """
@@ -147,8 +151,9 @@ def upsert(
         name=name,
         category=category_name(category),
         media_type=kind.media_type if kind else "application/octet-stream",
+        **(known_details := columns(details or {})),
     )
-    if not mirrored and (unchanged := _unchanged(document, upload, external_id)):
+    if not mirrored and (unchanged := _unchanged(document, upload, external_id, known_details)):
         return unchanged
     stored = _store(upload)
     document.file, document.size, document.sha256 = stored.name, stored.size, stored.sha256
@@ -162,7 +167,7 @@ def upsert(
                 if within_quota and owner:
                     quota.claim(owner, stored.size, instead_of=known.size if known else None)
                 if known:
-                    return _replace(known, document, stored)
+                    return _replace(known, document, stored, known_details)
                 with contextlib.suppress(IntegrityError), transaction.atomic():
                     document.queue_position = next_position(document)
                     document.save(force_insert=True)
@@ -192,6 +197,17 @@ def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | i
         replacement: dict[str, str | int] = asdict(stored)
         _requeue(document, replacement)
     return replacement
+
+
+def change_details(document: Document, details: Details) -> None:
+    """Change what is known of a document; with another title it is read again: search knows its words."""
+    with transaction.atomic():
+        known = Document.objects.select_for_update(no_key=True).get(pk=document.pk)
+        changed = {name: value for name, value in columns(details).items() if getattr(known, name) != value}
+        if changed:
+            Document.objects.filter(pk=known.pk).update(**changed, changed_at=timezone.now())
+        if "given_title" in changed:
+            _requeue(known, None)
 
 
 def retry(document: Document) -> None:
@@ -322,8 +338,10 @@ def _existing(document: Document, external_id: str) -> DocumentQuerySet:
     return Document.objects.filter(**identity)
 
 
-def _unchanged(document: Document, upload: "File[bytes]", external_id: str) -> Upserted | None:
-    """Give the document that already holds this file the audience, place and category of `document`.
+def _unchanged(
+    document: Document, upload: "File[bytes]", external_id: str, details: Mapping[str, Any]
+) -> Upserted | None:
+    """Give the document that already holds this file the audience, place, category and details of `document`.
 
     None if there is no such document. One that failed is read again.
     """
@@ -340,14 +358,16 @@ def _unchanged(document: Document, upload: "File[bytes]", external_id: str) -> U
                 return None  # renamed: it is read in another way
             same = known.access_list_id == document.access_list_id
             change_rights(document.owner, known, audience_of(document))
-            _move(known, document)
-            if known.status == Document.Status.FAILED:
+            changed = _move(known, document, details)
+            if known.status == Document.Status.FAILED or "given_title" in changed:
                 _requeue(known, None)
                 return Upserted(known, "replaced")
-            return Upserted(known, "unchanged" if same else "replaced")
+            return Upserted(known, "unchanged" if same and not changed & details.keys() else "replaced")
 
 
-def _replace(known: Document, document: Document, stored: files.Stored) -> Upserted:
+def _replace(
+    known: Document, document: Document, stored: files.Stored, details: Mapping[str, Any]
+) -> Upserted:
     """Queue the stored file as the next version of `known`, whose row is locked."""
     replacement: dict[str, str | int] = asdict(stored)
     # The earlier contents must not reach readers for whom only the new file is meant: they are added by the
@@ -358,20 +378,24 @@ def _replace(known: Document, document: Document, stored: files.Stored) -> Upser
     if known.access_list_id != document.access_list_id:
         version = rows.values_list("audience_version", flat=True).get()
         replacement |= {"access_list_id": document.access_list_id, "audience_version": version}
-    _move(known, document)
+    _move(known, document, details)
     _requeue(known, replacement)
     return Upserted(known, "replaced", replacement)
 
 
-def _move(known: Document, document: Document) -> None:
-    """Give `known` the folder, name and category of `document`; none leaves the category as it is."""
+def _move(known: Document, document: Document, details: Mapping[str, Any]) -> set[str]:
+    """Give `known` the place and the details of `document`, and its category if it has one.
+
+    Returns the columns that changed.
+    """
     wanted = {name: getattr(document, name) for name in ("folder", "name", "media_type")}
-    wanted["category"] = document.category or known.category
+    wanted |= {"category": document.category or known.category, **details}
     changed = {name: value for name, value in wanted.items() if getattr(known, name) != value}
     if changed:
         for name, value in changed.items():
             setattr(known, name, value)
         Document.objects.filter(pk=known.pk).update(**changed)
+    return set(changed)
 
 
 def _has_pending_replacement(known: Document) -> bool:

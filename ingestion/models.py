@@ -6,19 +6,26 @@ point to the same row, so changing a document's rights writes one row and no pas
 
 import uuid
 from collections.abc import Collection
+from datetime import timedelta
 from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F, Q, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import MD5, Lower
+from django.utils import timezone
 from pgvector.django import HalfVectorField
 
 from chatsite.accounts.principal import Principal
+
+from .details import is_web_address
+
+EXPIRY_REMINDER = timedelta(days=30)
 
 
 class AccessList(models.Model):
@@ -89,8 +96,11 @@ class DocumentQuerySet(models.QuerySet["Document"]):
         return {*present, *former.values_list("public_id", flat=True)}
 
     def searchable(self) -> "DocumentQuerySet":
-        """Those with passages to find: a document that is read again stays findable as it was."""
-        return self.filter(version__gt=0)
+        """Those with passages to find, until their last day.
+
+        A document that is read again stays findable as it was.
+        """
+        return self.filter(Q(valid_until=None) | Q(valid_until__gte=timezone.localdate()), version__gt=0)
 
     def owned_by(self, principal: Principal) -> "DocumentQuerySet":
         return self.filter(owner_id=principal.user_id)
@@ -134,7 +144,26 @@ class Document(models.Model):
         help_text="By which names that differ in letter case only are found.",
     )
     title = models.CharField(max_length=500, blank=True)
+    given_title = models.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="In place of the title that the file says itself.",
+    )
     category = models.CharField(max_length=100, blank=True, db_index=True)
+    labels = ArrayField(models.CharField(max_length=50), default=list, db_default=[], blank=True)
+    source_url = models.CharField(
+        max_length=2000,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[is_web_address],
+        help_text="Where the document comes from: an address of http or https.",
+    )
+    valid_until = models.DateField(
+        null=True, blank=True, help_text="After this day it is neither found nor cited. Empty: always valid."
+    )
     language = models.CharField(
         max_length=20, blank=True, help_text="Text-search configuration of PostgreSQL."
     )
@@ -154,6 +183,13 @@ class Document(models.Model):
 
     version = models.PositiveIntegerField(
         default=0, editable=False, help_text="Of the passages in use; 0 until the file was read once."
+    )
+    versions = models.JSONField(
+        default=list,
+        db_default=Value([], models.JSONField()),
+        blank=True,
+        editable=False,
+        help_text="What was read in when, the newest last; only the newest file is kept.",
     )
     page_count = models.PositiveIntegerField(null=True, editable=False)
     passage_count = models.PositiveIntegerField(
@@ -191,6 +227,15 @@ class Document(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.name
+
+    @property
+    def is_expired(self) -> bool:
+        return self.valid_until is not None and self.valid_until < timezone.localdate()
+
+    @property
+    def is_expiring(self) -> bool:
+        """Whether its last day is past or near, of which its owner is reminded."""
+        return self.valid_until is not None and self.valid_until <= timezone.localdate() + EXPIRY_REMINDER
 
 
 class FormerId(models.Model):

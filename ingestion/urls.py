@@ -21,6 +21,7 @@ urlpatterns = [
     path("documents/status/", views.status, name="status"),
     path("documents/<uuid:public_id>/", views.document, name="document"),
     path("documents/<uuid:public_id>/rights/", actions.rights, name="rights"),
+    path("documents/<uuid:public_id>/details/", actions.details, name="details"),
     path("documents/<uuid:public_id>/again/", actions.again, name="again"),
     path("documents/<uuid:public_id>/delete/", actions.delete, name="delete"),
     # REST

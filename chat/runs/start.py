@@ -196,6 +196,7 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
         "digest": digest,
         "lease": settings.LEASE_SECONDS,
         "user_id": run.principal.user_id,
+        "today": timezone.localdate(),
     }
     texts = [statement("store_run", SQL), statement("count_readable")]
     with reading_as(run.principal.user_id):

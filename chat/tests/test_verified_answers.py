@@ -123,6 +123,12 @@ class VerifiedAnswerTests(TransactionTestCase):
         Document.objects.update(sha256="0" * 64)
         self.assert_ordinary(self.ask())
 
+    def test_it_is_silent_once_a_source_is_no_longer_valid(self):
+        Document.objects.update(valid_until=timezone.localdate())
+        self.assert_verified(self.ask())
+        Document.objects.update(valid_until=timezone.localdate() - timedelta(days=1))
+        self.assert_ordinary(self.ask())
+
     def test_it_is_silent_where_the_passage_reads_differently(self):
         Passage.objects.update(content="Employees may carry over five days of leave until 30 April.")
         self.assert_ordinary(self.ask())

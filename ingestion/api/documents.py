@@ -1,14 +1,16 @@
-"""`/api/documents`: what the caller may read, its state and its passages; and deleting one's own."""
+"""`/api/documents`: what the caller may read, its state and its text; and changing one's own."""
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
+from django.db.models import Q
 from django.http import Http404
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import exceptions, serializers, status
@@ -21,8 +23,9 @@ from chatsite.accounts.models import User
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import StrictBooleanField, StrictCharField, WordBooleanField
-from ingestion import documents
+from ingestion import details, documents
 from ingestion.access.lists import Audience, audience_of, change_rights
+from ingestion.details import Details
 from ingestion.file_names import category_name
 from ingestion.models import Document, ExternalId, Passage
 from ingestion.portal import listing
@@ -75,6 +78,16 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
         required=False, allow_blank=True, max_length=100, help_text="Empty is any, as for the status."
     )
     status = serializers.ChoiceField(Document.Status.choices, required=False, allow_blank=True)
+    label = serializers.CharField(required=False, allow_blank=True, max_length=details.LABEL_CHARACTERS)  # type: ignore[assignment]
+    owner = serializers.CharField(
+        required=False, allow_blank=True, max_length=150, help_text="User name of who added it."
+    )
+    valid = serializers.ChoiceField(
+        ["true", "false"],
+        required=False,
+        allow_blank=True,
+        help_text="Whether search still finds it: its last day is not past.",
+    )
     own = WordBooleanField(default=False, help_text="Only what the caller added.")
 
 
@@ -100,6 +113,10 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     id = serializers.UUIDField(source="public_id")
     reason = serializers.CharField(allow_blank=True, help_text="Why it failed or waits, for people.")
     progress = ProgressSerializer(source="*")
+    source_url = serializers.CharField(allow_blank=True, help_text="Where it comes from; else empty.")
+    expired = serializers.BooleanField(
+        source="is_expired", help_text="Whether its last day is past: search no longer finds it."
+    )
     external_id = serializers.SerializerMethodField(
         help_text="What the caller's programs call it; else empty."
     )
@@ -109,9 +126,9 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     class Meta:
         model = Document
         fields = [
-            "id", "external_id", "name", "title", "folder", "category", "language", "media_type", "size",
-            "sha256", "version", "page_count", "passage_count", "status", "reason", "progress", "own",
-            "created_at", "changed_at", "url",
+            "id", "external_id", "name", "title", "folder", "category", "labels", "source_url", "valid_until",
+            "expired", "language", "media_type", "size", "sha256", "version", "page_count", "passage_count",
+            "status", "reason", "progress", "own", "created_at", "changed_at", "url",
         ]  # fmt: skip
 
     def get_external_id(self, document: Document) -> str:
@@ -139,15 +156,41 @@ class RightsSerializer(serializers.Serializer[Any]):
     )
 
 
-class ChangeSerializer(RightsSerializer):
+class DetailsSerializer(RightsSerializer):
+    """What is known of a document besides. What is left out stays as it is, what is empty is taken away."""
+
+    title = StrictCharField(
+        max_length=details.TITLE_CHARACTERS,
+        allow_blank=True,
+        required=False,
+        help_text="In place of the one that the file says itself.",
+    )
+    labels = serializers.ListField(
+        child=StrictCharField(max_length=details.LABEL_CHARACTERS, allow_blank=True),
+        max_length=details.MAX_LABELS,
+        required=False,
+    )
+    source_url = StrictCharField(
+        max_length=details.ADDRESS_CHARACTERS,
+        allow_blank=True,
+        required=False,
+        validators=[details.is_web_address],
+        help_text="Where it comes from: an address of http or https.",
+    )
+    valid_until = serializers.DateField(
+        allow_null=True, required=False, help_text="After this day it is neither found nor cited."
+    )
+
+
+class ChangeSerializer(DetailsSerializer):
     """What changes. Where one member about readers is given, those that are left out are taken away."""
 
     everyone = StrictBooleanField(required=False, help_text="Everyone who signs in.")
     category = StrictCharField(max_length=100, allow_blank=True, required=False)
 
 
-class NewDocumentSerializer(RightsSerializer):
-    """What is known of a file. It is all that is known: readers who are left out lose the document."""
+class NewDocumentSerializer(DetailsSerializer):
+    """What is known of a file. Readers who are left out lose the document."""
 
     refuses_unknown = True  # in the API's description
     everyone = WordBooleanField(required=False, help_text="Everyone who signs in.")
@@ -239,7 +282,14 @@ class DocumentsView(ResourceView):
         filters = {name: wish[name] for name in ("category", "status") if wish.get(name)}
         if "folder" in wish:
             filters["folder"] = wish["folder"]
+        if wish.get("label"):
+            filters["labels__contains"] = [wish["label"]]
+        if wish.get("owner"):
+            filters["owner__username"] = wish["owner"]
         found = found.filter(**filters)
+        if wish.get("valid"):
+            expired = Q(valid_until__lt=timezone.localdate())
+            found = found.exclude(expired) if wish["valid"] == "true" else found.filter(expired)
         if wish["own"]:
             found = found.owned_by(self.principal)
         page = listing.page_of(found, wish.get("q", ""), wish.get("cursor", ""), wish["limit"])
@@ -329,6 +379,7 @@ class DocumentView(OneDocumentView):
                 category=new.get("category", ""),
                 within_quota=True,
                 external_id=document_id,
+                details=details_of(new),
             )
         except documents.UploadRefused as refusal:
             raise Refusal(refusal) from None
@@ -337,7 +388,7 @@ class DocumentView(OneDocumentView):
         return Response(answer.data, status=201 if put.outcome == "added" else 200)
 
     @extend_schema(
-        summary="Say who may read a document, and of which category it is",
+        summary="Say who may read a document, and what is known of it",
         operation_id="change_document",
         parameters=[DOCUMENT_ID],
         request=ChangeSerializer,
@@ -354,6 +405,7 @@ class DocumentView(OneDocumentView):
             change_rights(request.user, document, self.audience(new, audience_of(document)))
         if "category" in new:
             Document.objects.filter(pk=document.pk).update(category=category_name(new["category"]))
+        documents.change_details(document, details_of(new))
         return Response(self.get_serializer(self.found(document_id)).data)
 
     def audience(self, wish: Mapping[str, Any], current: Audience | None = None) -> Audience:
@@ -406,6 +458,11 @@ class PassagesView(OneDocumentView):
         wish = _validated(PassageQuerySerializer, request.query_params)
         rows = self.found(document_id).passages.filter(position__gte=wish["start"]).order_by("position")
         return Response(self.get_serializer(rows[: wish["limit"]], many=True).data)
+
+
+def details_of(wish: Mapping[str, Any]) -> Details:
+    """Those members of a wish that are a document's details."""
+    return cast(Details, {name: wish[name] for name in Details.__annotations__ if name in wish})
 
 
 def _validated(serializer_class: type[serializers.Serializer[Any]], values: Mapping[str, Any]) -> Any:

@@ -112,6 +112,9 @@ class SearchHitSerializer(serializers.Serializer[Any]):
     score = serializers.FloatField(help_text="0 to 1; comparable within this answer.")
     matches = MatchSerializer(many=True)
     url = serializers.URLField(help_text="The file, for callers that may read documents.")
+    source_url = serializers.CharField(
+        allow_blank=True, help_text="Where the document comes from; else empty."
+    )
     before = NeighbourSerializer(many=True, help_text="In the order of the text.")
     after = NeighbourSerializer(many=True, help_text="In the order of the text.")
     explanation = ExplanationSerializer(allow_null=True, help_text="null unless asked for.")
@@ -208,6 +211,7 @@ def _hit(
         "score": passage.score,
         "matches": [{"start": start, "end": end} for start, end in matches],
         "url": request.build_absolute_uri(address) + page,
+        "source_url": passage.source_url,
         "before": neighbours.get("before", []),
         "after": neighbours.get("after", []),
         "explanation": passage if wish["explain"] else None,

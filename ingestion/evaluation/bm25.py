@@ -9,6 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
+from django.utils import timezone
 from numpy.typing import NDArray
 
 from chatsite.accounts.principal import Principal
@@ -36,7 +37,7 @@ class Bm25:
     """An index, in memory, of all passages that somebody may read."""
 
     def __init__(self, principal: Principal) -> None:
-        passages = rows("readable_words", {"user_id": principal.user_id})
+        passages = rows("readable_words", {"user_id": principal.user_id, "today": timezone.localdate()})
         self._places = [Place(row["document_id"], row["anchor"]) for row in passages]
         self._languages = sorted({row["language"] for row in passages})
         lengths = np.array([sum(row["times"]) for row in passages], dtype=np.float64)

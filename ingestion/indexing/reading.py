@@ -34,6 +34,7 @@ from .splitting import passages_of
 
 PROGRESS_SECONDS = 0.5
 SHOWN_CHARACTERS = 6_000  # of a document, to the model that writes questions
+MAX_VERSIONS = 20  # that are listed
 SWAP_ATTEMPTS = 3  # tries, each of which another embedding model may forestall
 SPACE_CHANGING = "The embedding model is being changed; the document is read again when that is done."
 WRITING_TIMEOUT = "15min"  # of a statement that writes passages; a long document takes minutes to index
@@ -70,7 +71,7 @@ def read(
             path, ending, lambda done, total: progress(Document.Status.READING, done, total), interruption
         )
     passages = list(passages_of(reading.sections))
-    document.title = reading.title or title_of(document.name)
+    document.title = document.given_title or reading.title or title_of(document.name)
     document.language, document.page_count = reading.language, reading.pages
     del reading  # a long document is there once, not twice
 
@@ -126,16 +127,35 @@ def _swap(
         changes: dict[str, Any] = (
             {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
         )
+        # A title that was given meanwhile is not yet among the words that search knows: its job is to come.
+        retitled = current.given_title != document.given_title
         if audience and current.audience_version == audience.version:
             changes["access_list_id"] = audience.access_list_id
         Document.objects.filter(pk=document.pk).update(
             title=document.title, language=document.language, page_count=document.page_count,
-            version=document.version + 1, status=Document.Status.READY, reason="", changed_at=timezone.now(),
-            progress_done=0, progress_total=0, questions=document.questions, **changes,
+            version=document.version + 1, reason="", changed_at=timezone.now(),
+            status=Document.Status.WAITING if retitled else Document.Status.READY,
+            progress_done=0, progress_total=0, questions=document.questions,
+            versions=_versions(current, document, stored, len(passages)), **changes,
         )  # fmt: skip
         if stored:  # done is done, also where the storage fails now: what is left there goes with the orphans
             transaction.on_commit(lambda: files.remove(str(current.file.name)), robust=True)
     return True
+
+
+def _versions(
+    current: Document, document: Document, stored: files.Stored | None, passages: int
+) -> list[dict[str, Any]]:
+    """The list of versions with the one that is being put in place."""
+    version = {
+        "version": document.version + 1,
+        "sha256": stored.sha256 if stored else current.sha256,
+        "size": stored.size if stored else current.size,
+        "page_count": document.page_count,
+        "passage_count": passages,
+        "read_at": timezone.now().isoformat(),
+    }
+    return [*current.versions, version][-MAX_VERSIONS:]
 
 
 def allow_long_statements() -> None:

@@ -1,7 +1,7 @@
 """Views that change a document: its readers, reading it again, deleting it. Only POST changes anything."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -10,6 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chatsite.accounts.authentication import session_principal
@@ -21,10 +22,11 @@ from ingestion.access.lists import (
     count_people,
     widens,
 )
+from ingestion.details import Details
 from ingestion.models import Document
 
 from . import listing
-from .forms import AudienceForm
+from .forms import AudienceForm, DetailsForm
 
 NOT_YOURS = "Only the person who added the document or an administrator can change it."
 Somebody = AbstractBaseUser | AnonymousUser
@@ -87,6 +89,31 @@ def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
     messages.success(request, "Access updated. It applies from the next question.")
     if not Document.objects.visible_to(session_principal(request)).filter(pk=document.pk).exists():
         return redirect("ingestion:documents")
+    return redirect("ingestion:document", public_id)
+
+
+def details_form(request: HttpRequest, document: Document) -> DetailsForm:
+    """The form with what is known of the document, or with what was just submitted."""
+    initial = {
+        "title": document.given_title,
+        "labels": ", ".join(document.labels),
+        "source_url": document.source_url,
+        "valid_until": document.valid_until,
+    }
+    return DetailsForm(request.POST if request.method == "POST" else None, initial=initial)
+
+
+@login_required
+@require_POST
+def details(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """Changes title, labels, source and last day of the document."""
+    document = _changeable(request, public_id)
+    form = details_form(request, document)
+    if not form.is_valid():
+        context = {"document": document, "details": form}
+        return render(request, "ingestion/details.html", context, status=422)
+    documents.change_details(document, cast(Details, form.cleaned_data))
+    messages.success(request, gettext("Details saved."))
     return redirect("ingestion:document", public_id)
 
 

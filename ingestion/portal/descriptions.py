@@ -8,6 +8,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
 from ingestion.fair_queue import (
@@ -83,6 +84,8 @@ def state(document: Document, before: int | None = None) -> State:
     """The state of the document; `before` is the number of documents read before it, if known."""
     done, total = document.progress_done, document.progress_total
     match document.status:
+        case Document.Status.READY if document.is_expired:
+            return State(gettext("Expired"), "danger", "error", expired(document))
         case Document.Status.READY:
             return State("Ready", "ok", "check")
         case Document.Status.FAILED:
@@ -96,6 +99,14 @@ def state(document: Document, before: int | None = None) -> State:
             # After embedding, the passages are still to be written.
             return State(f"Embedding {done:,} of {total:,}" if done < total else "Indexing", detail=LEAVE)
     return State("Waiting", detail=f"{document.reason or _queued(before)} {LEAVE}")
+
+
+def expired(document: Document) -> str:
+    """What the last day of a document means, after it."""
+    day = date_format(document.valid_until, "j M Y") if document.valid_until else ""
+    return gettext("It was valid until %(day)s: search no longer finds it, and answers do not cite it.") % {
+        "day": day
+    }
 
 
 def _queued(before: int | None) -> str:

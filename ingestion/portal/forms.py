@@ -9,9 +9,11 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
+from ingestion import details
 from ingestion.access.lists import Audience
 from ingestion.models import Document
 
@@ -105,6 +107,29 @@ class AudienceForm(forms.Form):
             return Audience(everyone=who in {EVERYONE, GUESTS}, guests=who == GUESTS)
         groups = frozenset(group.pk for group in self.cleaned_data["groups"])
         return Audience(user_ids=self.cleaned_data["people"], group_ids=groups)
+
+
+class DetailsForm(forms.Form):
+    """What is known of a document besides its file."""
+
+    title = forms.CharField(required=False, max_length=details.TITLE_CHARACTERS)
+    labels = forms.CharField(required=False, max_length=2_000)
+    source_url = forms.CharField(
+        required=False, max_length=details.ADDRESS_CHARACTERS, validators=[details.is_web_address]
+    )
+    valid_until = forms.DateField(required=False)
+
+    def clean_labels(self) -> list[str]:
+        labels = [label.strip() for label in self.cleaned_data["labels"].split(",")]
+        if len(labels) > details.MAX_LABELS:
+            raise forms.ValidationError(
+                gettext("Give at most %(most)d labels.") % {"most": details.MAX_LABELS}
+            )
+        if any(len(label) > details.LABEL_CHARACTERS for label in labels):
+            raise forms.ValidationError(
+                gettext("A label has at most %(most)d characters.") % {"most": details.LABEL_CHARACTERS}
+            )
+        return labels
 
 
 class SeveralFilesInput(forms.FileInput):

@@ -4,19 +4,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 from uuid import UUID
 
 from django.db.models import Count, Prefetch, Q
+from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
 from ingestion.models import (
+    EXPIRY_REMINDER,
     AccessEntry,
     Document,
     DocumentQuerySet,
 )
 
-Show = Literal["all", "mine", "running", "failed"]
+Show = Literal["all", "mine", "running", "failed", "ending"]
 
 PAGE_SIZE = 50
 SHOWN_OF_PEOPLE = ("username", "first_name", "last_name", "guest_until")  # for display_name
@@ -38,7 +40,7 @@ class Wish:
         """From the address of the page; what is unknown is left out."""
         show = values.get("show", "")
         words = values.get("q", "").replace("\x00", "").strip()[:QUERY_LENGTH]
-        known = cast(Show, show) if show in ("all", "mine", "running", "failed") else "all"
+        known = cast(Show, show) if show in get_args(Show) else "all"
         return cls(known, words, values.get("after", ""))
 
 
@@ -57,6 +59,7 @@ def _conditions(principal: Principal) -> dict[Show, Q]:
         "mine": mine,
         "running": mine & Q(status__in=Document.UNFINISHED),
         "failed": mine & Q(status=Document.Status.FAILED),
+        "ending": mine & Q(valid_until__lte=timezone.localdate() + EXPIRY_REMINDER),
     }
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -25,6 +26,7 @@ from ingestion.search.labels import content_address
 
 from . import listing
 from .actions import (
+    details_form,
     may_change,
     may_delete,
     rights_form,
@@ -66,6 +68,8 @@ def documents(request: HttpRequest) -> HttpResponse:
         "running": "In progress",
         "failed": "Failed",
     }
+    if counts["ending"] or wish.show == "ending":
+        words["ending"] = gettext("No longer valid, or soon")
     context = {
         "wish": wish,
         "pills": [Pill(name, text, counts[name], name == wish.show) for name, text in words.items()],
@@ -99,6 +103,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     }
     if may_change(request.user, found):
         context["form"] = rights_form(request, found)
+        context["details"] = details_form(request, found)
     return render(request, "ingestion/document.html", context)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from django.utils import timezone
+
 from chatsite import metrics, traces
 from chatsite.db.sql_files import rows
 from ingestion.embedding.spaces import INDEXED_DIMENSIONS
@@ -139,7 +141,7 @@ def prepare() -> None:
 
 def _planned(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Run a statement with the planner's settings, which go with it in one message."""
-    return rows(name, {**parameters, **PLANNER}, after="prepare")
+    return rows(name, {**parameters, **PLANNER, "today": timezone.localdate()}, after="prepare")
 
 
 def survey(search: Mapping[str, Any]) -> Survey:

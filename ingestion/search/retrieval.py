@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, Sum
+from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows, rows_of_each, statement
@@ -94,6 +95,7 @@ class FoundPassage:
     text_score: float | None
     vector_score: float | None
     found_by: FoundBy
+    source_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,8 @@ def search(
 
 def count_readable(principal: Principal) -> int:
     """How many documents with passages the caller may read."""
-    return int(rows("count_readable", {"user_id": principal.user_id})[0]["count"])
+    wanted = {"user_id": principal.user_id, "today": timezone.localdate()}
+    return int(rows("count_readable", wanted)[0]["count"])
 
 
 def count_passages(principal: Principal) -> int:
@@ -394,6 +397,7 @@ def _passage(
         text_score=text_score,
         vector_score=vector_score,
         found_by=found_by,
+        source_url=row["source_url"],
     )
 
 

@@ -23,6 +23,7 @@ SELECT
     document.folder,
     document.title,
     document.category,
+    document.source_url,
     document.language,
     passage.anchor,
     passage.heading,

@@ -1,5 +1,6 @@
 -- The words of each passage that the caller may read, as the index of words has them, and how often each occurs.
 \set user_id 1
+\set today '2027-01-31'
 
 SELECT
     document.id AS document_id,
@@ -12,5 +13,6 @@ JOIN ingestion_passagewords AS words ON words.document_id = document.id
 JOIN ingestion_passage AS passage ON passage.id = words.passage_id
 WHERE
     document.version > 0
+    AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
     AND document.access_list_id IN (SELECT mine.access_list_id FROM ingestion_readable_entries(:'user_id') AS mine)
 ORDER BY passage.id;

@@ -8,6 +8,7 @@
 -- The documents that may be read and are asked for are found in five places, by one condition that all hold whole:
 -- IS TRUE keeps the lists in a hash; as a join they would be read anew for each document.
 \set user_id 1
+\set today '2027-01-31'
 \set include_category ''
 \set exclude_category ''
 \set scoped false
@@ -61,6 +62,7 @@ library AS MATERIALIZED (
         -- Not the condition (that follows) but a way to its rows: an array leads through the index of access lists.
         AND document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
         AND document.version > 0
+        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
         AND (:'include_category' = '' OR document.category = :'include_category')
         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
@@ -74,6 +76,7 @@ following AS (
         FROM ingestion_document AS document
         WHERE
             document.version > 0
+            AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
             AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
             AND (:'include_category' = '' OR document.category = :'include_category')
             AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
@@ -89,6 +92,7 @@ following AS (
         WHERE
             document.language > following.language
             AND document.version > 0
+            AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
             AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
             AND (:'include_category' = '' OR document.category = :'include_category')
             AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
@@ -154,6 +158,7 @@ found AS MATERIALIZED (
                 WHERE
                     document.id = passage.document_id
                     AND document.version > 0
+                    AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
                     AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
                     AND (:'include_category' = '' OR document.category = :'include_category')
                     AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
@@ -200,6 +205,7 @@ nearest AS MATERIALIZED (
                     WHERE
                         document.id = vector.document_id
                         AND document.version > 0
+                        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
                         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
                         AND (:'include_category' = '' OR document.category = :'include_category')
                         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
@@ -232,6 +238,7 @@ met AS MATERIALIZED (
             )
         )
         AND document.version > 0
+        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
         AND (:'include_category' = '' OR document.category = :'include_category')
         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')

@@ -2,6 +2,7 @@
 -- together in how many passages of a sample of it. How much is estimated from a sample of documents where that
 -- holds enough of them, else counted. Also how many different words its passages have on average, by some of them.
 \set user_id 1
+\set today '2027-01-31'
 \set include_category ''
 \set exclude_category ''
 \set scoped false
@@ -40,6 +41,7 @@ probed AS MATERIALIZED (
             CROSS JOIN generate_series(0, :'probes' - 1) AS probe (number)
         ))
         AND document.version > 0
+        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
         AND (:'include_category' = '' OR document.category = :'include_category')
         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')
@@ -53,6 +55,7 @@ readable AS NOT MATERIALIZED (
     WHERE
         document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
         AND document.version > 0
+        AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
         AND (document.access_list_id IN (SELECT lists.access_list_id FROM lists)) IS TRUE
         AND (:'include_category' = '' OR document.category = :'include_category')
         AND (:'exclude_category' = '' OR document.category <> :'exclude_category')

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from pathlib import Path
 from unittest import mock
+from urllib.parse import quote
 from uuid import uuid4
 
 from django.conf import settings
@@ -186,7 +187,11 @@ class PutTests(DocumentsApiTestCase):
             ("one", {"query": f"name={'x' * 300}"}, 400),
             ("one", {"query": "name=a.md&everyone=perhaps"}, 400),
             ("one", {"headers": self.key("documents:read")}, 403),
-            ("one", {"query": "name=a.md&labels=x"}, 400),
+            ("one", {"query": "name=a.md&tags=x"}, 400),
+            ("one", {"query": "name=a.md&source_url=javascript:alert(1)"}, 400),
+            ("one", {"query": "name=a.md&source_url=ftp://wiki.example/a"}, 400),
+            ("one", {"query": "name=a.md&valid_until=tomorrow"}, 400),
+            ("one", {"query": "name=a.md" + "&labels=x" * 21}, 400),
             ("a b", {}, 400),
             ("a%00b", {}, 400),
             ("a/b", {}, 404),
@@ -224,6 +229,50 @@ class PutTests(DocumentsApiTestCase):
                 f"/api/documents/{self.own.public_id}", wish, "application/json", headers=self.headers
             )
             self.assertEqual((refused.status_code, refused.json()["errors"][0]["pointer"]), (400, pointer))
+
+    def patch(self, name, changes):
+        return self.client.patch(f"/api/documents/{name}", changes, "application/json", headers=self.headers)
+
+    def test_title_labels_source_and_last_day_are_stored_kept_and_taken_away(self):
+        source = "https://wiki.example/leave?page=1"
+        query = f"name=leave.md&title=Days+off&labels=hr&labels=2027&labels=hr&source_url={quote(source)}"
+        told = self.put("one", query=f"{query}&valid_until=2027-01-31").json()
+        Document.objects.filter(public_id=told["id"]).update(title="Days off")
+        told = self.get("/one").json()
+        self.assertEqual(
+            [told[name] for name in ("title", "labels", "source_url", "valid_until", "expired")],
+            ["Days off", ["hr", "2027"], source, "2027-01-31", False],
+        )
+        self.assertEqual(self.put("one").json()["labels"], ["hr", "2027"], "left out, it stays")
+        told = self.put("one", query="name=leave.md&labels=&valid_until=").json()
+        self.assertEqual(
+            (told["labels"], told["valid_until"], told["source_url"], told["outcome"]),
+            ([], None, source, "replaced"),
+        )
+        told = self.patch("one", {"labels": ["sea"], "valid_until": "2026-01-31", "source_url": ""}).json()
+        self.assertEqual((told["labels"], told["expired"], told["source_url"]), (["sea"], True, ""))
+        for query, number in (
+            ("label=sea", 1),
+            ("label=hr", 0),
+            ("valid=false", 1),
+            ("valid=true&own=true", 1),
+        ):
+            self.assertEqual(len(self.get(f"?{query}").json()), number, query)
+        self.assertEqual(len(self.get("?owner=ada").json()), 2)
+        self.assertEqual(self.get("?owner=eve").json(), [])
+        for change in ({"source_url": "data:text/html,x"}, {"valid_until": "soon"}, {"labels": ["x" * 51]}):
+            self.assertEqual(self.patch("one", change).status_code, 400, change)
+
+    def test_another_title_has_the_document_read_again_and_the_same_does_not(self):
+        self.put("one")
+        document = Document.objects.get(external_ids__external_id="one")
+        jobs = ProcrastinateJob.objects.filter(lock=documents.lock_name(document.pk))
+        Document.objects.filter(pk=document.pk).update(status="ready", version=1)
+        self.assertEqual(self.put("one", query="name=leave.md&title=Days+off").json()["outcome"], "replaced")
+        self.assertEqual((jobs.count(), Document.objects.get(pk=document.pk).status), (2, "waiting"))
+        self.assertEqual(self.put("one", query="name=leave.md&title=Days+off").json()["outcome"], "unchanged")
+        self.patch("one", {"title": "Days off"})
+        self.assertEqual(jobs.count(), 2)
 
 
 class MirrorTests(DocumentsApiTestCase):

@@ -1,5 +1,6 @@
 -- The questions of the verified answers that speak to one reader now. An answer is silent as a draft, without an owner,
--- past its day, outside its groups, and where one of its sources is gone, was changed or may not be read by the reader.
+-- past its day, outside its groups, and where one of its sources is gone, was changed, is past its own day or may not
+-- be read by the reader.
 \set user_id 1
 \set today '2027-01-31'
 
@@ -33,6 +34,7 @@ WHERE
         WHERE
             citation.answer_id = answer.id
             AND document.version > 0
+            AND (document.valid_until IS NULL OR document.valid_until >= :'today'::date)
             AND document.sha256 = citation.sha256
             AND md5(passage.content) = citation.digest
             AND document.access_list_id IN (SELECT readable.access_list_id FROM readable)

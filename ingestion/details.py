@@ -1,0 +1,46 @@
+"""What people and programs say of a document: its title, labels, source, and last day."""
+
+from collections.abc import Iterable
+from datetime import date
+from typing import Any, TypedDict
+
+from django.core.validators import URLValidator
+
+from ingestion.parsing.sections import clean
+
+TITLE_CHARACTERS = 500
+LABEL_CHARACTERS = 50
+MAX_LABELS = 20
+ADDRESS_CHARACTERS = 2_000
+is_web_address = URLValidator(
+    schemes=["http", "https"], message="A source's address begins with https:// or http://."
+)
+
+
+class Details(TypedDict, total=False):
+    """What is known; a member that is left out stays as it is, an empty one is taken away."""
+
+    title: str
+    labels: list[str]
+    source_url: str
+    valid_until: date | None
+
+
+def columns(details: Details) -> dict[str, Any]:
+    """The columns of a document that hold them."""
+    values: dict[str, Any] = dict(details)
+    if "title" in values:
+        values["given_title"] = _line(values.pop("title"))[:TITLE_CHARACTERS]
+    if "labels" in values:
+        values["labels"] = label_names(values["labels"])
+    return values
+
+
+def label_names(labels: Iterable[str]) -> list[str]:
+    """Labels without control characters and spaces at their ends, each once, in their order."""
+    names = dict.fromkeys(_line(label)[:LABEL_CHARACTERS] for label in labels)
+    return [name for name in names if name][:MAX_LABELS]
+
+
+def _line(text: str) -> str:
+    return clean(text).replace("\n", " ").strip()

@@ -1,6 +1,6 @@
 """`/chat-history`: a person's own conversations, as the Chat UI's protocol describes it."""
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -98,6 +98,19 @@ class HistoryView(generics.GenericAPIView[Any]):
 class ConversationsView(HistoryView, generics.ListCreateAPIView[Any]):
     """Lists and creates conversations."""
 
+    api_links: ClassVar = {
+        "POST": {
+            name: {
+                "operationRef": f"#/paths/~1api~1{path}/post",
+                "requestBody": {
+                    "messages": [{"role": "user", "content": "How many days of leave may I carry over?"}],
+                    "conversationId": "$response.body#/id",
+                },
+            }
+            for name, path in (("ask", "chat"), ("askAgents", "multi-agent-chat"))
+        }
+    }
+
     pagination_class = ConversationPagination
 
     def get_queryset(self) -> QuerySet[Conversation]:
@@ -167,6 +180,15 @@ class SavingView(HistoryView):
 class ConversationView(SavingView):
     """One conversation."""
 
+    api_links: ClassVar = {
+        "DELETE": {
+            "restore": {
+                "operationId": "chat_history_restore_create",
+                "parameters": {"conversation_id": "$request.path.conversation_id"},
+            }
+        }
+    }
+
     @extend_schema(summary="One conversation, as in the list", parameters=[CONVERSATION_ID])
     def get(self, request: Request, conversation_id: str) -> Response:
         return self.row()
@@ -196,6 +218,18 @@ class ConversationView(SavingView):
 
 class MessagesView(SavingView):
     """The messages of a conversation, in order."""
+
+    # The second message is the first answer.
+    api_links: ClassVar = {
+        "GET": {
+            name: {"operationId": operation, "parameters": {"message_id": "$response.body#/1/messageId"}}
+            for name, operation in (
+                ("feedback", "api_messages_feedback_retrieve"),
+                ("rate", "api_messages_feedback_update"),
+                ("withdraw", "api_messages_feedback_destroy"),
+            )
+        }
+    }
 
     @extend_schema(
         summary="The messages, in order",

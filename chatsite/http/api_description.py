@@ -84,6 +84,10 @@ class ResourceSchema(AutoSchema):
             "headers": retry,
             "content": content,
         }
+        links = getattr(self.view, "api_links", {}).get(self.method)
+        if links:
+            success = next(code for code in operation["responses"] if code.startswith("2"))
+            operation["responses"][success]["links"] = links
         operation["responses"] |= refusals
         return operation
 

@@ -127,6 +127,23 @@ class Description(SimpleTestCase):
         }
         self.assertEqual(known - used, set())
 
+    def test_every_link_leads_to_an_operation_with_such_parameters(self):
+        document = api_description.document()
+        by_id = {operation.get("operationId"): operation for _, _, operation in operations(document)}
+        linked = 0
+        for _, path, operation in operations(document):
+            for response in operation["responses"].values():
+                for link in response.get("links", {}).values():
+                    target = by_id.get(link.get("operationId"))
+                    if reference := link.get("operationRef"):
+                        *_, there, method = reference.split("/")
+                        target = document["paths"][there.replace("~1", "/")][method]
+                    self.assertIsNotNone(target, path)
+                    named = {parameter.get("name") for parameter in target.get("parameters", [])}
+                    self.assertLessEqual(link.get("parameters", {}).keys(), named, path)
+                    linked += 1
+        self.assertGreater(linked, 50)
+
     def test_no_part_is_described_twice_under_one_name(self):
         for path in api_description.FOLDER.glob("*.yaml"):
             nodes = [yaml.compose(path.read_text(encoding="utf-8"))]
@@ -154,6 +171,12 @@ class Description(SimpleTestCase):
         described = validator_for(words)
         for query in ("leave", "è", "休暇", "!", "a b", "", " ", "\t\x1c\x85\u3000"):
             self.assertEqual(described.is_valid(query), bool(search.cleaned(query)), repr(query))
+
+    def test_a_question_of_spaces_alone_is_described_as_none(self):
+        schemas = api_description.document()["components"]["schemas"]
+        described = validator_for(schemas["LegacyCompletionRequest"]["properties"]["prompt"])
+        for text in ("leave", "休", "\x1e!", " ", "\t\n", "\x1c", "\x1f", "\x85", "\u3000\u2028"):
+            self.assertEqual(described.is_valid(text), bool(text.strip()), repr(text))
 
     def test_an_empty_last_event_is_described_as_it_is_read(self):
         parameters = api_description.document()["paths"]["/chat/runs/{run_id}/events"]["get"]["parameters"]

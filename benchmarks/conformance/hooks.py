@@ -10,6 +10,8 @@ import schemathesis
 from schemathesis import GenerationMode
 
 LINES = ("application/json-lines", "application/jsonl")
+MAX_IMAGES = 8  # of one question
+IMAGES = ("image_url", "input_image")  # types of parts
 QUESTION = {"role": "user", "content": "How many days of leave may I carry over?"}
 DIMENSIONS = 256  # of the built-in embedding model
 KEY = "Idempotency-Key"
@@ -31,9 +33,10 @@ def before_call(context, case, kwargs):
         case.headers[KEY] = f"{key[: KEY_LENGTH - 20]}-{next(_numbers)}"
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
-    # What is deleted once is gone, and generated cases would become few.
-    deleting = case.method == "DELETE" and case.meta.phase.name == "fuzzing"
-    for name in set() if deleting else (case.path_parameters or {}).keys() & KNOWN.keys():
+    # What is deleted once is gone, and generated cases would become few. Links name what there is.
+    phase = case.meta.phase.name
+    keeps = phase == "stateful" or (case.method == "DELETE" and phase == "fuzzing")
+    for name in set() if keeps else (case.path_parameters or {}).keys() & KNOWN.keys():
         number = next(_numbers)
         if number % 2:  # the others are of nothing
             case.path_parameters[name] = KNOWN[name][number // 2 % len(KNOWN[name])]
@@ -55,6 +58,7 @@ def before_call(context, case, kwargs):
         if "wrong_sources" in request:
             request["wrong_sources"] = []  # only what the answer cites
         _end_with_question(request)
+        _drop_images(request)
         if case.operation.path.startswith("/chat-history/"):
             _save_each_message_once(request)
         if request.get("dimensions") is not None:
@@ -105,6 +109,20 @@ def _end_with_question(request):
             items[:] = [item for item in items if item.get("role") == "user"]
         if not items or items[-1].get("role") != "user":
             items.append(dict(QUESTION))
+
+
+def _drop_images(request):
+    """A question has so many images in all its messages together."""
+    left = MAX_IMAGES
+    for member in ("messages", "input"):
+        items = request.get(member)
+        for item in items if isinstance(items, list) else ():
+            parts = item.get("content") if isinstance(item, dict) else None
+            for part in list(parts) if isinstance(parts, list) else ():
+                if isinstance(part, dict) and part.get("type") in IMAGES:
+                    left -= 1
+                    if left < 0:
+                        parts.remove(part)
 
 
 @schemathesis.deserializer(*LINES)

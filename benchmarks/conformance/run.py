@@ -31,6 +31,7 @@ CALLERS = ("guest", "key")
 PHASES = "examples,coverage,fuzzing,stateful"
 MANY = "1000000"
 QUESTIONS = 4
+STATEFUL_SECONDS = 300
 # Thousands of questions come from one address in a few minutes.
 UNLIMITED = {
     "CHATSITE_JOURNAL_FLUSH_SECONDS": "0.02",  # each answer waits for a flush
@@ -147,6 +148,9 @@ def schemathesis_command(site, headers, caller, examples, phases, paths, folder)
     command = [SCHEMATHESIS, "--config-file", HERE / "schemathesis.toml", "--no-color"]
     command += ["run", f"{site.url}/api/schema/", "--checks", "all"]
     command += ["--max-examples", str(examples), "--phases", phases, "--include-path-regex", paths]
+    if phases == "stateful":
+        # Hypothesis ends a suite when the site, which remembers, answers a repeated sequence in another way.
+        command += ["--max-time", str(STATEFUL_SECONDS)]
     if caller == "guest":
         # The site welcomes a request without credentials: it is a new guest's.
         command += ["--exclude-checks", "ignored_auth"]

@@ -6,7 +6,7 @@ DEV := .venv-dev/bin
 # A process that dies under a test is not replaced: its successor would run the same test.
 PARALLEL := -n 3 --dist loadfile --max-worker-restart 0 --second-look
 
-.PHONY: run help dev test quick check format licences package platforms release bench lock clean
+.PHONY: run help dev test quick check format licences messages package platforms release bench lock clean
 
 # Bytecode is kept, whatever the shell says: it halves the time of the next start.
 run: .venv/.installed ## Start the site on http://127.0.0.1:8000
@@ -45,6 +45,9 @@ format: .venv-dev/.installed ## Format the code and fix what can be fixed
 licences: .venv/.installed .venv-dev/.installed ## List the licences of the packages in docs/third-party-licences.md
 	@printf '# Licences of the packages in `requirements.txt`\n\nWritten by `make licences`.\n\n' > docs/third-party-licences.md
 	$(DEV)/pip-licenses --python $(BIN)/python --format markdown >> docs/third-party-licences.md
+
+messages: .venv-dev/.installed ## Update the translations in locale/ (says which words have none yet)
+	$(DEV)/python deploy/messages.py
 
 package: .venv-dev/.installed ## Build the wheel and the source distribution into dist/
 	$(DEV)/python -m hatchling build -t sdist -t wheel

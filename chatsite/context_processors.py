@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.functional import SimpleLazyObject, cached_property
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
@@ -37,12 +38,12 @@ def period(day: date, today: date) -> str:
     """The heading of the sidebar for conversations of `day`."""
     age = (today - day).days
     if age <= 0:
-        return "Today"
+        return gettext("Today")
     if age == 1:
-        return "Yesterday"
+        return gettext("Yesterday")
     for days in (7, 30):
         if age <= days:
-            return f"Last {days} days"
+            return ngettext("Last %(days)d day", "Last %(days)d days", days) % {"days": days}
     return date_format(day, "F Y")
 
 
@@ -92,11 +93,57 @@ class Sidebar:
         return self._name[:2].upper()
 
 
+# The words of the modules in static/, which look them up as they are written here.
+SCRIPT_WORDS = [
+    gettext_noop("Answer complete, 1 source."),
+    gettext_noop("Answer complete, {n} sources."),
+    gettext_noop("Answer complete."),
+    gettext_noop("Answering…"),
+    gettext_noop("Cancel upload of {n}"),
+    gettext_noop("Cancelled"),
+    gettext_noop("Connection lost. Reconnecting …"),
+    gettext_noop("Copied with 1 source."),
+    gettext_noop("Copied with {n} sources."),
+    gettext_noop("Copied."),
+    gettext_noop("Failed"),
+    gettext_noop("Feedback removed."),
+    gettext_noop("Feedback saved."),
+    gettext_noop("Nothing was saved."),
+    gettext_noop("Source"),
+    gettext_noop("The answer continues."),
+    gettext_noop("The connection was lost. Choose the file again to retry."),
+    gettext_noop("The file is too large."),
+    gettext_noop("The source could not be loaded."),
+    gettext_noop("The upload failed. Reload the page and try again."),
+    gettext_noop("This file is already here, unchanged."),
+    gettext_noop(
+        "Too many tabs of this site are open. Close some of them; this one tries again in 30 seconds."
+    ),
+    gettext_noop("Try again"),
+    gettext_noop("Uploading {n}"),
+    gettext_noop("Uploading, {n} %"),
+    gettext_noop("Waiting"),
+    gettext_noop("You are offline. Your text is kept, and the answer continues on the server."),
+    gettext_noop("You were signed out. Sign in to continue."),
+    gettext_noop("You were signed out. Sign in to continue; your text is kept."),
+    gettext_noop("Your feedback was not saved. Try again."),
+    gettext_noop("source {n}"),
+    gettext_noop("{n} rows"),
+]
+
+
+def script_words() -> dict[str, str]:
+    """The words of the scripts in the page's language; empty in English, where they are their own keys."""
+    translated = {words: gettext(words) for words in SCRIPT_WORDS}
+    return {words: text for words, text in translated.items() if text != words}
+
+
 def site(request: HttpRequest) -> dict[str, Any]:
     return {
         "site_name": settings.SITE_NAME,
         "preferences": Preferences.of(request.COOKIES),
         # The function, so that only the sign-in page, which calls it, pays for it.
         "demo_accounts": partial(accounts_on_page, request),
+        "script_words": script_words,
         "sidebar": SimpleLazyObject(lambda: Sidebar(request)),
     }

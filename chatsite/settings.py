@@ -326,14 +326,14 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
 
 # --- Language, time, logs ---
 
-LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English")]
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LANGUAGE_CODE = environment.one_of("CHATSITE_LANGUAGE", "EN", ("EN", "DE")).lower()
 TIME_ZONE = environment.time_zone("CHATSITE_TIME_ZONE", "UTC")
 LOOP_WATCHDOG_SECONDS = environment.number("CHATSITE_LOOP_WATCHDOG_SECONDS", 0)
 
 USE_I18N = True
 USE_TZ = True
-LOCALE_PATHS = [BASE_DIR / "locale"]
+LOCALE_PATHS = [FILES_DIR / "locale"]
 
 ACCESS_LOG = environment.flag("CHATSITE_ACCESS_LOG", False)
 ERASED_LIST = environment.path("CHATSITE_ERASED_LIST", DATA_DIR / "erased.jsonl")

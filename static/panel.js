@@ -7,7 +7,7 @@ const FRESH = 'shared' in document.body.dataset ? 1000 : 30000;
 const SIZES = [0.5, 0.75, 1, 1.5, 2, 3]; // of the page, by the width of the panel
 const COVERS = matchMedia('(max-width: 40rem)');
 
-export function begin({ $, $$, parsed, rove, enliven }) {
+export function begin({ $, $$, t, parsed, rove, enliven }) {
   const aside = $('#source');
   const main = $('main');
   const base = location.pathname;
@@ -117,7 +117,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
     else
       aside.replaceChildren(
         parsed(
-          '<div class="source-head"><div class="source-nav"><p class="meta"></p></div><h2 id="source-title" tabindex="-1">Source</h2></div>',
+          `<div class="source-head"><div class="source-nav"><p class="meta"></p></div><h2 id="source-title" tabindex="-1">${t('Source')}</h2></div>`,
         ),
         lines,
       );
@@ -125,7 +125,7 @@ export function begin({ $, $$, parsed, rove, enliven }) {
   }
   function showFailure(query) {
     const note = parsed(
-      '<section class="view" id="view"><div class="note danger" role="alert"><div><p>The source could not be loaded.</p><div class="actions"><button class="button" type="button">Try again</button></div></div></div></section>',
+      `<section class="view" id="view"><div class="note danger" role="alert"><div><p>${t('The source could not be loaded.')}</p><div class="actions"><button class="button" type="button">${t('Try again')}</button></div></div></div></section>`,
     );
     $('button', note).addEventListener('click', () => openSource(query, true));
     showSkeleton();

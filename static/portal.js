@@ -4,6 +4,10 @@
 export const $ = (selector, root = document) => root.querySelector(selector);
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
+// The words of this module in the page's language; in English they are the keys.
+const words = JSON.parse($('#words')?.textContent ?? '{}');
+export const t = (text, n) => (words[text] ?? text).replace('{n}', () => n);
+
 const { dataset: likes } = document.documentElement;
 const {
   conversation,
@@ -12,6 +16,13 @@ const {
   stream: streamModule,
   reveal: revealModule,
 } = document.body.dataset;
+// Times on the next page are those of this browser.
+const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+if (timeZone && !document.cookie.includes(`zone=${timeZone}`)) {
+  const secure = location.protocol === 'https:' ? '; secure' : '';
+  // biome-ignore lint/suspicious/noDocumentCookie: browsers lack the Cookie Store API on plain HTTP
+  document.cookie = `zone=${timeZone}; path=/; max-age=31536000; samesite=lax${secure}`;
+}
 const touch = matchMedia('(pointer: coarse)');
 const form = $('#composer');
 const box = $('#question');
@@ -213,7 +224,7 @@ document.addEventListener('click', async event => {
     return;
   }
   const count = button.dataset.copy ? $$('.source-row', button.closest('.answer')).length : 0;
-  toast(count ? `Copied with ${count} source${count === 1 ? '' : 's'}.` : 'Copied.');
+  toast(count > 1 ? t('Copied with {n} sources.', count) : count ? t('Copied with 1 source.') : t('Copied.'));
 });
 
 // ---- Feedback: what stands below the answer comes back as HTML; without an answer the form is sent as a page. --------
@@ -233,12 +244,12 @@ document.addEventListener('submit', async event => {
     /* said below */
   }
   if (reply?.type === 'opaqueredirect') {
-    tell('You were signed out. Sign in to continue.', true);
+    tell(t('You were signed out. Sign in to continue.'), true);
     return;
   }
   if (!reply?.ok) {
     const problem = parsed('<p class="feedback-problem unproved" role="alert"></p>');
-    $('p', problem).textContent = 'Your feedback was not saved. Try again.';
+    $('p', problem).textContent = t('Your feedback was not saved. Try again.');
     form.closest('.on').after(problem);
     return;
   }
@@ -246,13 +257,13 @@ document.addEventListener('submit', async event => {
   enliven(answer);
   const { rating } = submitter.dataset;
   const open = $('.feedback[open] textarea', answer);
-  if (!rating) toast('Feedback saved.');
-  else if (!open) toast('Feedback removed.');
+  if (!rating) toast(t('Feedback saved.'));
+  else if (!open) toast(t('Feedback removed.'));
   (rating ? $(`[data-rating=${rating}]`, answer) : $('.feedback summary', answer))?.focus();
 });
 
 // ---- Source panel: chips are links; the module opens them in place. ---------------------------------------------
-const shared = { $, $$, parsed, say, tell, toast, rove, enliven };
+const shared = { $, $$, t, parsed, say, tell, toast, rove, enliven };
 let opening;
 function panel() {
   opening ??= import(panelModule).then(module => module.begin(shared));
@@ -434,7 +445,7 @@ function composer() {
         return;
       }
       if (answer.type === 'opaqueredirect') {
-        tell('You were signed out. Sign in to continue; your text is kept.', true);
+        tell(t('You were signed out. Sign in to continue; your text is kept.'), true);
         return;
       }
       if (reply.message) state.refused(reply.message);
@@ -482,7 +493,7 @@ function composer() {
     hinted();
   });
   addEventListener('offline', () => {
-    tell('You are offline. Your text is kept, and the answer continues on the server.');
+    tell(t('You are offline. Your text is kept, and the answer continues on the server.'));
     hinted();
   });
   hinted();

@@ -11,10 +11,11 @@ const UNKNOWN = 4404;
 const FULL = 4429;
 const SILENCE = 7000; // the site says something every 3 s while an answer runs: a socket that is silent for longer is dead
 
-export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation, run, state, speak }) {
+export function begin({ $, $$, t, parsed, say, tell, enliven, reveal, conversation, run, state, speak }) {
   const thread = $('#thread');
   const jump = $('#jump');
-  const title = document.title.replace(/^Answering… – /, '');
+  const answering = `${t('Answering…')} – `;
+  const title = document.title.replace(answering, '');
   let socket;
   let tries = 0;
   let waiting;
@@ -69,13 +70,13 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
       const table = $('table', node);
       const code = $('pre', node);
       const copy = node.cloneNode(true);
-      for (const chip of $$('.cite', copy)) chip.replaceWith(` source ${chip.textContent}`);
+      for (const chip of $$('.cite', copy)) chip.replaceWith(` ${t('source {n}', chip.textContent)}`);
       const words = table
-        ? `${table.parentElement.getAttribute('aria-label')}, ${$$('tbody tr', table).length} rows`
+        ? `${table.parentElement.getAttribute('aria-label')}, ${t('{n} rows', $$('tbody tr', table).length)}`
         : (code?.getAttribute('aria-label') ?? copy.textContent);
       if (chars < LONG) say(words);
       else if (chars < Infinity) {
-        say('The answer continues.');
+        say(t('The answer continues.'));
         chars = Infinity;
         continue;
       }
@@ -113,7 +114,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     },
     title({ title: words }) {
       name = words + title.slice(title.lastIndexOf(' – '));
-      document.title = run ? `Answering… – ${name}` : name;
+      document.title = run ? answering + name : name;
       const row = $(`.row[data-conversation="${conversation}"]`);
       for (const bdi of [$('.bar h1 bdi'), row && $('bdi', row)]) if (bdi) bdi.textContent = words;
       if (row) row.title = words;
@@ -163,7 +164,13 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     enliven(answer);
     if (end.failed)
       $('.note', answer)?.setAttribute('role', 'alert'); // which is read out by itself
-    else say(end.note || `Answer complete, ${end.sources} source${end.sources === 1 ? '' : 's'}.`);
+    else
+      say(
+        end.note ||
+          (end.sources === 1
+            ? t('Answer complete, 1 source.')
+            : t('Answer complete, {n} sources.', end.sources)),
+      );
   }
   // They come after the rest: what has the focus there keeps it.
   function showFollowups(end) {
@@ -314,7 +321,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
   function showRunning() {
     state.running(true);
     state.busy(false);
-    document.title = `Answering… – ${name}`;
+    document.title = answering + name;
     showDot(true);
   }
 
@@ -410,10 +417,10 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     }
     if (run) polling ??= setInterval(pollPage, LATER / 2);
     waiting = setTimeout(connectSocket, LATER * (0.75 + Math.random() / 2));
-    tell('Too many tabs of this site are open. Close some of them; this one tries again in 30 seconds.');
+    tell(t('Too many tabs of this site are open. Close some of them; this one tries again in 30 seconds.'));
   }
   function showConnectionLost() {
-    if (navigator.onLine) tell('Connection lost. Reconnecting …');
+    if (navigator.onLine) tell(t('Connection lost. Reconnecting …'));
   }
   // After a sleep, or behind a network that swallows everything, a socket may look open for minutes.
   function dropSocket() {
@@ -432,7 +439,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
     asking = null;
     state.busy(false);
     clearTimeout(late);
-    tell('You were signed out. Sign in to continue; your text is kept.', true);
+    tell(t('You were signed out. Sign in to continue; your text is kept.'), true);
   }
   // Without a socket (a proxy that allows none) the page itself is asked every two seconds.
   async function pollPage() {
@@ -454,7 +461,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
       enliven(now);
       if (!now.hasAttribute('aria-busy')) {
         handlers.title({ title: $('.bar h1', fresh).textContent });
-        say('Answer complete.');
+        say(t('Answer complete.'));
         ready();
         finishRun();
       }
@@ -477,7 +484,7 @@ export function begin({ $, $$, parsed, say, tell, enliven, reveal, conversation,
 
   return {
     ask(words) {
-      if (ended) return tell('You were signed out. Sign in to continue; your text is kept.', true);
+      if (ended) return tell(t('You were signed out. Sign in to continue; your text is kept.'), true);
       if (run || asking) return undefined;
       asking = { key: state.keyOf(words), text: words };
       state.busy(true);

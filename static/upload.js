@@ -3,6 +3,9 @@
 // Without this module the form posts all files at once, and the page refreshes while something is being read.
 
 const $ = (selector, root = document) => root.querySelector(selector);
+// The words of this module in the page's language; in English they are the keys.
+const translations = JSON.parse($('#words')?.textContent ?? '{}');
+const t = (text, value) => (translations[text] ?? text).replace('{n}', () => value);
 const page = $('[data-status]');
 const form = $('form[data-upload]');
 const EVERY = 2000;
@@ -90,16 +93,16 @@ if (page) setTimeout(pollStates, EVERY);
 function createLine(file) {
   const cancel = createElement(
     'button',
-    { type: 'button', className: 'icon-button', title: `Cancel upload of ${file.name}` },
+    { type: 'button', className: 'icon-button', title: t('Cancel upload of {n}', file.name) },
     createIcon('close'),
   );
   cancel.setAttribute('aria-label', cancel.title);
   const bar = createElement('progress', { max: 100, value: 0 });
-  bar.setAttribute('aria-label', `Uploading ${file.name}`);
+  bar.setAttribute('aria-label', t('Uploading {n}', file.name));
   const badge = createElement(
     'span',
     { className: 'badge' },
-    createElement('span', { textContent: 'Waiting' }),
+    createElement('span', { textContent: t('Waiting') }),
   );
   badge.dataset.badge = '';
   const detail = createElement('span', { className: 'meta' });
@@ -117,10 +120,10 @@ function createLine(file) {
   return place;
 }
 
-function showFailure(place, words, detail) {
+function showFailure(place, words, detail, cancelled = false) {
   showState(place, {
-    tone: words === 'Cancelled' ? '' : 'danger',
-    icon: words === 'Cancelled' ? '' : 'error',
+    tone: cancelled ? '' : 'danger',
+    icon: cancelled ? '' : 'error',
     words,
     detail,
     unfinished: false,
@@ -141,15 +144,15 @@ function uploadFile(file, place) {
       if (!event.lengthComputable) return;
       const share = Math.floor((event.loaded * 100) / event.total);
       $('progress', place).value = share;
-      $('[data-badge] span', place).textContent = share < 100 ? `Uploading, ${share} %` : 'Waiting';
+      $('[data-badge] span', place).textContent = share < 100 ? t('Uploading, {n} %', share) : t('Waiting');
     });
     $('.icon-button', place).addEventListener('click', () => request.abort());
     request.addEventListener('abort', () => {
-      showFailure(place, 'Cancelled', 'Nothing was saved.');
+      showFailure(place, t('Cancelled'), t('Nothing was saved.'), true);
       resolve();
     });
     request.addEventListener('error', () => {
-      showFailure(place, 'Failed', 'The connection was lost. Choose the file again to retry.');
+      showFailure(place, t('Failed'), t('The connection was lost. Choose the file again to retry.'));
       resolve();
     });
     request.addEventListener('load', () => {
@@ -166,15 +169,17 @@ function showResult(request, place) {
   if (!made) {
     const problem = reply.refused?.[0]?.message ?? reply.problems?.join(' ');
     const words =
-      request.status === 413 ? 'The file is too large.' : 'The upload failed. Reload the page and try again.';
-    showFailure(place, 'Failed', problem ?? words);
+      request.status === 413
+        ? t('The file is too large.')
+        : t('The upload failed. Reload the page and try again.');
+    showFailure(place, t('Failed'), problem ?? words);
     return;
   }
   $('.icon-button', place).remove();
   // A document that was added before has one line, this one.
   for (const other of document.querySelectorAll('.file a'))
     if (other.getAttribute('href') === made.url) other.closest('.file').remove();
-  if (made.outcome === 'unchanged') made.detail = 'This file is already here, unchanged.';
+  if (made.outcome === 'unchanged') made.detail = t('This file is already here, unchanged.');
   const link = createElement('a', { href: made.url }, createElement('bdi', { textContent: made.name }));
   place.children[1].replaceWith(link);
   $('progress', place).removeAttribute('value');

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 
 from chatsite.db.sql_files import instances
 from chatsite.db.threads import request_reads_as
+from chatsite.http.languages import activate_persons
 from chatsite.http.origins import proves_same_origin
 
 from .api_keys import hash_key
@@ -74,6 +75,7 @@ class BearerAuthentication(authentication.BaseAuthentication):
         if known is None:
             raise exceptions.AuthenticationFailed(f"The key in the {header} header is not valid.")
         request_reads_as(known[1].user_id)
+        activate_persons(known[0])
         return known
 
     def authenticate_header(self, request: Request) -> str:

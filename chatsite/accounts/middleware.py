@@ -21,6 +21,7 @@ from chatsite.db.threads import (
     request_reads_as,
 )
 from chatsite.http.error_pages import is_for_programs
+from chatsite.http.languages import activate_persons
 from chatsite.http.middleware import AsyncMiddleware, OnLoop
 
 from .sessions import BEGUN, keep_alive, seconds_left
@@ -66,6 +67,7 @@ def _reader(request: HttpRequest, user: Somebody) -> Somebody:
     """The session's user, known from now on to the request: as its reader, and as somebody active."""
     if user.is_authenticated:
         request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware puts off its end
+        activate_persons(user)
     if user.is_authenticated and request_reader() == NOBODY:
         request_reads_as(user.pk)
     return user

@@ -40,6 +40,14 @@ class User(AbstractUser):
         help_text="A keyed hash of the address that a guest came from.",
     )
 
+    language = models.CharField(
+        max_length=10,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of the pages and messages for this person. Empty: that of the browser.",
+    )
+
     legal_hold = models.CharField(
         max_length=300,
         blank=True,

@@ -9,6 +9,8 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse_lazy
+from django.utils import translation
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -71,14 +73,22 @@ class PasswordChange(auth_views.PasswordChangeView):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """Appearance, reading aloud and keyboard of this device; works without JavaScript."""
+    """The person's language, and how the portal behaves on this device; works without JavaScript."""
     if request.method != "POST":
         expiring = ApiKey.objects.owned_by_user(session_principal(request).user_id).expiring().count()
-        shown = {"chosen": Preferences.of(request.COOKIES), "expiring_keys": expiring}
+        shown = {
+            "chosen": Preferences.of(request.COOKIES),
+            "expiring_keys": expiring,
+            "languages": settings.LANGUAGES,
+        }
         return render(request, "accounts/settings.html", shown)
     # A box that is not ticked is not sent.
     chosen = Preferences.of(request.POST.dict() | {"keys": request.POST.get("keys", "off")})
-    messages.success(request, "Settings saved on this device.")
+    language = request.POST.get("language")
+    if language is not None and language in {"", *dict(settings.LANGUAGES)}:
+        User.objects.filter(pk=session_principal(request).user_id).update(language=language)
+        translation.activate(language or translation.get_language_from_request(request))
+    messages.success(request, gettext("Settings saved."))
     response = redirect("accounts:settings")
     for name, value in chosen.items():
         response.set_cookie(name, value, max_age=A_YEAR, secure=settings.HTTPS, httponly=True, samesite="Lax")

@@ -7,17 +7,20 @@ from functools import partial
 from typing import Any
 
 from asgiref.sync import markcoroutinefunction, sync_to_async
+from django.conf import settings
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.messages.storage import default_storage
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware import clickjacking, common, csrf, locale, security
+from django.utils import translation
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import SimpleLazyObject, empty
 
 from chatsite import logs
 from chatsite.db.threads import reading_for_request
 
+from . import languages
 from .access_log import RECORD
 from .address_limit import WAITED
 
@@ -105,7 +108,11 @@ class SecurityMiddleware(OnLoop, security.SecurityMiddleware):
 
 
 class LocaleMiddleware(OnLoop, locale.LocaleMiddleware):
-    pass
+    """The browser's language and time zone; a person's own language follows when they are known."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        languages.activate_browsers(request)
+        request.LANGUAGE_CODE = translation.get_language() or settings.LANGUAGE_CODE
 
 
 class CommonMiddleware(OnLoop, common.CommonMiddleware):

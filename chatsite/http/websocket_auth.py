@@ -8,7 +8,7 @@ from django.contrib.auth import get_user
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest
+from django.http import HttpRequest, parse_cookie
 
 from chatsite import logs
 from chatsite.db.threads import (
@@ -19,6 +19,7 @@ from chatsite.db.threads import (
 
 from .access_log import RECORD
 from .body_limits import header, session_key
+from .languages import activate_browsers, activate_persons
 from .middleware import identifier_from
 
 logger = logging.getLogger(__name__)
@@ -51,6 +52,8 @@ class OwnSession:
         try:
             with hurried(budget):
                 known = await in_database_soon(_known, session_key(scope))
+            activate_browsers(_request(scope))
+            activate_persons(known["user"])
             if record := scope.get(RECORD):
                 record.user = known["user"].pk
             await self.application({**scope, **known, "budget": budget}, receive, noted)
@@ -61,6 +64,14 @@ class OwnSession:
             headers = [(b"retry-after", RETRY_AFTER)]
             await send({"type": "websocket.http.response.start", "status": 503, "headers": headers})
             await send({"type": "websocket.http.response.body", "body": b""})
+
+
+def _request(scope: Message) -> HttpRequest:
+    """The headers of a socket's handshake that tell the language and the time zone."""
+    request = HttpRequest()
+    request.META["HTTP_ACCEPT_LANGUAGE"] = (header(scope, b"accept-language") or b"").decode("latin-1")
+    request.COOKIES = parse_cookie((header(scope, b"cookie") or b"").decode("latin-1"))
+    return request
 
 
 def _known(key: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def product_files():
             path = file.relative_to(BASE)
             if file.is_file() and not {"tests", "__pycache__"} & set(path.parts):
                 yield str(path)
-    for folder in ("static", "templates"):
+    for folder in ("locale", "static", "templates"):
         for file in (BASE / folder).rglob("*"):
             if file.is_file():
                 yield str(Path("chatsite") / file.relative_to(BASE))

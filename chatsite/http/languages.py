@@ -1,0 +1,38 @@
+"""The language and the time zone of a caller: the person's own, else the browser's, else the operator's."""
+
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils import timezone, translation
+
+ZONE_COOKIE = "zone"  # written by portal.js: the browser's time zone, such as Europe/Berlin
+MAX_ZONE_CHARACTERS = 64
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> ZoneInfo | None:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+def activate_browsers(request: HttpRequest) -> None:
+    """Use the language of `Accept-Language` and the time zone of the cookie until the person is known."""
+    translation.activate(translation.get_language_from_request(request))
+    name = request.COOKIES.get(ZONE_COOKIE, "")
+    zone = _zone(name) if 0 < len(name) <= MAX_ZONE_CHARACTERS else None
+    if zone is None:
+        timezone.deactivate()
+    else:
+        timezone.activate(zone)
+
+
+def activate_persons(user: Any) -> None:
+    """Use the language that this person has chosen, if any."""
+    language = getattr(user, "language", "")
+    if language in dict(settings.LANGUAGES):
+        translation.activate(language)

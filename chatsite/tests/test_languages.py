@@ -1,0 +1,217 @@
+"""Whose language a page is in, the German catalogue, and a pseudo-language that finds words left out."""
+
+import gettext
+import re
+from html.parser import HTMLParser
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from django.conf import settings
+from django.test import TestCase, override_settings
+from django.utils.translation import trans_real
+
+from chat.tests.conversations import answered
+from chatsite.accounts.models import ApiKey, User
+from chatsite.tests.server import BASE
+from ingestion.tests.factories import make_document, make_user
+
+CATALOGUES = sorted((BASE / "locale").glob("*/LC_MESSAGES/django.po"))
+PLACE = re.compile(r"%\(\w+\)[sd]|\{\w*\}|<[^>]+>")
+PSEUDO = "ar-xb"  # CLDR's name of a mirrored pseudo-language
+FORMAT = re.compile(r"[jFMYHi.,: ]+")
+ACCENTS = str.maketrans("aeiouncsAEIOUNCS", "àéîöûñçšÀÉÎÖÛÑÇŠ")
+
+
+def pseudo(words):
+    """In brackets and with accents; placeholders, elements and formats of dates stay."""
+    if FORMAT.fullmatch(words):
+        return words
+    pieces = re.split(r"(%\(\w+\)[sd]|%[sd]|\{\w*\}|<[^>]+>|&\w+;)", words)
+    return "⟦" + "".join(p if i % 2 else p.translate(ACCENTS) for i, p in enumerate(pieces)) + "⟧"
+
+
+class Pseudo(gettext.NullTranslations):
+    """A catalogue that has every message."""
+
+    def gettext(self, message):
+        return pseudo(message)
+
+    def ngettext(self, singular, plural, number):
+        return pseudo(singular if number == 1 else plural)
+
+    def pgettext(self, context, message):
+        return pseudo(message)
+
+    def npgettext(self, context, singular, plural, number):
+        return pseudo(singular if number == 1 else plural)
+
+    def language(self):
+        return PSEUDO
+
+    to_language = language
+
+
+class Words(HTMLParser):
+    """The texts of a page, each with how many brackets are open where it stands."""
+
+    SHOWN = ("aria-label", "title", "placeholder", "alt", "data-hint", "data-lost", "data-copied")
+    UNTRANSLATED = ("code", "kbd", "script", "style", "svg", "bdi", "datalist", "pre")
+
+    def __init__(self, page):
+        super().__init__()
+        self.left_out, self.skipped, self.open = [], 0, 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.skipped += tag in self.UNTRANSLATED
+        for name, value in attributes:
+            if name in self.SHOWN and value:
+                self.look(value, 0, f"{name}=")
+
+    def handle_endtag(self, tag):
+        self.skipped -= tag in self.UNTRANSLATED
+
+    def handle_data(self, text):
+        if not self.skipped:
+            self.open = self.look(text, self.open)
+
+    def look(self, text, depth, where=""):
+        for piece in re.split("([⟦⟧])", text):
+            depth += {"⟦": 1, "⟧": -1}.get(piece, 0)
+            if not depth and re.search(
+                r"[A-Za-z]{3}", re.sub(r"\bqx\w*|chatsite|Deutsch|English", "", piece)
+            ):
+                self.left_out.append(where + " ".join(piece.split()))
+        return depth
+
+
+def catalogue(path):
+    with path.open("rb") as file:
+        return read_po(file, locale=path.parent.parent.name, charset="utf-8")
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)
+def test_every_message_of_a_catalogue_is_translated_with_the_same_placeholders(path):
+    for message in catalogue(path):
+        if not message.id:
+            continue
+        ids = message.id if isinstance(message.id, tuple) else (message.id,)
+        texts = message.string if isinstance(message.string, tuple) else (message.string,)
+        assert all(texts), message.id
+        assert not message.fuzzy, message.id
+        for text in texts:
+            assert sorted(set(PLACE.findall(text))) in [sorted(set(PLACE.findall(words))) for words in ids], (
+                text
+            )
+
+
+def messages(file):
+    """All but the header, which has the time of writing."""
+    return {words: text for words, text in gettext.GNUTranslations(file)._catalog.items() if words}
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)
+def test_the_compiled_catalogue_is_that_of_its_text(path):
+    compiled = BytesIO()
+    write_mo(compiled, catalogue(path))
+    compiled.seek(0)
+    expected, found = (messages(file) for file in (compiled, BytesIO(path.with_suffix(".mo").read_bytes())))
+    assert found == expected, "run: make messages"
+
+
+def test_there_is_a_catalogue_of_every_language_but_english():
+    assert {path.parent.parent.name for path in CATALOGUES} == set(dict(settings.LANGUAGES)) - {"en"}
+    assert [Path(settings.FILES_DIR) / "locale"] == settings.LOCALE_PATHS
+
+
+class ChoiceTests(TestCase):
+    def setUp(self):
+        self.user = make_user("ada")
+
+    def language(self, path="/settings/", **headers):
+        response = self.client.get(path, headers=headers)
+        return re.search(r'<html lang="([\w-]+)" dir="(\w+)"', response.content.decode()).groups()
+
+    def test_the_person_goes_before_the_browser_and_the_browser_before_the_operator(self):
+        self.client.force_login(self.user)
+        self.assertEqual(self.language(), ("en", "ltr"))
+        with override_settings(LANGUAGE_CODE="de"):
+            self.assertEqual(self.language(), ("de", "ltr"))
+            self.assertEqual(self.language(accept_language="en-GB,en;q=0.8"), ("en", "ltr"))
+            self.assertEqual(self.language(accept_language="fr"), ("de", "ltr"))
+        User.objects.update(language="de")
+        self.assertEqual(self.language(accept_language="en"), ("de", "ltr"))
+
+    def test_a_language_is_chosen_in_the_settings_and_kept_with_the_account(self):
+        self.client.force_login(self.user)
+        page = self.client.post("/settings/", {"language": "de"}, follow=True).content.decode()
+        self.assertIn("Einstellungen gespeichert.", page)
+        self.assertEqual(User.objects.get().language, "de")
+        self.client.post("/settings/", {"language": "tlh"})
+        self.client.post("/settings/", {"theme": "dark"})
+        self.assertEqual(User.objects.get().language, "de")
+        self.client.post("/settings/", {"language": ""})
+        self.assertEqual(self.language(accept_language="en"), ("en", "ltr"))
+
+    def test_the_sign_in_page_and_errors_are_in_the_language_of_the_browser(self):
+        self.assertEqual(self.language("/accounts/sign-in/", accept_language="de-AT"), ("de", "ltr"))
+        self.assertEqual(self.language("/nothing/", accept_language="de-AT"), ("de", "ltr"))
+
+    def test_times_are_those_of_the_browser_and_nonsense_is_ignored(self):
+        self.client.force_login(self.user)
+        conversation, answer = answered(self.user, make_document("qx.md", everyone=True))
+        type(answer).objects.update(created_at="2026-07-01T22:30:00Z")
+        for zone, shown in {
+            "": "1 Jul 2026, 22:30",
+            "Europe/Berlin": "2 Jul 2026, 00:30",
+            "../../etc/passwd": "1 Jul 2026, 22:30",
+            "Mars/Base": "1 Jul 2026, 22:30",
+            "x" * 4000: "1 Jul 2026, 22:30",
+        }.items():
+            self.client.cookies["zone"] = zone
+            self.assertContains(self.client.get(f"/c/{conversation.pk}/"), shown)
+        self.client.cookies["zone"] = "Europe/Berlin"
+        german = self.client.get(f"/c/{conversation.pk}/", headers={"accept-language": "de"})
+        self.assertContains(german, "2. Jul 2026, 00:30")
+
+
+class LeftOutTests(TestCase):
+    """Each page in a pseudo-language: what is not in brackets was never translated."""
+
+    def setUp(self):
+        self.user = make_user("qxada")
+        self.document = make_document(
+            "qxguide.md", title="qxguide", owner=self.user, everyone=True, folder="qx"
+        )
+        self.conversation, self.answer = answered(
+            self.user, self.document, question="qx?", text="qx.", title="qxtitle", citations=[]
+        )
+        ApiKey.objects.issue(self.user, "qxkey")
+        self.client.force_login(self.user)
+        languages = override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")])
+        languages.enable()
+        self.addCleanup(languages.disable)
+        trans_real._translations[PSEUDO] = Pseudo()  # Django forgets all of them with the setting
+
+    def left_out(self, path, client=None):
+        response = (client or self.client).get(path, headers={"accept-language": PSEUDO})
+        page = response.content.decode()
+        assert 'lang="ar-xb" dir="rtl"' in page, path
+        return Words(page).left_out
+
+    def test_no_page_has_words_outside_the_catalogue(self):
+        pages = PAGES + [path.format(c=self.conversation.pk, d=self.document.public_id) for path in OWN_PAGES]
+        found = {path: words for path in pages if (words := self.left_out(path))}
+        self.assertEqual(found, {})
+
+    def test_pages_for_strangers_have_none_either(self):
+        found = {path: words for path in STRANGERS if (words := self.left_out(path, self.client_class()))}
+        self.assertEqual(found, {})
+
+
+PAGES = ["/help/", "/settings/", "/settings/password/", "/settings/sessions/"]
+OWN_PAGES = ["/c/{c}/rename"]
+STRANGERS = ["/accounts/sign-in/"]

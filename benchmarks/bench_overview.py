@@ -38,7 +38,7 @@ CONVERSATIONS = """
     INSERT INTO history_conversation
         (id, owner_id, title, title_by_owner, mode, listed, scope, created_at, updated_at)
     SELECT md5('c' || number)::uuid,
-        (%(people)s::bigint[])[1 + number * 7919 %% cardinality(%(people)s::bigint[])],
+        (%(people)s::bigint[])[1 + number::bigint * 7919 %% cardinality(%(people)s::bigint[])],
         'Conversation', false, 'standard', true, '', asked_at, asked_at
     FROM generate_series(%(first)s, %(last)s) AS number,
         LATERAL (SELECT %(start)s::timestamptz + number * %(step)s AS asked_at) AS moment

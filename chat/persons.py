@@ -21,7 +21,7 @@ from django.db.models import F, Q, QuerySet
 from chat.erased import Erased, note, returned
 from chat.models import DismissedQuestion, JournalEntry, Lease, MessageAllowance, Run, VerifiedAnswer
 from chat.runs import notifications
-from chatsite.accounts.audit import record, record_before
+from chatsite.accounts.audit import chain, record, record_before
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, User
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.sessions import end_sessions
@@ -38,12 +38,16 @@ POLL_SECONDS = 0.2
 FORMER = "a former colleague"  # signs answers that were given in the name of an erased person
 
 ANONYMOUS = """
+WITH nameless AS (
 UPDATE accounts_auditentry SET
     actor = CASE WHEN actor_id = %(id)s THEN %(number)s ELSE actor END,
     person = CASE WHEN person_id = %(id)s THEN %(number)s ELSE person END,
     subject = CASE WHEN %(id)s IN (actor_id, person_id) THEN ''
         ELSE regexp_replace(subject, %(names)s, %(number)s, 'g') END
 WHERE %(id)s IN (actor_id, person_id) OR (action = 'rights_changed' AND subject ~ %(names)s)
+RETURNING id
+)
+UPDATE accounts_auditseal AS seal SET salt = '' FROM nameless WHERE seal.entry = nameless.id
 """
 UNSIGNED = """
 UPDATE history_message SET verified = jsonb_set(verified, '{by}', to_jsonb(%s::text))
@@ -242,6 +246,7 @@ def _forget_names(person: User) -> None:
         "names": rf"(?<!\w)(?:{'|'.join(sorted(names, key=len, reverse=True))})(?!\w)",
     }
     with connection.cursor() as cursor:
+        chain.lock()
         cursor.execute("SELECT set_config('chatsite.erasing', 'on', true)")
         cursor.execute(ANONYMOUS, values)
         cursor.execute("SELECT set_config('chatsite.erasing', '', true)")

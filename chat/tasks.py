@@ -1,7 +1,9 @@
-"""The periodic jobs of the worker that concern answers."""
+"""The periodic jobs of the worker that concern answers and the audit log."""
 
+from django.conf import settings
 from procrastinate.contrib.django import app
 
+from chatsite.accounts.audit import chain
 from ingestion.documents import QUEUE
 
 from .overview.counting import count_ended_runs
@@ -12,3 +14,19 @@ from .overview.counting import count_ended_runs
 def count_runs(timestamp: int) -> None:
     """Bring the figures of the admin's first page up to date."""
     count_ended_runs()
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="chat.seal_audit_log", queue=QUEUE, queueing_lock="seal-audit-log")
+def seal_audit_log(timestamp: int) -> None:
+    """Chain the new entries of the audit log."""
+    chain.seal_new()
+
+
+@app.periodic(cron="41 2 * * *")
+@app.task(name="chat.trim_audit_log", queue=QUEUE, queueing_lock="trim-audit-log")
+def trim_audit_log(timestamp: int) -> None:
+    """Remove the entries whose time is over, if they have one."""
+    if settings.AUDIT_DAYS:
+        chain.seal_new()
+        chain.trim(settings.AUDIT_DAYS)

@@ -152,6 +152,7 @@ OIDC_SUBJECT_CLAIM = environment.one_of("OIDC_SUBJECT_CLAIM", "SUB", ("SUB", "OI
 OIDC_SCOPES = environment.text("OIDC_SCOPES", "openid profile")
 MCP_AUDIENCE = environment.text("CHATSITE_MCP_AUDIENCE")  # of access tokens for /mcp
 API_KEY_DAYS = environment.whole("CHATSITE_API_KEY_DAYS", 365)
+AUDIT_DAYS = environment.whole("CHATSITE_AUDIT_DAYS", 0)
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "chatsite.accounts.guests.GuestBackend",

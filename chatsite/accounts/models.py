@@ -291,6 +291,19 @@ class AuditEntry(models.Model):
         PERSON_EXPORTED = "person_exported", "Exported all that a person has"
         PERSON_ERASED = "person_erased", "Erased a person"
         HOLD_CHANGED = "hold_changed", "Set or lifted a legal hold"
+        SIGN_IN = "sign_in", "Signed in"
+        SIGN_OUT = "sign_out", "Signed out"
+        ACCOUNT_CHANGED = "account_changed", "Added, changed or deleted an account"
+        GROUP_CHANGED = "group_changed", "Added, changed or deleted a group"
+        MAPPING_CHANGED = "mapping_changed", "Changed the mapping of a group"
+        IDENTITY_REMOVED = "identity_removed", "Unlinked an account from the sign-in provider"
+        ALLOWANCE_CHANGED = "allowance_changed", "Changed how many messages somebody may send"
+        AGENT_CHANGED = "agent_changed", "Changed an agent"
+        DOCUMENT_CHANGED = "document_changed", "Added, changed or deleted a document in the admin"
+        CONVERSATION_DELETED = "conversation_deleted", "Deleted somebody's conversation"
+        LOG_READ = "log_read", "Looked at the audit log"
+        LOG_EXPORTED = "log_exported", "Exported the audit log"
+        LOG_TRIMMED = "log_trimmed", "Removed old entries of the audit log"
 
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     action = models.CharField(max_length=20, choices=Action)
@@ -309,3 +322,23 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.created_at:%Y-%m-%d %H:%M} {self.actor}: {self.get_action_display()}"
+
+
+class AuditSeal(models.Model):
+    """The place of an entry in the chain of hashes; see audit.chain. The database refuses to change it.
+
+    `words` is the digest of the entry's names and subject with `salt`. Where a person was erased the salt is
+    removed: then nobody can tell the old names by trying, and the chain holds all the same.
+    """
+
+    position = models.BigIntegerField(primary_key=True, help_text="From 1, without a gap.")
+    entry = models.BigIntegerField(unique=True, help_text="The number of the entry.")
+    salt = models.CharField(max_length=32)
+    words = models.CharField(max_length=64)
+    hash = models.CharField(max_length=64, help_text="Of this entry and the hash before.")
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.hash}"

@@ -6,8 +6,7 @@ import logging
 from django.db import transaction
 
 from chatsite import logs
-
-from .models import (
+from chatsite.accounts.models import (
     AuditEntry,
     User,
 )

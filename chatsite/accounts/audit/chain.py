@@ -1,0 +1,174 @@
+"""The chain of hashes over the audit log: sealing new entries, verifying all, and removing old ones.
+
+Entries are written by many processes at once and wait for nobody. A job of the worker seals those that are
+committed, in the order in which it finds them: each seal holds the hash of the one before. What was changed,
+removed or put between afterwards no longer fits. Only a hash that was noted elsewhere (`audit verify` prints
+the newest) shows that the end of the chain was cut off or written anew.
+"""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+
+from django.db import connection, models, transaction
+from django.utils import timezone
+
+from chatsite.accounts.models import AuditEntry, AuditSeal
+
+from . import record
+
+AT_ONCE = 2_000  # entries
+LATE = 10_000  # newer entries that may be sealed before one that was long in being committed
+BEGINNING = "0" * 64  # the hash before the first
+LOCK = 0x6175_6469  # of the advisory lock that all who change seals hold
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is true of the chain; `broken` names the first entry that does not fit, in words."""
+
+    checked: int
+    newest: str  # hash
+    nameless: int  # entries whose names went with an erased person
+    unsealed: int  # entries that no seal holds yet
+    broken: str = ""
+
+
+def lock() -> None:
+    """Wait until nobody else changes seals, until the end of the transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+
+
+def seal_new() -> int:
+    """Seal every entry that has no seal; how many there were."""
+    sealed = 0
+    while some := _seal_some():
+        sealed += some
+    return sealed
+
+
+@transaction.atomic
+def _seal_some() -> int:
+    lock()
+    last = AuditSeal.objects.order_by("-position").first()
+    position, before = (last.position, last.hash) if last else (0, BEGINNING)
+    seals = []
+    found = _unsealed()
+    if long_ago := AuditSeal.objects.filter(position=position - LATE).first():
+        found = found.filter(pk__gt=long_ago.entry)  # so that a job costs the same however long the log is
+    for entry in found[:AT_ONCE]:
+        position += 1
+        salt = secrets.token_hex(16)
+        words = words_of(entry, salt)
+        before = hash_of(before, position, entry, words)
+        seals.append(AuditSeal(position=position, entry=entry.pk, salt=salt, words=words, hash=before))
+    AuditSeal.objects.bulk_create(seals)
+    return len(seals)
+
+
+def _unsealed() -> models.QuerySet[AuditEntry]:
+    # An entry may be committed after one with a higher number: each is looked for, not those above the last.
+    sealed = AuditSeal.objects.filter(entry=models.OuterRef("pk"))
+    return AuditEntry.objects.filter(~models.Exists(sealed)).order_by("pk")
+
+
+def words_of(entry: AuditEntry, salt: str) -> str:
+    """The digest of what may be removed when a person is erased."""
+    return _digest([salt, entry.actor, entry.person, entry.subject])
+
+
+def hash_of(before: str, position: int, entry: AuditEntry, words: str) -> str:
+    moment = entry.created_at.astimezone(UTC).isoformat(timespec="microseconds")
+    stays = [entry.pk, moment, entry.action, entry.actor_id, entry.person_id, entry.request_id]
+    return _digest([before, position, *stays, words])
+
+
+def _digest(values: list[object]) -> str:
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def verify(expected: str = "") -> Verdict:
+    """Compare every seal with its entry and with the one before.
+
+    `expected` is a hash that was noted earlier: the chain must still contain it.
+    """
+    checked = nameless = 0
+    newest = BEGINNING
+    problem = ""
+    is_known = not expected
+    for seal, entry, previous in _sealed():
+        problem = _problem(seal, entry, previous)
+        if problem:
+            break
+        checked += entry is not None
+        nameless += not seal.salt
+        newest = seal.hash
+        is_known = is_known or seal.hash == expected
+    if not problem and not is_known:
+        problem = f"The hash {expected} is not in the chain: entries after it were written anew or cut off."
+    return Verdict(checked, newest, nameless, _unsealed().count(), problem)
+
+
+def _sealed() -> Iterator[tuple[AuditSeal, AuditEntry | None, AuditSeal | None]]:
+    """Each seal with its entry and the seal before, in the order of the chain."""
+    previous: AuditSeal | None = None
+    while True:
+        start = previous.position if previous else 0
+        seals = list(AuditSeal.objects.filter(position__gt=start).order_by("position")[:AT_ONCE])
+        if not seals:
+            return
+        entries = AuditEntry.objects.in_bulk([seal.entry for seal in seals])
+        for seal in seals:
+            yield seal, entries.get(seal.entry), previous
+            previous = seal
+
+
+def _problem(seal: AuditSeal, entry: AuditEntry | None, previous: AuditSeal | None) -> str:
+    """Why this seal does not fit, in words; empty if it does."""
+    place = f"Entry {seal.entry} (position {seal.position})"
+    if previous is None and entry is None:
+        trimmed = AuditEntry.objects.filter(action=AuditEntry.Action.LOG_TRIMMED, subject__contains=seal.hash)
+        return "" if trimmed.exists() else f"{place} is missing, and so is all before it."
+    if previous is None and seal.position != 1:
+        return f"{place} is the first, but those before it were removed without a record."
+    if previous is not None and seal.position != previous.position + 1:
+        return f"{place} follows position {previous.position}: the seals between are missing."
+    if entry is None:
+        return f"{place} was deleted."
+    if seal.salt and words_of(entry, seal.salt) != seal.words:
+        return f"{place} was changed: its names or its subject are others than when it was sealed."
+    before = previous.hash if previous else BEGINNING
+    if hash_of(before, seal.position, entry, seal.words) != seal.hash:
+        return f"{place} was changed, or its seal was."
+    return ""
+
+
+@transaction.atomic
+def trim(days: int) -> int:
+    """Remove sealed entries older than that; how many there were.
+
+    The last seal of them stays as the beginning of the chain, and an entry of its own names its hash.
+    """
+    lock()
+    border = timezone.now() - timedelta(days=days)
+    young = AuditEntry.objects.filter(created_at__gte=border).values("pk")
+    first_kept = AuditSeal.objects.filter(entry__in=young).order_by("position").first()
+    old = AuditSeal.objects.order_by("-position")
+    last = (old.filter(position__lt=first_kept.position) if first_kept else old).first()
+    if last is None:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('chatsite.trimming', 'on', true)")
+        gone = AuditSeal.objects.filter(position__lte=last.position)
+        removed, _ = AuditEntry.objects.filter(pk__in=gone.values("entry")).delete()
+        gone.exclude(pk=last.pk).delete()
+        cursor.execute("SELECT set_config('chatsite.trimming', '', true)")
+    if removed:
+        words = f"{removed} entries older than {days} days, up to position {last.position}: {last.hash}"
+        record(AuditEntry.Action.LOG_TRIMMED, actor=None, subject=words)
+    return removed

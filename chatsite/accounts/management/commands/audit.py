@@ -1,0 +1,83 @@
+"""`manage.py audit`: is the audit log as it was written, and the log for other programs."""
+
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TextIO
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+
+from chatsite.accounts.audit import chain, exporting, record_before
+from chatsite.accounts.models import AuditEntry
+
+WRITERS = {"csv": exporting.write_csv, "jsonl": exporting.write_lines}
+
+
+class Command(BaseCommand):
+    """Verify, export or shorten the audit log."""
+
+    help = "Verify the audit log, export it, or remove what is older than CHATSITE_AUDIT_DAYS."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        acts = parser.add_subparsers(dest="act", required=True)
+        verify = acts.add_parser("verify", help="Compare every entry with the chain of hashes.")
+        verify.add_argument("--expect", default="", metavar="HASH", help="A hash that was noted earlier.")
+        export = acts.add_parser("export", help="Write the log to a new file; - is standard output.")
+        export.add_argument("file")
+        export.add_argument("--format", choices=WRITERS, default="jsonl", help="jsonl has events of OCSF.")
+        export.add_argument("--since", type=_day, help="YYYY-MM-DD, in the site's time zone.")
+        export.add_argument("--until", type=_day, help="The day after the last.")
+        acts.add_parser("trim", help="Remove entries older than CHATSITE_AUDIT_DAYS now.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        chain.seal_new()
+        if options["act"] == "verify":
+            self._verify(options["expect"])
+        elif options["act"] == "trim":
+            if not settings.AUDIT_DAYS:
+                raise CommandError("CHATSITE_AUDIT_DAYS is not set: entries are kept for ever.")
+            self.stdout.write(f"Removed {chain.trim(settings.AUDIT_DAYS)} entries.")
+        else:
+            words = f"To a file, as {options['format']}"
+            record_before(AuditEntry.Action.LOG_EXPORTED, actor=None, subject=words)
+            with _new_file(options["file"]) as target:
+                count = WRITERS[options["format"]](target, options["since"], options["until"])
+            self.stderr.write(f"{count} entries.")
+
+    def _verify(self, expected: str) -> None:
+        verdict = chain.verify(expected)
+        if verdict.broken:
+            raise CommandError(
+                f"{verdict.broken} {verdict.checked} entries before it are as they were written."
+            )
+        self.stdout.write(f"{verdict.checked} entries are as they were written.")
+        if verdict.nameless:
+            self.stdout.write(f"Of {verdict.nameless} the names went with persons who were erased.")
+        self.stdout.write(f"Newest hash, to be noted elsewhere: {verdict.newest}")
+
+
+def _day(text: str) -> datetime:
+    day = parse_date(text)
+    if day is None:
+        raise ValueError(text)
+    return timezone.make_aware(datetime(day.year, day.month, day.day))
+
+
+@contextmanager
+def _new_file(path: str) -> Iterator[TextIO]:
+    """A new file that only its owner may read."""
+    if path == "-":
+        yield sys.stdout
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as target:
+        yield target

@@ -2,7 +2,9 @@
 
 from django.urls import path, re_path
 
-from .api.documents import DocumentsView, DocumentView, PassagesView
+from .api.batch import BatchView
+from .api.contents import FileView, PageView, PassagesView, VersionsView
+from .api.documents import DocumentsView, DocumentView
 from .api.search import SearchView
 from .portal import (
     actions,
@@ -26,8 +28,12 @@ urlpatterns = [
     path("documents/<uuid:public_id>/delete/", actions.delete, name="delete"),
     # REST
     re_path(r"^api/documents/?\Z", DocumentsView.as_view(), name="api-documents"),
+    re_path(r"^api/documents/batch/?\Z", BatchView.as_view(), name="api-batch"),
     re_path(rf"^api/documents/{ONE}/?\Z", DocumentView.as_view(), name="api-document"),
     re_path(rf"^api/documents/{ONE}/passages/?\Z", PassagesView.as_view(), name="api-passages"),
+    re_path(rf"^api/documents/{ONE}/pages/(?P<number>[0-9]{{1,6}})/?\Z", PageView.as_view(), name="api-page"),
+    re_path(rf"^api/documents/{ONE}/versions/?\Z", VersionsView.as_view(), name="api-versions"),
+    re_path(rf"^api/documents/{ONE}/file/?\Z", FileView.as_view(), name="api-file"),
     re_path(r"^api/search/?\Z", SearchView.as_view(), name="search"),
     # Content
     path("content/<path:sourcefile>/pages/<int:page>.png", content.PageImage.as_view(), name="page-image"),

@@ -23,7 +23,7 @@ class ProblemDetails(exceptions.APIException):
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """The response for an exception of a view; None for one that nobody expected."""
     if isinstance(exc, Http404):
-        return _problem(HTTPStatus.NOT_FOUND, "There is no such thing, or you may not see it.")
+        return problem(HTTPStatus.NOT_FOUND, "There is no such thing, or you may not see it.")
     if not isinstance(exc, exceptions.APIException):
         return None
     errors = []
@@ -34,13 +34,14 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         detail = str(exc.detail)
         if isinstance(exc, ProblemDetails):
             errors = [{"detail": detail, "pointer": f"/{exc.member}"}]
-    response = _problem(exc.status_code, detail, errors)
+    response = problem(exc.status_code, detail, errors)
     if exc.status_code == HTTPStatus.UNAUTHORIZED:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
 
 
-def _problem(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> Response:
+def problem(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> Response:
+    """The response for a refusal in words."""
     body: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,

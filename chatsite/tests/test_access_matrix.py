@@ -73,6 +73,14 @@ ingestion:api-document   DELETE session  401       absent   403      yes      ab
 ingestion:api-document   DELETE key      401       absent   403      yes      absent   401
 ingestion:api-passages   GET    session  401       absent   yes      yes      absent   401
 ingestion:api-passages   GET    key      401       absent   yes      yes      absent   401
+ingestion:api-page       GET    session  401       absent   yes      yes      absent   401
+ingestion:api-page       GET    key      401       absent   yes      yes      absent   401
+ingestion:api-versions   GET    session  401       absent   yes      yes      absent   401
+ingestion:api-versions   GET    key      401       absent   yes      yes      absent   401
+ingestion:api-file       GET    session  401       absent   yes      yes      absent   401
+ingestion:api-file       GET    key      401       absent   yes      yes      absent   401
+ingestion:api-batch      POST   session  401       yes      yes      yes      yes      401
+ingestion:api-batch      POST   key      401       yes      yes      yes      yes      401
 ingestion:search         POST   session  401       yes      yes      yes      yes      401
 ingestion:search         POST   key      401       yes      yes      yes      yes      401
 ingestion:content        GET    session  401       absent   yes      yes      absent   401

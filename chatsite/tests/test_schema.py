@@ -34,6 +34,10 @@ DESCRIBED_TOO = {
     "ingestion:api-documents",
     "ingestion:api-document",
     "ingestion:api-passages",
+    "ingestion:api-page",
+    "ingestion:api-versions",
+    "ingestion:api-file",
+    "ingestion:api-batch",
     *OPEN,
 }
 VALUES = {
@@ -45,6 +49,7 @@ VALUES = {
     "public_id": str(uuid.UUID(int=1)),
     "document_id": str(uuid.UUID(int=1)),
     "page": "1",
+    "number": "1",
     "sourcefile": "a.pdf",
     "model": "a",
 }

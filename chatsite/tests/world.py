@@ -153,6 +153,7 @@ class World:
             "token": TOKEN,
             "place": "1.1",
             "page": 1,
+            "number": 1,
             "sourcefile": NAME,
             "model": "quotations",
         }

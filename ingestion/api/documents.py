@@ -1,5 +1,7 @@
 """`/api/documents`: what the caller may read, its state and its text; and changing one's own."""
 
+import contextlib
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
@@ -8,9 +10,11 @@ from uuid import UUID
 
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
+from django.db import transaction
 from django.db.models import Q
 from django.http import Http404
 from django.utils import timezone
+from django.utils.http import parse_etags, quote_etag
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import exceptions, serializers, status
@@ -27,14 +31,15 @@ from ingestion import details, documents
 from ingestion.access.lists import Audience, audience_of, change_rights
 from ingestion.details import Details
 from ingestion.file_names import category_name
-from ingestion.models import Document, ExternalId, Passage
+from ingestion.models import Document, ExternalId
 from ingestion.portal import listing
 from ingestion.portal.actions import NOT_YOURS, any_group, may_change, may_delete
 from ingestion.portal.forms import EVERYONE, ONLY_ME, SOME, AudienceForm
 from ingestion.search.labels import content_address
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
-NAMES = "A name of your own has 1 to 200 letters, digits or ._~:@+-, and not the form of a document's id."
+RESERVED = {"batch"}  # an address of its own
+NAMES = "A name of your own has 1 to 200 letters, digits or ._~:@+-, and is neither “batch” nor like an id."
 CHUNK = 64 * 1024  # bytes
 _PUBLIC_ID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EXTERNAL_ID = re.compile(r"[A-Za-z0-9._~:@+-]{1,200}")
@@ -46,9 +51,9 @@ DOCUMENT_ID = OpenApiParameter(
 )
 EXTERNAL_ID = OpenApiParameter(
     "document_id",
-    {"type": "string", "pattern": f"^(?!{_PUBLIC_ID.pattern}$){_EXTERNAL_ID.pattern}$"},
+    {"type": "string", "pattern": f"^(?!{_PUBLIC_ID.pattern}$)(?!batch$){_EXTERNAL_ID.pattern}$"},
     OpenApiParameter.PATH,
-    description="A name of the caller's own; not in the form of a document's id.",
+    description="A name of the caller's own; not “batch”, and not in the form of a document's id.",
 )
 LINK = OpenApiParameter(
     "Link", str, OpenApiParameter.HEADER, response=[200], description="The address of the next page, if any."
@@ -89,15 +94,6 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
         help_text="Whether search still finds it: its last day is not past.",
     )
     own = WordBooleanField(default=False, help_text="Only what the caller added.")
-
-
-class PassageQuerySerializer(serializers.Serializer[Any]):
-    """Which passages are listed."""
-
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
-    start = serializers.IntegerField(
-        min_value=0, max_value=2**31 - 1, default=0, help_text="The position of the first."
-    )
 
 
 class ProgressSerializer(serializers.Serializer[Document]):
@@ -253,14 +249,11 @@ class Refusal(exceptions.APIException):
         self.status_code = server.get(refusal.code, 422)
 
 
-class DocumentPassageSerializer(serializers.ModelSerializer[Passage]):
-    """A citable piece of a document's text."""
+class Changed(exceptions.APIException):
+    """The document is not as the caller knew it."""
 
-    passage_id = serializers.IntegerField(source="pk", help_text="Of this version of the document.")
-
-    class Meta:
-        model = Passage
-        fields = ["passage_id", "position", "page", "heading", "content"]
+    status_code = status.HTTP_412_PRECONDITION_FAILED
+    default_detail = "The document was changed since: it has another ETag. Read it again first."
 
 
 class DocumentsView(ResourceView):
@@ -277,7 +270,7 @@ class DocumentsView(ResourceView):
         responses=DocumentSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        wish = _validated(DocumentListQuerySerializer, request.query_params)
+        wish = validated(DocumentListQuerySerializer, request.query_params)
         found = listing.listed_for(self.principal).prefetch_related("external_ids")
         filters = {name: wish[name] for name in ("category", "status") if wish.get(name)}
         if "folder" in wish:
@@ -321,92 +314,64 @@ class OneDocumentView(ResourceView):
         return document
 
 
-class DocumentView(OneDocumentView):
-    """One document."""
+class DocumentsChanging(OneDocumentView):
+    """Base of the views that add, change and delete documents."""
 
-    required_scopes: ClassVar = {
-        "GET": (Scope.DOCUMENTS_READ,),
-        "PUT": (Scope.DOCUMENTS_WRITE,),
-        "PATCH": (Scope.DOCUMENTS_WRITE,),
-        "DELETE": (Scope.DOCUMENTS_WRITE,),
-    }
-
-    parsers_by_method: ClassVar = {"PUT": [MultiPartParser, WholeBodyParser]}
-
-    def get_parsers(self) -> list[BaseParser]:
-        method = str(self.request.method) if self.request else ""
-        return [parser() for parser in self.parsers_by_method.get(method, self.parser_classes)]
-
-    @extend_schema(
-        summary="One document, and how far it is read", operation_id="document", parameters=[DOCUMENT_ID]
-    )
-    def get(self, request: Request, document_id: str) -> Response:
-        return Response(self.get_serializer(self.found(document_id)).data)
-
-    @extend_schema(
-        summary="Add a file under a name of the caller's own, or replace the one that has it",
-        operation_id="put_document",
-        parameters=[EXTERNAL_ID, NewDocumentSerializer],
-        request={
-            "*/*": OpenApiTypes.BINARY,
-            "multipart/form-data": UploadedDocumentSerializer,
-        },
-        responses={
-            200: PutDocumentSerializer,
-            201: PutDocumentSerializer,
-            422: OpenApiResponse(description="The file or its name is not taken, or exceeds the quota."),
-            507: OpenApiResponse(description="The server has no room for the file."),
-        },
-    )
-    def put(self, request: Request, document_id: str) -> Response:
-        if _PUBLIC_ID.fullmatch(document_id) or not _EXTERNAL_ID.fullmatch(document_id):
-            raise ProblemDetails(NAMES, "document_id")
-        body: Any = request.data
-        if not isinstance(file := body.get("file"), UploadedFile):
-            raise ProblemDetails("The body, or its part “file”, must be a file.", "file")
-        with file:
-            return self._put(file, request.query_params if isinstance(body, WholeBody) else body, document_id)
-
-    def _put(self, file: "UploadedFile[bytes]", values: Mapping[str, Any], document_id: str) -> Response:
-        new = _validated(NewDocumentSerializer, values)
+    def put_file(
+        self, file: "UploadedFile[bytes]", new: Mapping[str, Any], external_id: str
+    ) -> tuple[Document, str]:
+        """Add or replace the document of that name, and what happened to it. Raises APIException."""
+        if not is_external_id(external_id):
+            raise ProblemDetails(NAMES, "id")
         try:
             put = documents.upsert(
                 file,
-                new.get("name") or document_id,
+                new.get("name") or external_id,
                 owner=User.objects.get(pk=self.principal.user_id),
                 audience=self.audience(new),
                 folder=new.get("folder", ""),
                 category=new.get("category", ""),
                 within_quota=True,
-                external_id=document_id,
+                external_id=external_id,
                 details=details_of(new),
             )
         except documents.UploadRefused as refusal:
             raise Refusal(refusal) from None
-        context = {**self.get_serializer_context(), "outcome": put.outcome}
-        answer = PutDocumentSerializer(self.found(document_id), context=context)
-        return Response(answer.data, status=201 if put.outcome == "added" else 200)
+        return self.found(external_id), put.outcome
 
-    @extend_schema(
-        summary="Say who may read a document, and what is known of it",
-        operation_id="change_document",
-        parameters=[DOCUMENT_ID],
-        request=ChangeSerializer,
-        responses=DocumentSerializer,
-    )
-    def patch(self, request: Request, document_id: str) -> Response:
+    def change(self, document_id: str, new: Mapping[str, Any]) -> Document:
+        """Change readers and what is known of a document. Raises APIException and Http404."""
+        with transaction.atomic():
+            document = self.expected(document_id)
+            if not may_change(self.request.user, document):
+                raise exceptions.PermissionDenied(NOT_YOURS)
+            if {"everyone", "users", "groups"} & new.keys():
+                change_rights(self.request.user, document, self.audience(new, audience_of(document)))
+            if "category" in new:
+                Document.objects.filter(pk=document.pk).update(category=category_name(new["category"]))
+            documents.change_details(document, details_of(new))
+        return self.found(document_id)
+
+    def remove(self, document_id: str) -> None:
+        """Delete a document. Raises APIException and Http404."""
+        with transaction.atomic():
+            document = self.expected(document_id)
+            if not may_delete(self.request.user, document):
+                raise exceptions.PermissionDenied(NOT_YOURS)
+            documents.delete_document(document)
+
+    def expected(self, document_id: str) -> Document:
+        """The document, locked, if it is as `If-Match` says. Raises Http404 and Changed."""
         document = self.found(document_id)
-        if not may_change(request.user, document):
-            raise exceptions.PermissionDenied(NOT_YOURS)
-        wish = ChangeSerializer(data=request.data)
-        wish.is_valid(raise_exception=True)
-        new = wish.validated_data
-        if {"everyone", "users", "groups"} & new.keys():
-            change_rights(request.user, document, self.audience(new, audience_of(document)))
-        if "category" in new:
-            Document.objects.filter(pk=document.pk).update(category=category_name(new["category"]))
-        documents.change_details(document, details_of(new))
-        return Response(self.get_serializer(self.found(document_id)).data)
+        if "If-Match" not in self.request.headers:
+            return document
+        wanted = parse_etags(self.request.headers["If-Match"])
+        locked = Document.objects.select_for_update(no_key=True).filter(pk=document.pk).first()
+        if locked is None:
+            raise Http404
+        if wanted != ["*"] and etag_of(locked) not in wanted:
+            raise Changed
+        return document
 
     def audience(self, wish: Mapping[str, Any], current: Audience | None = None) -> Audience:
         """The readers of a wish, by the rule of the portal's form. Raises ValidationError."""
@@ -428,6 +393,76 @@ class DocumentView(OneDocumentView):
             )
         return form.audience()
 
+
+class DocumentView(DocumentsChanging):
+    """One document."""
+
+    required_scopes: ClassVar = {
+        "GET": (Scope.DOCUMENTS_READ,),
+        "PUT": (Scope.DOCUMENTS_WRITE,),
+        "PATCH": (Scope.DOCUMENTS_WRITE,),
+        "DELETE": (Scope.DOCUMENTS_WRITE,),
+    }
+
+    parsers_by_method: ClassVar = {"PUT": [MultiPartParser, WholeBodyParser]}
+
+    def get_parsers(self) -> list[BaseParser]:
+        method = str(self.request.method) if self.request else ""
+        return [parser() for parser in self.parsers_by_method.get(method, self.parser_classes)]
+
+    @extend_schema(
+        summary="One document, and how far it is read", operation_id="document", parameters=[DOCUMENT_ID]
+    )
+    def get(self, request: Request, document_id: str) -> Response:
+        document = self.found(document_id)
+        return Response(self.get_serializer(document).data, headers={"ETag": etag_of(document)})
+
+    @extend_schema(
+        summary="Add a file under a name of the caller's own, or replace the one that has it",
+        operation_id="put_document",
+        parameters=[EXTERNAL_ID, NewDocumentSerializer],
+        request={
+            "*/*": OpenApiTypes.BINARY,
+            "multipart/form-data": UploadedDocumentSerializer,
+        },
+        responses={
+            200: PutDocumentSerializer,
+            201: PutDocumentSerializer,
+            422: OpenApiResponse(description="The file or its name is not taken, or exceeds the quota."),
+            507: OpenApiResponse(description="The server has no room for the file."),
+        },
+    )
+    def put(self, request: Request, document_id: str) -> Response:
+        if not is_external_id(document_id):
+            raise ProblemDetails(NAMES, "document_id")
+        body: Any = request.data
+        if not isinstance(file := body.get("file"), UploadedFile):
+            raise ProblemDetails("The body, or its part “file”, must be a file.", "file")
+        with file:
+            values = request.query_params if isinstance(body, WholeBody) else body
+            new = validated(NewDocumentSerializer, values)
+            with transaction.atomic() if "If-Match" in request.headers else contextlib.nullcontext():
+                if "If-Match" in request.headers:
+                    self.expected(document_id)
+                document, outcome = self.put_file(file, new, document_id)
+        context = {**self.get_serializer_context(), "outcome": outcome}
+        answer = PutDocumentSerializer(document, context=context)
+        status_code = status.HTTP_201_CREATED if outcome == "added" else status.HTTP_200_OK
+        return Response(answer.data, status=status_code, headers={"ETag": etag_of(document)})
+
+    @extend_schema(
+        summary="Say who may read a document, and what is known of it",
+        operation_id="change_document",
+        parameters=[DOCUMENT_ID],
+        request=ChangeSerializer,
+        responses=DocumentSerializer,
+    )
+    def patch(self, request: Request, document_id: str) -> Response:
+        wish = ChangeSerializer(data=request.data)
+        wish.is_valid(raise_exception=True)
+        document = self.change(document_id, wish.validated_data)
+        return Response(self.get_serializer(document).data, headers={"ETag": etag_of(document)})
+
     @extend_schema(
         summary="Delete a document with its file and passages",
         operation_id="delete_document",
@@ -435,29 +470,22 @@ class DocumentView(OneDocumentView):
         responses={204: OpenApiResponse(description="It is gone.")},
     )
     def delete(self, request: Request, document_id: str) -> Response:
-        document = self.found(document_id)
-        if not may_delete(request.user, document):
-            raise exceptions.PermissionDenied(NOT_YOURS)
-        documents.delete_document(document)
+        self.remove(document_id)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class PassagesView(OneDocumentView):
-    """The text of a document, as it is searched."""
+def is_external_id(name: str) -> bool:
+    """Whether a program may give a document this name."""
+    return bool(_EXTERNAL_ID.fullmatch(name)) and name not in RESERVED and not _PUBLIC_ID.fullmatch(name)
 
-    required_scopes = (Scope.DOCUMENTS_READ,)
-    serializer_class = DocumentPassageSerializer
 
-    @extend_schema(
-        summary="The passages of a document, in the order of its text",
-        operation_id="list_passages",
-        parameters=[DOCUMENT_ID, PassageQuerySerializer],
-        responses=DocumentPassageSerializer(many=True),
-    )
-    def get(self, request: Request, document_id: str) -> Response:
-        wish = _validated(PassageQuerySerializer, request.query_params)
-        rows = self.found(document_id).passages.filter(position__gte=wish["start"]).order_by("position")
-        return Response(self.get_serializer(rows[: wish["limit"]], many=True).data)
+def etag_of(document: Document) -> str:
+    """A tag of what programs can set of a document: it changes with each of these, and with each new file."""
+    state = (
+        document.sha256, document.audience_version, document.access_list_id, document.name, document.folder,
+        document.category, document.given_title, document.labels, document.source_url, document.valid_until,
+    )  # fmt: skip
+    return quote_etag(hashlib.sha256(repr(state).encode()).hexdigest()[:32])
 
 
 def details_of(wish: Mapping[str, Any]) -> Details:
@@ -465,7 +493,7 @@ def details_of(wish: Mapping[str, Any]) -> Details:
     return cast(Details, {name: wish[name] for name in Details.__annotations__ if name in wish})
 
 
-def _validated(serializer_class: type[serializers.Serializer[Any]], values: Mapping[str, Any]) -> Any:
+def validated(serializer_class: type[serializers.Serializer[Any]], values: Mapping[str, Any]) -> Any:
     """The parameters of an address or a form. Raises ValidationError, also for one that has no meaning."""
     wish = serializer_class(data=values)
     unknown = sorted(values.keys() - wish.fields.keys() - {"file"})

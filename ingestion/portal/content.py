@@ -138,18 +138,7 @@ class DocumentFile(Content):
         document = meaning.document
         if document is None:
             return _choices(request, meaning.choices)
-        # Browsers cache the type with the file, so a file with a changed type gets another tag.
-        renamed = document.media_type not in SHOWN and _media_type(document) != document.media_type
-        etag = quote_etag(f"{document.sha256}-inert" if renamed else document.sha256)
-        if _unchanged(request, etag):
-            return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
-        try:
-            file = files.open_file(document)
-        except FileNotFoundError:
-            raise Http404 from None
-        except files.StorageFault as error:
-            raise StorageAway from error
-        return _file_response(request, document, file, etag)
+        return file_response(request, document)
 
 
 class PageImage(Content):
@@ -218,6 +207,22 @@ def _choices(request: Request, documents: Sequence[Document]) -> HttpResponseBas
 def _principal(request: Request) -> Principal:
     assert isinstance(request.auth, Principal)
     return request.auth
+
+
+def file_response(request: Request, document: Document) -> HttpResponseBase:
+    """The file of a document that the caller may read, or 304. Raises Http404 and StorageAway."""
+    # Browsers cache the type with the file, so a file with a changed type gets another tag.
+    renamed = document.media_type not in SHOWN and _media_type(document) != document.media_type
+    etag = quote_etag(f"{document.sha256}-inert" if renamed else document.sha256)
+    if _unchanged(request, etag):
+        return _guarded(HttpResponse(status=HTTPStatus.NOT_MODIFIED), etag)
+    try:
+        file = files.open_file(document)
+    except FileNotFoundError:
+        raise Http404 from None
+    except files.StorageFault as error:
+        raise StorageAway from error
+    return _file_response(request, document, file, etag)
 
 
 def _file_response(request: Request, document: Document, file: "File[bytes]", etag: str) -> HttpResponseBase:

@@ -1,0 +1,183 @@
+"""`POST /api/documents/batch`: adds, changes and deletes documents, with a result for each."""
+
+import base64
+import binascii
+import logging
+from http import HTTPStatus
+from typing import Any, cast
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import InterfaceError, OperationalError
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chatsite.accounts.api_keys import Scope
+from chatsite.http.json_parser import StrictJSONParser
+from chatsite.http.problem_details import ProblemDetails, exception_handler, problem
+from chatsite.http.strict_fields import StrictCharField
+
+from .documents import ChangeSerializer, DocumentsChanging, DocumentSerializer
+
+MAX_ITEMS = 100
+MAX_BYTES = 25_000_000  # of the whole body, which is held in memory
+FAULT = "A fault on the server kept this item from being done; it is in its log."
+DATABASE_AWAY = "The database does not answer. Send this item again in a moment."
+CONTENT = "Give the content of the file either as “text” or as “base64”."
+
+logger = logging.getLogger(__name__)
+
+
+class TooLargeBatch(exceptions.APIException):
+    """A body that is not taken."""
+
+    status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    default_detail = f"A batch has at most {MAX_BYTES:,} bytes. Send less at once."
+
+
+class BatchParser(StrictJSONParser):
+    """JSON of at most MAX_BYTES."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        return super().parse(_Bounded(stream), media_type, parser_context)
+
+
+class _Bounded:
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def read(self) -> bytes:
+        body: bytes = self._stream.read(MAX_BYTES + 1)
+        if len(body) > MAX_BYTES:
+            raise TooLargeBatch
+        return body
+
+
+class BatchItemSerializer(ChangeSerializer):
+    """One document: `put` takes its content and all that is known of it, `patch` what changes."""
+
+    action = serializers.ChoiceField(["put", "patch", "delete"])
+    id = StrictCharField(
+        max_length=200, help_text="Its id, or a name of the caller's own; `put` takes a name."
+    )
+    name = StrictCharField(max_length=255, required=False, allow_blank=True, help_text="File name.")
+    folder = StrictCharField(max_length=500, required=False, allow_blank=True)
+    text = StrictCharField(
+        required=False, allow_blank=True, trim_whitespace=False, help_text="The file's content."
+    )
+    base64 = StrictCharField(required=False, allow_blank=True, help_text="The file's content, in base64.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if unknown := sorted(cast(Any, self.initial_data).keys() - self.fields.keys()):
+            raise serializers.ValidationError({unknown[0]: ["There is no member of this name."]})
+        allowed = {
+            "put": self.fields.keys(),
+            "patch": {"action", "id", *ChangeSerializer().fields},
+            "delete": {"action", "id"},
+        }[attrs["action"]]
+        if others := sorted(attrs.keys() - allowed):
+            raise serializers.ValidationError({others[0]: [f"“{attrs['action']}” does not take it."]})
+        if attrs["action"] == "put" and ("text" in attrs) == ("base64" in attrs):
+            raise serializers.ValidationError({"text": [CONTENT]})
+        return attrs
+
+    def validate_base64(self, value: str) -> bytes:
+        try:
+            return base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            raise serializers.ValidationError("This is not base64.") from None
+
+
+class BatchSerializer(serializers.Serializer[Any]):
+    """What is to be done, in this order; one item's failure does not keep the next from being done."""
+
+    items = serializers.ListField(child=serializers.DictField(), min_length=1, max_length=MAX_ITEMS)
+
+
+class BatchRequestSerializer(serializers.Serializer[Any]):
+    """What is to be done, in this order; one item's failure does not keep the next from being done."""
+
+    items = BatchItemSerializer(many=True, min_length=1, max_length=MAX_ITEMS)  # type: ignore[call-arg]
+
+
+class BatchResultSerializer(serializers.Serializer[Any]):
+    """What became of one item, as its own request would have been answered."""
+
+    id = serializers.CharField(allow_blank=True)
+    status = serializers.IntegerField(help_text="200, 201, 204, or that of the refusal.")
+    outcome = serializers.ChoiceField(["added", "replaced", "unchanged", "changed", "deleted", "refused"])
+    document = DocumentSerializer(allow_null=True)
+    problem = serializers.DictField(allow_null=True, help_text="Problem details of a refusal.")
+
+
+class BatchResponseSerializer(serializers.Serializer[Any]):
+    """A result for each item, in the order of the request."""
+
+    succeeded = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    results = BatchResultSerializer(many=True)
+
+
+class BatchView(DocumentsChanging):
+    """Many documents in one request."""
+
+    required_scopes = (Scope.DOCUMENTS_WRITE,)
+    parser_classes = [BatchParser]
+    serializer_class = BatchRequestSerializer
+
+    @extend_schema(
+        summary="Add, change and delete up to 100 documents",
+        operation_id="batch_documents",
+        description="Each item is done by itself and has a result of its own, in the order of the request."
+        " The answer is 200 also where items were refused; a body that is no batch is refused as a whole, and"
+        " nothing of it is done.",
+        request=BatchRequestSerializer,
+        responses=BatchResponseSerializer,
+    )
+    def post(self, request: Request) -> Response:
+        batch = BatchSerializer(data=request.data)
+        batch.is_valid(raise_exception=True)
+        results = [self._result(item) for item in batch.validated_data["items"]]
+        failed = sum(result["outcome"] == "refused" for result in results)
+        body = {"succeeded": len(results) - failed, "failed": failed, "results": results}
+        return Response(body)
+
+    def _result(self, values: dict[str, Any]) -> dict[str, Any]:
+        result: dict[str, Any] = {"id": str(values.get("id", ""))[:200], "document": None, "problem": None}
+        try:
+            wish = BatchItemSerializer(data=values)
+            wish.is_valid(raise_exception=True)
+            return result | self._done(wish.validated_data)
+        except (exceptions.APIException, Http404) as error:
+            refusal = exception_handler(error, {})
+            assert refusal is not None
+        except (OperationalError, InterfaceError):
+            logger.exception("The database did not answer for an item of a batch.")
+            refusal = problem(HTTPStatus.SERVICE_UNAVAILABLE, DATABASE_AWAY)
+        except Exception:
+            logger.exception("An item of a batch failed.")
+            refusal = problem(HTTPStatus.INTERNAL_SERVER_ERROR, FAULT)
+        return result | {"status": refusal.status_code, "outcome": "refused", "problem": refusal.data}
+
+    def _done(self, item: dict[str, Any]) -> dict[str, Any]:
+        name = item["id"]
+        if item["action"] == "delete":
+            self.remove(name)
+            return {"status": HTTPStatus.NO_CONTENT, "outcome": "deleted"}
+        if item["action"] == "patch":
+            return {
+                "status": HTTPStatus.OK,
+                "outcome": "changed",
+                "document": self.shown(self.change(name, item)),
+            }
+        content = item["base64"] if "base64" in item else item["text"].encode()
+        if not content:
+            raise ProblemDetails("The file is empty.", "text" if "text" in item else "base64")
+        document, outcome = self.put_file(SimpleUploadedFile("file", content), item, name)
+        status = HTTPStatus.CREATED if outcome == "added" else HTTPStatus.OK
+        return {"status": status, "outcome": outcome, "document": self.shown(document)}
+
+    def shown(self, document: Any) -> Any:
+        return DocumentSerializer(document, context=self.get_serializer_context()).data

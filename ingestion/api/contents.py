@@ -1,0 +1,164 @@
+"""`/api/documents/{id}/…`: the passages, pages, versions and the file of a document."""
+
+from typing import Any
+
+from django.http import Http404, HttpResponseBase
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chatsite.accounts.api_keys import Scope
+from ingestion.models import Document, Passage
+from ingestion.parsing.formats import PAGED
+from ingestion.portal.content import file_response
+
+from .documents import DEFAULT_LIMIT, DOCUMENT_ID, MAX_LIMIT, OneDocumentView, validated
+
+NUMBER = OpenApiParameter(
+    "number",
+    {"type": "integer", "minimum": 1, "maximum": 999_999},
+    OpenApiParameter.PATH,
+    description="Of the page, from 1.",
+)
+
+
+class PassageQuerySerializer(serializers.Serializer[Any]):
+    """Which passages are listed."""
+
+    limit = serializers.IntegerField(min_value=1, max_value=MAX_LIMIT, default=DEFAULT_LIMIT)
+    start = serializers.IntegerField(
+        min_value=0, max_value=2**31 - 1, default=0, help_text="The position of the first."
+    )
+
+
+class DocumentPassageSerializer(serializers.ModelSerializer[Passage]):
+    """A citable piece of a document's text."""
+
+    passage_id = serializers.IntegerField(source="pk", help_text="Of this version of the document.")
+
+    class Meta:
+        model = Passage
+        fields = ["passage_id", "position", "page", "heading", "content"]
+
+
+class PageSerializer(serializers.Serializer[Any]):
+    """A page, slide or sheet of a document."""
+
+    page = serializers.IntegerField()
+    text = serializers.CharField(allow_blank=True, help_text="Its passages, one after the other.")
+    passages = DocumentPassageSerializer(many=True)
+    image = serializers.CharField(
+        allow_null=True, help_text="Address of its image, as PNG; null for formats without one."
+    )
+
+
+class VersionSerializer(serializers.Serializer[Any]):
+    """One reading of a document, which took the place of the one before."""
+
+    version = serializers.IntegerField()
+    sha256 = serializers.CharField(help_text="Of the file that was read.")
+    size = serializers.IntegerField(help_text="Of that file, in bytes.")
+    page_count = serializers.IntegerField(allow_null=True)
+    passage_count = serializers.IntegerField()
+    read_at = serializers.DateTimeField(allow_null=True, help_text="null where that was not kept.")
+    current = serializers.BooleanField(help_text="Whether it is found and cited now; its file is kept.")
+
+
+class PassagesView(OneDocumentView):
+    """The text of a document, as it is searched."""
+
+    required_scopes = (Scope.DOCUMENTS_READ,)
+    serializer_class = DocumentPassageSerializer
+
+    @extend_schema(
+        summary="The passages of a document, in the order of its text",
+        operation_id="list_passages",
+        parameters=[DOCUMENT_ID, PassageQuerySerializer],
+        responses=DocumentPassageSerializer(many=True),
+    )
+    def get(self, request: Request, document_id: str) -> Response:
+        wish = validated(PassageQuerySerializer, request.query_params)
+        rows = self.found(document_id).passages.filter(position__gte=wish["start"]).order_by("position")
+        return Response(self.get_serializer(rows[: wish["limit"]], many=True).data)
+
+
+class PageView(OneDocumentView):
+    """One page of a document."""
+
+    required_scopes = (Scope.DOCUMENTS_READ,)
+    serializer_class = PageSerializer
+
+    @extend_schema(
+        summary="The text of a page, and its image if there is one",
+        operation_id="document_page",
+        parameters=[DOCUMENT_ID, NUMBER],
+    )
+    def get(self, request: Request, document_id: str, number: str) -> Response:
+        document, page = self.found(document_id), int(number)
+        passages = list(document.passages.filter(page=page).order_by("position"))
+        if not passages and not 1 <= page <= (document.page_count or 0):
+            raise Http404
+        image = None
+        if document.media_type in PAGED and page <= (document.page_count or 0):
+            path = reverse("ingestion:page-image", args=[document.public_id, page])
+            image = request.build_absolute_uri(path)
+        text = "\n".join(passage.content for passage in passages)
+        told = {"page": page, "text": text, "passages": passages, "image": image}
+        return Response(self.get_serializer(told).data)
+
+
+class VersionsView(OneDocumentView):
+    """What was read in when."""
+
+    required_scopes = (Scope.DOCUMENTS_READ,)
+    serializer_class = VersionSerializer
+
+    @extend_schema(
+        summary="The last 20 versions of a document, the newest first",
+        operation_id="list_versions",
+        parameters=[DOCUMENT_ID],
+        responses=VersionSerializer(many=True),
+    )
+    def get(self, request: Request, document_id: str) -> Response:
+        document = self.found(document_id)
+        versions = [
+            {**version, "current": version["version"] == document.version}
+            for version in reversed(document.versions)
+        ]
+        if document.version and not any(version["current"] for version in versions):
+            versions.insert(0, _current(document))  # read before versions were kept
+        return Response(self.get_serializer(versions, many=True).data)
+
+
+class FileView(OneDocumentView):
+    """The file of a document."""
+
+    required_scopes = (Scope.DOCUMENTS_READ,)
+
+    @extend_schema(
+        summary="The file of a document; `Range` asks for a part of it",
+        operation_id="document_file",
+        parameters=[DOCUMENT_ID],
+        responses={
+            (200, "*/*"): OpenApiTypes.BINARY,
+            206: OpenApiResponse(description="The part that `Range` asks for."),
+            304: OpenApiResponse(description="Not changed since."),
+        },
+    )
+    def get(self, request: Request, document_id: str) -> HttpResponseBase:
+        return file_response(request, self.found(document_id))
+
+
+def _current(document: Document) -> dict[str, Any]:
+    return {
+        "version": document.version,
+        "sha256": document.sha256,
+        "size": document.size,
+        "page_count": document.page_count,
+        "passage_count": document.passage_count,
+        "read_at": None,
+        "current": True,
+    }

@@ -1,0 +1,210 @@
+"""/api/documents/batch, and what one document has besides: pages, versions, file, and its ETag."""
+
+import base64
+from unittest import mock
+from uuid import uuid4
+
+from django.core.files.base import ContentFile
+from django.db import OperationalError
+from django.test import TestCase
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from chatsite.accounts.models import ApiKey
+from ingestion import documents
+from ingestion.access.lists import Audience, audience_of
+from ingestion.api import batch
+from ingestion.models import Document
+from ingestion.tests.factories import make_document, make_user
+from ingestion.tests.media import MediaMixin
+
+
+class DocumentsTestCase(MediaMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.user, self.eve = make_user("ada"), make_user("eve")
+        scopes = ["documents:read", "documents:write"]
+        secret = ApiKey.objects.issue(self.user, "test", scopes=scopes)[1]
+        self.headers = {"Authorization": f"Bearer {secret}"}
+
+    def get(self, path, **headers):
+        return self.client.get(f"/api/documents/{path}", headers=self.headers | headers)
+
+
+class BatchTests(DocumentsTestCase):
+    def send(self, *items, **body):
+        values = body or {"items": items}
+        return self.client.post("/api/documents/batch", values, "application/json", headers=self.headers)
+
+    def results(self, *items):
+        answer = self.send(*items)
+        self.assertEqual(answer.status_code, 200, answer.content)
+        return answer.json()
+
+    def test_each_item_is_done_in_order_and_told(self):
+        text = {"action": "put", "id": "a", "name": "a.md", "text": "# Leave\n\nFive days.", "labels": ["hr"]}
+        packed = base64.b64encode(b"Six days.").decode()
+        told = self.results(
+            text | {"everyone": True},
+            text | {"everyone": True},
+            {"action": "put", "id": "b", "name": "b.txt", "base64": packed, "valid_until": "2126-01-31"},
+            {"action": "patch", "id": "a", "users": ["eve"], "source_url": "https://wiki.example/a"},
+            {"action": "delete", "id": "b"},
+        )
+        self.assertEqual((told["succeeded"], told["failed"]), (5, 0))
+        self.assertEqual(
+            [(each["id"], each["status"], each["outcome"]) for each in told["results"]],
+            [
+                ("a", 201, "added"),
+                ("a", 200, "unchanged"),
+                ("b", 201, "added"),
+                ("a", 200, "changed"),
+                ("b", 204, "deleted"),
+            ],
+        )
+        self.assertEqual(told["results"][2]["document"]["valid_until"], "2126-01-31")
+        document = Document.objects.get()
+        self.assertEqual(audience_of(document), Audience(user_ids=frozenset({self.eve.pk})))
+        self.assertEqual((document.labels, document.source_url), (["hr"], "https://wiki.example/a"))
+
+    def test_an_item_that_is_refused_says_why_and_keeps_no_other_from_being_done(self):
+        closed = make_document("closed.md", users=[self.eve])
+        others = make_document("open.md", everyone=True)
+        good = {"action": "put", "id": "good", "text": "Five days."}
+        for item, status, pointer in (
+            ({}, 400, "/action"),
+            ({"action": "burn", "id": "a"}, 400, "/action"),
+            (good | {"base64": "YQ=="}, 400, "/text"),
+            ({"action": "put", "id": "a"}, 400, "/text"),
+            ({"action": "put", "id": "a", "base64": "*"}, 400, "/base64"),
+            ({"action": "put", "id": "a", "text": ""}, 400, "/text"),
+            (good | {"id": "batch"}, 400, "/id"),
+            (good | {"id": str(uuid4())}, 400, "/id"),
+            (good | {"readers": []}, 400, "/readers"),
+            (good | {"groups": ["nobody"]}, 400, "/groups"),
+            (good | {"source_url": "javascript:alert(1)"}, 400, "/source_url"),
+            ({"action": "delete", "id": "a", "title": "b"}, 400, "/title"),
+            ({"action": "patch", "id": "a", "text": "b"}, 400, "/text"),
+            ({"action": "delete", "id": str(closed.public_id)}, 404, None),
+            ({"action": "patch", "id": str(closed.public_id), "everyone": True}, 404, None),
+            ({"action": "delete", "id": str(others.public_id)}, 403, None),
+        ):
+            with self.subTest(item):
+                told = self.results(item, good)
+                refused, done = told["results"]
+                self.assertEqual((refused["status"], refused["outcome"]), (status, "refused"))
+                self.assertEqual(refused["problem"].get("errors", [{"pointer": None}])[0]["pointer"], pointer)
+                self.assertEqual(done["status"] // 100, 2)
+                self.assertEqual((told["succeeded"], told["failed"]), (1, 1))
+        self.assertEqual(audience_of(closed).user_ids, {self.eve.pk})
+        self.assertEqual(Document.objects.count(), 3)
+
+    def test_a_fault_of_the_server_is_told_too(self):
+        item = {"action": "put", "id": "a", "text": "Five days."}
+        for fault, status in ((OperationalError("gone"), 503), (ZeroDivisionError("secret"), 500)):
+            faults = mock.patch.object(documents, "upsert", side_effect=[fault, mock.DEFAULT])
+            with faults, self.assertLogs(batch.logger, "ERROR"):
+                told = self.results(item, {"action": "delete", "id": "a"})
+            self.assertEqual([each["status"] for each in told["results"]], [status, 404])
+            self.assertNotIn("secret", str(told))
+
+    def test_what_is_no_batch_is_refused_as_a_whole(self):
+        item = {"action": "put", "id": "a", "text": "Five days."}
+        for values in (
+            {"items": []},
+            {"items": [item] * 101},
+            {"items": item},
+            {"items": [item, 7]},
+            {"x": 1},
+        ):
+            self.assertEqual(self.send(**values).status_code, 400)
+        with mock.patch.object(batch, "MAX_BYTES", 100):
+            self.assertEqual(self.send(item | {"text": "x" * 100}).status_code, 413)
+        self.assertFalse(Document.objects.exists())
+
+    def test_equal_items_are_one_reading(self):
+        item = {"action": "put", "id": "a", "name": "a.md", "text": "Five days.", "title": "Leave"}
+        told = self.results(*[item] * 100)
+        self.assertEqual(told["succeeded"], 100)
+        lock = documents.lock_name(Document.objects.get().pk)
+        self.assertEqual(ProcrastinateJob.objects.filter(lock=lock).count(), 1)
+
+
+class ContentsTests(DocumentsTestCase):
+    def test_a_page_has_its_text_and_its_image_where_there_is_one(self):
+        document = make_document(
+            "plan.pdf",
+            [("page=1", 1, "Aims", "One."), ("page=1", 1, "Aims", "Two."), ("page=3", 3, "", "Three.")],
+            owner=self.user,
+            page_count=3,
+        )
+        Document.objects.filter(pk=document.pk).update(media_type="application/pdf")
+        told = self.get(f"{document.public_id}/pages/1").json()
+        self.assertEqual((told["page"], told["text"], len(told["passages"])), (1, "One.\nTwo.", 2))
+        self.assertTrue(told["image"].endswith(f"/content/{document.public_id}/pages/1.png"))
+        self.assertEqual(self.get(f"{document.public_id}/pages/2").json()["text"], "")
+        for number in ("0", "4", "999999"):
+            self.assertEqual(self.get(f"{document.public_id}/pages/{number}").status_code, 404)
+        Document.objects.filter(pk=document.pk).update(media_type="text/plain", page_count=None)
+        self.assertIsNone(self.get(f"{document.public_id}/pages/1").json()["image"])
+
+    def test_versions_and_file_are_those_that_were_read(self):
+        for text in (b"Five days.", b"Six days."):
+            put = documents.upsert(ContentFile(text), "a.md", owner=self.user, audience=Audience())
+            documents.read_document(put.document.pk, put.replacement)
+        told = self.get(f"{put.document.public_id}/versions").json()
+        self.assertEqual(
+            [(each["version"], each["size"], each["current"]) for each in told],
+            [(2, 9, True), (1, 10, False)],
+        )
+        file = self.get(f"{put.document.public_id}/file")
+        self.assertEqual(b"".join(file.streaming_content), b"Six days.")
+        self.assertIn("sandbox", file.headers["Content-Security-Policy"])
+        part = self.get(f"{put.document.public_id}/file", Range="bytes=0-2")
+        self.assertEqual((part.status_code, b"".join(part.streaming_content)), (206, b"Six"))
+        Document.objects.update(versions=[])
+        told = self.get(f"{put.document.public_id}/versions").json()
+        self.assertEqual([(each["version"], each["read_at"]) for each in told], [(2, None)])
+
+    def test_what_is_closed_is_like_what_is_not(self):
+        closed = make_document("closed.md", [("", 1, "", "Secret.")], users=[self.eve])
+        for path in ("pages/1", "versions", "file"):
+            answers = [self.get(f"{each}/{path}") for each in (closed.public_id, uuid4())]
+            self.assertEqual({each.status_code for each in answers}, {404})
+            self.assertEqual(answers[0].content, answers[1].content)
+
+
+class IfMatchTests(DocumentsTestCase):
+    def test_a_change_is_made_only_to_the_state_that_was_read(self):
+        document = make_document("a.md", owner=self.user)
+        path = f"/api/documents/{document.public_id}"
+        seen = self.get(document.public_id).headers["ETag"]
+
+        def patch(labels, tag):
+            headers = self.headers | {"If-Match": tag}
+            return self.client.patch(path, {"labels": labels}, "application/json", headers=headers)
+
+        changed = patch(["one"], seen)
+        self.assertEqual(changed.status_code, 200)
+        self.assertNotEqual(changed.headers["ETag"], seen)
+        for tag in (seen, "nothing", ""):
+            self.assertEqual(patch(["two"], tag).status_code, 412)
+            deleted = self.client.delete(path, headers=self.headers | {"If-Match": tag})
+            self.assertEqual(deleted.status_code, 412)
+        self.assertEqual(patch(["three"], f'"other", {changed.headers["ETag"]}').status_code, 200)
+        self.assertEqual(patch(["four"], "*").status_code, 200)
+        self.assertEqual(Document.objects.get().labels, ["four"])
+
+    def test_a_file_replaces_only_the_one_that_was_read(self):
+        def put(text, **headers):
+            return self.client.put(
+                "/api/documents/one?name=a.md",
+                text,
+                content_type="text/plain",
+                headers=self.headers | headers,
+            )
+
+        seen = put("One.").headers["ETag"]
+        self.assertEqual(put("Two.", **{"If-Match": seen}).status_code, 200)
+        self.assertEqual(put("Three.", **{"If-Match": seen}).status_code, 412)
+        lock = documents.lock_name(Document.objects.get().pk)
+        self.assertEqual(ProcrastinateJob.objects.filter(lock=lock).count(), 2)

@@ -20,7 +20,7 @@ from django.urls import get_resolver, re_path  # noqa: E402
 from chat.llm import configured_model  # noqa: E402
 from chat.portal.consumers import CLOSED_UNKNOWN  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
-from chatsite.accounts.known_callers import known_caller  # noqa: E402
+from chatsite.accounts.known_callers import credential, known_caller  # noqa: E402
 from chatsite.demo_guard import DemoGuard  # noqa: E402
 from chatsite.http.access_log import AccessLog  # noqa: E402
 from chatsite.http.address_limit import AddressLimit  # noqa: E402
@@ -50,7 +50,7 @@ sockets = URLRouter([*websocket_urlpatterns, re_path("", no_such_socket)])  # ty
 application = ProtocolTypeRouter(
     {
         "http": AccessLog(
-            UploadLimit(AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), known_caller)))))
+            UploadLimit(AddressLimit(DemoGuard(Cors(BodyLimit(LengthHandler(), known_caller)))), credential)
         ),
         "lifespan": lifespan,
         "websocket": AccessLog(

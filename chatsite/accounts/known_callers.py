@@ -26,6 +26,11 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
     return str(session[SESSION_KEY])
 
 
+def credential(scope: Mapping[str, Any]) -> str:
+    """What an ASGI scope presents to say who sends it, valid or not: a key, a token or a session; or ""."""
+    return _presented_secret(scope) or session_key(scope)
+
+
 def _presented_secret(scope: Mapping[str, Any]) -> str:
     for name in KEY_HEADERS:
         value = header(scope, name.lower().encode())

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import re
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpResponseBase
 
 from chatsite.db.threads import in_database_soon
+from chatsite.event_loops import PerEventLoop
 
 from . import error_pages
 from .middleware import (
@@ -34,11 +36,16 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 DRAIN_SECONDS = 1.0
+DRAIN_PIECES_PER_SECOND = (
+    500  # of all refused bodies; a hundred read at full speed would keep everybody waiting
+)
 MAX_IDLE_THREADS = 16
 IDLE_SECONDS = 30.0  # without a further piece of a body
-LARGE_BODIES = 4  # of one caller, in each process; more wait for their turn
+LARGE_BODIES = (
+    4  # of one caller, in each process, by however many sessions and keys; more wait for their turn
+)
 WAIT_SECONDS = 0.8  # a refusal comes within a second
-UPLOADS = 6  # of one session in each process; they wait for each other, as their quota is counted
+UPLOADS = 6  # of one session or key in each process; they wait for each other, as their quota is counted
 RETRY_AFTER = {429: 10, 503: 2}  # seconds
 TOO_MANY = (
     "Several large requests of yours are still on their way. Send this one again when they have arrived."
@@ -57,16 +64,20 @@ class BodyTooSlow(Exception):
 
 
 class UploadLimit:
-    """Middleware: 429 for more uploads than one session may send at once, decided by their heads alone.
+    """Middleware: 429 for more uploads of one session or key than are taken at once, by their heads alone.
 
     Stands before everything that waits or asks the database: of a hundred that come together, those that
-    cannot be taken are refused at once and not when their turn has come.
+    cannot be taken are refused at once and not when their turn has come. `credential(scope)` returns what
+    the sender presents, valid or not; those who present nothing are counted by address.
     """
 
-    def __init__(self, application: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
+    def __init__(
+        self, application: Callable[[Any, Any, Any], Awaitable[None]], credential: Callable[[Scope], str]
+    ) -> None:
         self.application = application
+        self._credential = credential
         self._paths = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
-        self._sent: Counter[str] = Counter()  # by session
+        self._sent: Counter[str] = Counter()  # by credential
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = self._caller(scope)
@@ -85,19 +96,20 @@ class UploadLimit:
                 del self._sent[caller]
 
     def _caller(self, scope: Scope) -> str:
-        """The session or the address that sends an upload; "" for any other request."""
+        """Who sends an upload; "" for any other request."""
         is_upload = any(path.search(scope["path"]) for path in self._paths) and _has_body(scope)
         if not is_upload:
             return ""
         client = scope.get("client") or ("",)
-        return session_key(scope) or str(client[0])
+        return self._credential(scope) or str(client[0])
 
 
 class BodyLimit:
     """Middleware: 413 for a body over the limit, declared or counted as it comes; 408 for half of it.
 
     507 for one that finds no room, 503 where the database cannot say how much its caller may send.
-    429 for one more large body than a caller may send at once: each waits in a file until all of it is there.
+    429 for one more large body than a caller may send at once: each waits in a file until all of it is there,
+    and a file that is added is copied and stored after that.
     `known_caller(scope, guests)` returns the id of the account that sent the request, or ""; `guests` counts
     guests in.
     """
@@ -106,6 +118,7 @@ class BodyLimit:
         self.application = application
         self._known_caller = known_caller
         self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by caller
+        self._uploads = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
         self.large = [
             (re.compile(pattern), kind, limit)
             for patterns, kind, limit in (
@@ -137,7 +150,8 @@ class BodyLimit:
         except TimeoutError:
             await _refuse(scope, receive, send, 429, TOO_MANY)
             return
-        counted = _CountedBody(receive, send, limit, place)
+        is_upload = any(path.search(scope["path"]) for path in self._uploads)
+        counted = _CountedBody(receive, send, limit, place, until_answered=is_upload)
         try:
             await self.application(scope, counted.receive, counted.send)
         except BodyTooLarge:
@@ -177,12 +191,22 @@ class BodyLimit:
 
 
 class _CountedBody:
-    """`receive` and `send` of one request, which count what comes in and notice that an answer has begun."""
+    """`receive` and `send` of one request, which count what comes in and notice that an answer has begun.
+
+    The place is given back when the body is whole, or `until_answered` with the beginning of the answer.
+    """
 
     def __init__(
-        self, receive: Receive, send: Send, limit: int, place: asyncio.Semaphore | None = None
+        self,
+        receive: Receive,
+        send: Send,
+        limit: int,
+        place: asyncio.Semaphore | None = None,
+        *,
+        until_answered: bool = False,
     ) -> None:
         self._receive, self._send, self._left, self._place = receive, send, limit, place
+        self._until_answered = until_answered
         self.answering = False
         self._whole = False
 
@@ -202,7 +226,7 @@ class _CountedBody:
         except TimeoutError:
             raise BodyTooSlow from None
         self._whole = not message.get("more_body", False)
-        if self._whole:
+        if self._whole and not self._until_answered:
             self.release()
         return message
 
@@ -214,6 +238,7 @@ class _CountedBody:
 
     async def send(self, message: Message) -> None:
         self.answering = True
+        self.release()
         await self._send(message)
 
 
@@ -304,7 +329,22 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
             while (message := await receive())["type"] == "http.request" and message.get("more_body"):
-                pass
+                await _drain_pace().wait()
     except TimeoutError:
         pass
     await send({"type": "http.response.body", "body": b""})
+
+
+class _Pace:
+    """Lets its callers continue one after the other, DRAIN_PIECES_PER_SECOND of them."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    async def wait(self) -> None:
+        now = time.monotonic()
+        self._next = max(now, self._next) + 1 / DRAIN_PIECES_PER_SECOND
+        await asyncio.sleep(self._next - now)
+
+
+_drain_pace = PerEventLoop(_Pace)

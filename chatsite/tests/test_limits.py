@@ -7,7 +7,7 @@ import time
 import pytest
 from django.conf import settings
 
-from chatsite.accounts.known_callers import known_caller
+from chatsite.accounts.known_callers import credential, known_caller
 from chatsite.http import body_limits
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 
@@ -277,6 +277,53 @@ def test_one_caller_sends_only_a_few_large_bodies_at_once(monkeypatch):
     assert (refused, set(answers), later) == (429, {200}, 200)
 
 
+def test_one_caller_has_only_a_few_large_files_stored_at_once(monkeypatch):
+    """Those of which all has arrived count, too, until they are answered."""
+    monkeypatch.setattr(body_limits, "WAIT_SECONDS", 0.05)
+    stored, whole = asyncio.Event(), asyncio.Queue()
+
+    async def application(scope, receive, send):
+        whole.put_nowait(await receive())
+        await stored.wait()
+        await send({"type": "http.response.start", "status": 201})
+
+    async def together():
+        limit = body_limits.BodyLimit(application, lambda scope, guests: "a")
+        arriving = Arriving(limit)
+        arriving.finish.set()
+        some = [asyncio.create_task(arriving.send_one(b"a")) for _ in range(body_limits.LARGE_BODIES)]
+        for _ in some:
+            await whole.get()
+        refused = await arriving.send_one(b"a")
+        stored.set()
+        return refused, await asyncio.gather(*some), await arriving.send_one(b"a")
+
+    refused, answers, later = asyncio.run(asyncio.wait_for(together(), HANG_SECONDS))
+    assert (refused, set(answers), later) == (429, {201}, 201)
+
+
+def test_many_refused_bodies_are_not_read_at_full_speed(monkeypatch):
+    monkeypatch.setattr(body_limits, "DRAIN_SECONDS", 0.3)
+    pieces = 0
+
+    async def receive():
+        nonlocal pieces
+        pieces += 1
+        await asyncio.sleep(0)
+        return {"type": "http.request", "body": b"a", "more_body": True}
+
+    async def send(message):
+        pass
+
+    async def refuse_all():
+        refusal = {"path": "/documents/add/", "headers": []}
+        await asyncio.gather(*(body_limits._refuse(refusal, receive, send, 429, "") for _ in range(20)))
+
+    begun = time.monotonic()
+    asyncio.run(refuse_all())
+    assert pieces <= (time.monotonic() - begun) * body_limits.DRAIN_PIECES_PER_SECOND + 2 * 20
+
+
 def test_of_many_uploads_of_one_session_those_too_many_are_refused_by_their_heads():
     begun, finish = asyncio.Queue(), asyncio.Event()
 
@@ -285,11 +332,12 @@ def test_of_many_uploads_of_one_session_those_too_many_are_refused_by_their_head
         await finish.wait()
         await send({"type": "http.response.start", "status": 201})
 
-    limit = body_limits.UploadLimit(application)
+    limit = body_limits.UploadLimit(application, credential)
 
-    async def send_one(session, path="/documents/add/", size=b"9"):
+    async def send_one(session, path="/documents/add/", size=b"9", key=""):
         cookie = f"{settings.SESSION_COOKIE_NAME}={session}".encode()
         headers = [(b"content-length", size), (b"cookie", cookie)]
+        headers += [(b"authorization", f"Bearer {key}".encode())] if key else []
         answers = []
 
         async def receive():
@@ -307,6 +355,7 @@ def test_of_many_uploads_of_one_session_those_too_many_are_refused_by_their_head
             await begun.get()
         refused = await send_one("one")
         others = [("another",), ("one", "/documents/add/", b"0"), ("one", "/chat")]
+        others += [("one", "/api/documents/a.md", b"9", key) for key in ("first", "second")]
         tasks += [asyncio.create_task(send_one(*each)) for each in others]
         for _ in others:
             await begun.get()

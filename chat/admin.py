@@ -4,6 +4,8 @@ from datetime import datetime
 
 from django.contrib import admin
 
+from chatsite.accounts.audited_admin import AuditedChanges
+from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.read_only_admin import ReadOnly
 
 from . import persons_admin, verified_admin  # noqa: F401 (register their pages)
@@ -11,20 +13,25 @@ from .models import Agent, MessageAllowance, Run
 
 
 @admin.register(Agent)
-class AgentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class AgentAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+    audited_as = AuditEntry.Action.AGENT_CHANGED
     list_display = ["name", "description", "may_search", "model", "order", "active"]
     list_editable = ["order", "active"]
     search_fields = ["name", "description"]
 
 
 @admin.register(MessageAllowance)
-class MessageAllowanceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class MessageAllowanceAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """How many messages a day: of a person, else of their most generous group, else of all others."""
 
+    audited_as = AuditEntry.Action.ALLOWANCE_CHANGED
     list_display = ["__str__", "user", "group", "messages"]
     list_select_related = ["user", "group"]
     autocomplete_fields = ["user", "group"]
     search_fields = ["user__username", "group__name"]
+
+    def about(self, obj: MessageAllowance) -> User | None:
+        return obj.user
 
 
 @admin.register(Run)

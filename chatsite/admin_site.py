@@ -17,7 +17,9 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.decorators.http import require_safe
 
 from chat.overview import pages
+from chatsite.accounts.audit import record_sign_in, record_sign_out
 from chatsite.accounts.forms import SignInForm
+from chatsite.accounts.models import User
 from chatsite.accounts.sessions import admin_is_idle, admin_was_used, begin
 from chatsite.db.threads import request_reads_everything
 from chatsite.server import status_page
@@ -54,7 +56,14 @@ class SiteAdmin(admin.AdminSite):
         elif request.method == "POST" and request.user.is_authenticated:
             SignInForm.remember_device(response, request.user.get_username())
             begin(request.session)
+            assert isinstance(request.user, User)
+            record_sign_in(request.user, request.META.get("REMOTE_ADDR", ""), "with a password, to the admin")
         return response
+
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        if request.method == "POST":
+            record_sign_out(request)
+        return super().logout(request, extra_context)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         status = require_safe(self.admin_view(self.status))

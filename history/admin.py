@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
 
 from chatsite.accounts.audit import record, record_before
+from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.read_only_admin import ReadOnly
@@ -59,9 +60,10 @@ class MessageInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
 
 
 @admin.register(Conversation)
-class ConversationAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
+class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """A person's conversations. Only a superuser deletes one, with all that belongs to it."""
 
+    audited_as = AuditEntry.Action.CONVERSATION_DELETED
     listed_as = AuditEntry.Action.CONVERSATIONS_LISTED
     read_as = AuditEntry.Action.CONVERSATION_READ
     list_display = ["title_shown", "owner", "mode", "created_at", "updated_at", "deleted_at"]
@@ -71,6 +73,13 @@ class ConversationAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     date_hierarchy = "updated_at"
     inlines = [MessageInline]
     fields = readonly_fields = ("id", "owner", "title", "mode", "created_at", "updated_at", "deleted_at")
+
+    def about(self, obj: Conversation) -> User:
+        return obj.owner
+
+    def named(self, obj: Conversation) -> str:
+        """Without its title, which is the person's words."""
+        return str(obj.pk)
 
     @admin.display(description="title", ordering="title")
     def title_shown(self, conversation: Conversation) -> str:

@@ -8,14 +8,15 @@ from django.contrib import admin, messages
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from chatsite.accounts.models import User
+from chatsite.accounts.audit import record, record_before
+from chatsite.accounts.models import AuditEntry, User
 from ingestion.access.admin import AccessPage
 from ingestion.access.lists import (
     Audience,
@@ -188,6 +189,24 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
             messages.info(request, "This very file is there already, with these rights. Nothing is changed.")
         obj.pk = put.document.pk
         obj.refresh_from_db()
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The page shows the text: a look at what one may not read in the portal is in the audit log."""
+        reader = request.user
+        if isinstance(reader, User) and self.has_view_permission(request):
+            document = self.get_object(request, object_id)
+            readable = Document.objects.filter(access_list__in=AccessEntry.lists_of(reader.pk))
+            if document is not None and not readable.filter(pk=document.pk).exists():
+                act, subject = AuditEntry.Action.DOCUMENT_READ, f"{document.name} ({document.public_id})"
+                record_before(act, actor=reader, person=document.owner, subject=subject)
+        return super().change_view(request, object_id, *args, **kwargs)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        actor = request.user if isinstance(request.user, User) else None
+        for document in queryset:
+            subject = f"Deleted {document.name} ({document.public_id})"
+            record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)
+        return super().log_deletions(request, queryset)
 
     def delete_model(self, request: HttpRequest, obj: Document) -> None:
         documents.delete_document(obj)

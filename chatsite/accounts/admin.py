@@ -8,12 +8,14 @@ from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
+from django.db import transaction
 from django.db.models import ForeignKey, ManyToManyField, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
 
-from .audit import record
+from .audit import record, record_before
+from .audited_admin import AuditedChanges, permissions_of, rights_of
 from .forms import AdminSignInForm, ApiKeyAdminForm
 from .models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
 from .oidc.identities import drop_unmapped_memberships, unlink
@@ -31,12 +33,28 @@ admin.site.login_form = AdminSignInForm
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]
+class UserAdmin(AuditedChanges, DjangoUserAdmin):  # type: ignore[type-arg]
     """People: their names, groups and rights. Staff only look at those with more rights than their own."""
 
+    audited_as = AuditEntry.Action.ACCOUNT_CHANGED
     list_display = ["username", "first_name", "last_name", "is_active", "is_staff", "last_login"]
     list_filter = ["is_active", "is_staff", "groups"]
     change_user_password_template = "admin/accounts/user/change_password.html"  # noqa: S105
+
+    def about(self, obj: User) -> User:
+        return obj
+
+    def described(self, obj: User) -> str:
+        return rights_of(obj)
+
+    def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:
+        """A new password has an entry of its own."""
+        only_password = isinstance(message, str) or request.path.endswith("/password/")
+        return (
+            DjangoUserAdmin.log_change(self, request, obj, message)
+            if only_password
+            else super().log_change(request, obj, message)
+        )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         found: QuerySet[User] = super().get_queryset(request)
@@ -102,8 +120,13 @@ admin.site.unregister(Group)
 
 
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin):
+class GroupAdmin(AuditedChanges, DjangoGroupAdmin):
     """Groups. Staff change those they belong to, and give them only permissions that they have themselves."""
+
+    audited_as = AuditEntry.Action.GROUP_CHANGED
+
+    def described(self, obj: Group) -> str:
+        return permissions_of(obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         allowed = super().has_change_permission(request, obj)
@@ -122,12 +145,13 @@ class GroupAdmin(DjangoGroupAdmin):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ApiKeyAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """Keys of programs. The text of a new one is shown once; its hash is shown never.
 
     A key reads what its person reads, documents of their own included. Only superusers make keys for others.
     """
 
+    audited_as = AuditEntry.Action.KEYS_REVOKED
     list_display = [
         "prefix",
         "name",
@@ -143,6 +167,17 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     search_fields = ["prefix", "name", "user__username"]
     actions = ["revoke"]
     form = ApiKeyAdminForm
+
+    def about(self, obj: ApiKey) -> User:
+        return obj.user
+
+    def log_addition(self, request: HttpRequest, obj: ApiKey, message: Any) -> Any:
+        """A new key has an entry of its own."""
+        return admin.ModelAdmin.log_addition(self, request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: ApiKey, message: Any) -> Any:
+        """Only its name changes."""
+        return admin.ModelAdmin.log_change(self, request, obj, message)
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
         shown = ["prefix", "created_at", "last_used_at", "expires_at", "revoked_at"]
@@ -180,14 +215,21 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     @admin.action(description="Revoke the chosen keys", permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        count = ApiKey.objects.filter(pk__in=queryset.values("pk")).revoke()
+        actor = request.user if isinstance(request.user, User) else None
+        chosen = ApiKey.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
+        with transaction.atomic():
+            keys = list(chosen.select_related("user").select_for_update(of=("self",)))
+            count = ApiKey.objects.filter(pk__in=[key.pk for key in keys]).revoke()
+            for key in keys:
+                record(AuditEntry.Action.KEYS_REVOKED, actor=actor, person=key.user, subject=str(key))
         messages.success(request, f"Revoked: {count}. Programs that use them are refused from now on.")
 
 
 @admin.register(GroupMapping)
-class GroupMappingAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class GroupMappingAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """Which group here a group of the sign-in provider is. Staff map only to groups they belong to."""
 
+    audited_as = AuditEntry.Action.MAPPING_CHANGED
     list_display = ["value", "group", "issuer"]
     list_select_related = ["group"]
     search_fields = ["value", "group__name"]
@@ -224,12 +266,16 @@ class GroupMappingAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(ExternalIdentity)
-class ExternalIdentityAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ExternalIdentityAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """Who came by the sign-in provider; to be looked at, and to be deleted."""
 
+    audited_as = AuditEntry.Action.IDENTITY_REMOVED
     list_display = ["user", "subject", "claim", "issuer", "created_at"]
     list_select_related = ["user"]
     search_fields = ["user__username", "subject"]
+
+    def about(self, obj: ExternalIdentity) -> User:
+        return obj.user
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -250,13 +296,28 @@ class ExternalIdentityAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
-    """Who looked at or changed what others may read; nothing is added, changed or removed here, by nobody."""
+    """Who looked at or changed what others may read; nothing is added, changed or removed here, by nobody.
+
+    It has questions that people asked: a look at it is an entry, too.
+    """
 
     list_display = ["created_at", "actor", "action", "person", "shortened", "request_id"]
     list_filter = ["action", "created_at"]
     search_fields = ["actor", "person", "subject", "request_id"]
     date_hierarchy = "created_at"
     show_full_result_count = False
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        self._record(request, request.GET.urlencode())
+        return super().changelist_view(request, *args, **kwargs)
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        self._record(request, f"Entry {object_id}")
+        return super().change_view(request, object_id, *args, **kwargs)
+
+    def _record(self, request: HttpRequest, subject: str) -> None:
+        if self.has_view_permission(request) and isinstance(request.user, User):
+            record_before(AuditEntry.Action.LOG_READ, actor=request.user, subject=subject)
 
     @admin.display(description="Subject")
     def shortened(self, entry: AuditEntry) -> str:

@@ -300,6 +300,7 @@ class AuditEntry(models.Model):
         ALLOWANCE_CHANGED = "allowance_changed", "Changed how many messages somebody may send"
         AGENT_CHANGED = "agent_changed", "Changed an agent"
         DOCUMENT_CHANGED = "document_changed", "Added, changed or deleted a document in the admin"
+        DOCUMENT_READ = "document_read", "Read a document of others in the admin"
         CONVERSATION_DELETED = "conversation_deleted", "Deleted somebody's conversation"
         LOG_READ = "log_read", "Looked at the audit log"
         LOG_EXPORTED = "log_exported", "Exported the audit log"

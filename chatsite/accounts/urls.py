@@ -1,6 +1,5 @@
 """Signing in and out, a person's settings, and help."""
 
-from django.contrib.auth.views import LogoutView
 from django.urls import path, re_path
 
 from . import api, views
@@ -11,7 +10,7 @@ urlpatterns = [
     path("accounts/sign-in/", views.SignIn.as_view(), name="sign-in"),
     path("accounts/provider/", oidc.start, name="provider"),
     path("accounts/provider/callback/", oidc.callback, name="provider-callback"),
-    path("accounts/sign-out/", LogoutView.as_view(), name="sign-out"),
+    path("accounts/sign-out/", views.SignOut.as_view(), name="sign-out"),
     path("settings/", views.settings_page, name="settings"),
     path("settings/password/", views.PasswordChange.as_view(), name="password"),
     path("settings/keys/", views.keys, name="keys"),

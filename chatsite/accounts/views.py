@@ -14,9 +14,10 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from .audit import record, record_sign_in, record_sign_out
 from .authentication import session_principal
 from .forms import ApiKeyForm, OwnPasswordForm, SignInForm
-from .models import ApiKey, ApiKeyQuerySet, User
+from .models import ApiKey, ApiKeyQuerySet, AuditEntry, User
 from .preferences import Preferences
 from .sessions import begin, end_sessions
 
@@ -34,6 +35,9 @@ class SignIn(auth_views.LoginView):
     def form_valid(self, form: SignInForm) -> HttpResponse:  # type: ignore[override]
         response = super().form_valid(form)
         begin(self.request.session)
+        user = form.get_user()
+        assert isinstance(user, User)
+        record_sign_in(user, self.request.META.get("REMOTE_ADDR", ""), "with a password")
         return form.answered(response)
 
     def form_invalid(self, form: SignInForm) -> HttpResponse:  # type: ignore[override]
@@ -44,6 +48,14 @@ class SignIn(auth_views.LoginView):
         context["provider_name"] = settings.OIDC_NAME if settings.OIDC_ISSUER else ""
         del context["site_name"]  # Django's is the host's name; the portal has a name of its own
         return context
+
+
+class SignOut(auth_views.LogoutView):
+    """End this session."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        record_sign_out(request)
+        return super().post(request, *args, **kwargs)
 
 
 class PasswordChange(auth_views.PasswordChangeView):
@@ -60,6 +72,8 @@ class PasswordChange(auth_views.PasswordChangeView):
         response = super().form_valid(form)
         principal = session_principal(self.request)
         end_sessions(principal.user_id, keep=principal.credential)
+        owner = User.objects.get(pk=principal.user_id)
+        record(AuditEntry.Action.PASSWORD_SET, actor=owner, person=owner)
         words = "Your password is changed. Other devices are signed out."
         if form.cleaned_data["revoke_keys"]:
             words += f" API keys revoked: {self._keys().revoke()}."
@@ -107,7 +121,8 @@ def keys(request: HttpRequest) -> HttpResponse:
     if form.is_bound and form.is_valid():
         owner = User.objects.get(pk=principal.user_id)
         chosen = form.cleaned_data
-        secret = ApiKey.objects.issue(owner, chosen["name"], chosen["days"], chosen["scopes"])[1]
+        made, secret = ApiKey.objects.issue(owner, chosen["name"], chosen["days"], chosen["scopes"])
+        record(AuditEntry.Action.KEY_MADE, actor=owner, person=owner, subject=str(made))
         form = ApiKeyForm()
     elif form.is_bound:
         status = 422
@@ -125,7 +140,8 @@ def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
     key = get_object_or_404(mine, pk=key_id)
     if request.method != "POST":
         return render(request, "accounts/revoke_key.html", {"key": key})
-    mine.filter(pk=key.pk).revoke()
+    if mine.filter(pk=key.pk).revoke():
+        record(AuditEntry.Action.KEYS_REVOKED, actor=key.user, person=key.user, subject=str(key))
     messages.success(request, "The key is revoked. Programs that use it are refused from now on.")
     return redirect("accounts:keys")
 

@@ -135,7 +135,8 @@ class AuditLogTests(TestCase):
         self.client.post(
             LOG, {"action": "delete_selected", "_selected_action": [self.entry.pk], "post": "yes"}
         )
-        self.assertEqual(AuditEntry.objects.get().actor, "root")
+        self.assertEqual(AuditEntry.objects.get(pk=self.entry.pk).subject, "pay")
+        self.assertTrue(AuditEntry.objects.filter(action="log_read", actor="root").exists())
 
     def test_the_database_itself_refuses_to_change_or_remove_an_entry(self):
         for change in (lambda rows: rows.update(actor="x"), lambda rows: rows.delete()):
@@ -177,7 +178,7 @@ class AuditLogTests(TestCase):
         entry = AuditEntry.objects.first()
         self.assertEqual((entry.action, entry.actor, entry.person), ("rights_changed", "root", "ann"))
         self.assertTrue(entry.subject.endswith(": ann → Everyone who signs in"), entry.subject)
-        self.assertEqual(AuditEntry.objects.count(), 2)
+        self.assertEqual(AuditEntry.objects.filter(action="rights_changed").count(), 1)
         self.client.post(
             "/admin/accounts/apikey/add/", {"user": ann.pk, "name": "nightly", "scopes": ["search"]}
         )

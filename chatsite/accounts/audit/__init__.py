@@ -4,6 +4,7 @@ import getpass
 import logging
 
 from django.db import transaction
+from django.http import HttpRequest
 
 from chatsite import logs
 from chatsite.accounts.models import (
@@ -55,6 +56,22 @@ def record_refused_sign_in(username: str, address: str, reason: str) -> None:
         subject=f"{reason}; from {address or 'an unknown address'}",
         request_id=logs.request_id.get(),
     )
+
+
+def record_sign_in(user: User, address: str, way: str) -> None:
+    """Write down that somebody has signed in."""
+    record(
+        AuditEntry.Action.SIGN_IN,
+        actor=user,
+        person=user,
+        subject=f"{way}; from {address or 'an unknown address'}",
+    )
+
+
+def record_sign_out(request: HttpRequest) -> None:
+    """Write down that the caller ends their session, unless they are a guest or have none."""
+    if isinstance(request.user, User) and not request.user.is_guest:
+        record(AuditEntry.Action.SIGN_OUT, actor=request.user, person=request.user)
 
 
 def record_before(

@@ -54,6 +54,7 @@ CLASSES: dict[str, tuple[int, int, str]] = {
     Action.ALLOWANCE_CHANGED: (ENTITY, UPDATE, "message allowance"),
     Action.AGENT_CHANGED: (ENTITY, UPDATE, "agent"),
     Action.DOCUMENT_CHANGED: (ENTITY, UPDATE, "document"),
+    Action.DOCUMENT_READ: (RESOURCES, READ, "document"),
     Action.CONVERSATION_DELETED: (ENTITY, DELETE, "conversation"),
     Action.LOG_READ: (RESOURCES, READ, "audit log"),
     Action.LOG_EXPORTED: (RESOURCES, EXPORT, "audit log"),

@@ -12,6 +12,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from chatsite.accounts.audit import record_sign_in
 from chatsite.accounts.sessions import begin
 
 from . import signing_in
@@ -61,6 +62,7 @@ def callback(request: HttpRequest) -> HttpResponse:
         return redirect("accounts:sign-in")
     login(request, user, backend=PASSWORD_BACKEND)
     begin(request.session)
+    record_sign_in(user, request.META.get("REMOTE_ADDR", ""), f"by {settings.OIDC_NAME}")
     return redirect(destination)
 
 

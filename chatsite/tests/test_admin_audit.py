@@ -1,0 +1,198 @@
+"""Every page of the admin that shows another's words or changes rights leaves an entry in the audit log."""
+
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.test import TestCase
+
+from chat.models import Agent, MessageAllowance
+from chat.tests.conversations import answered
+from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
+from chatsite.tests.routes import routes
+from history.models import Feedback, Share
+from ingestion.access.lists import Audience, access_list_for
+from ingestion.models import Document
+from ingestion.tests.factories import make_document, make_user
+
+# What the pages of each kind of row show of others, or why their lists and pages leave no entry.
+KINDS = {
+    "accounts.apikey": "names of keys; every change is an entry",
+    "accounts.auditentry": "words",
+    "accounts.externalidentity": "subjects; every change is an entry",
+    "accounts.groupmapping": "names of groups; every change is an entry",
+    "accounts.user": "names; every change is an entry",
+    "auth.group": "names of groups; every change is an entry",
+    "chat.agent": "texts of the site; every change is an entry",
+    "chat.messageallowance": "numbers; every change is an entry",
+    "chat.run": "times and numbers",
+    "chat.verifiedanswer": "texts of the site, no wider than the manager's rights; every change is an entry",
+    "history.conversation": "words",
+    "history.feedback": "words",
+    "history.share": "words",
+    "ingestion.document": "names; the text on the page of one document is words",
+    "procrastinate.procrastinatejob": "numbers",
+}
+# Pages beside those of the rows.
+OTHERS = {
+    "index": "numbers, and titles that the manager may read",
+    "figures": "the same",
+    "status": "numbers",
+    "login": "an entry for each that succeeds, and each refusal",
+    "logout": "an entry",
+    "password_change": "leads to the portal",
+    "password_change_done": "a sentence",
+    "autocomplete": "names, to pick one",
+    "jsi18n": "the program's words",
+    "view_on_site": "leads elsewhere",
+    "app_list": "names of kinds",
+    "auth_user_password_change": "an entry (test_new_password)",
+    "ingestion_document_access": "an entry (test_access_page)",
+    "chat_verifiedanswer_try": "an entry (test_verified_admin)",
+    "chat_verifiedanswer_unanswered": "an entry (test_unanswered)",
+}
+ROW_PAGES = ("changelist", "add", "change", "delete", "history")
+
+
+class AdminAuditTests(TestCase):
+    def setUp(self):
+        self.root = User.objects.create_superuser("root")
+        self.client.force_login(self.root)
+        self.ann = make_user("ann", groups=["Crew"])
+        self.crew = Group.objects.get(name="Crew")
+
+    def entries(self, action=None):
+        found = AuditEntry.objects.filter(actor="root")
+        return list((found.filter(action=action) if action else found).order_by("pk"))
+
+    def post(self, path, **values):
+        response = self.client.post(path, values)
+        self.assertEqual(response.status_code, 302, path)
+        return self.entries()[-1]
+
+    def test_every_page_is_known_here(self):
+        kinds = {f"{model._meta.app_label}.{model._meta.model_name}" for model in admin.site._registry}
+        self.assertEqual(kinds, set(KINDS))
+        of_rows = {f"{kind.replace('.', '_')}_{page}" for kind in kinds for page in ROW_PAGES}
+        names = {
+            name.removeprefix("admin:")
+            for name, pattern in routes()
+            if name.startswith("admin:") and pattern.name
+        }
+        self.assertEqual(names - of_rows, set(OTHERS))
+
+    def test_each_page_that_shows_words_of_others_leaves_an_entry(self):
+        document = make_document("theirs.md", owner=self.ann)
+        conversation, answer = answered(self.ann, document)
+        feedback = Feedback.objects.create(message=answer, rating="bad", comment="No.")
+        share = Share.objects.create(
+            conversation=conversation,
+            up_to=1,
+            access_list=access_list_for(Audience(everyone=True), None),
+            digest="d",
+        )
+        entry = AuditEntry.objects.create(action="search_as", actor="ann", subject="pay")
+        rows = {
+            "history/conversation": conversation,
+            "history/feedback": feedback,
+            "history/share": share,
+            "accounts/auditentry": entry,
+        }
+        pages = [f"/admin/{path}/" for path in rows]
+        pages += [f"/admin/{path}/{row.pk}/change/" for path, row in rows.items()]
+        pages.append(f"/admin/ingestion/document/{document.pk}/change/")
+        for page in pages:
+            with self.subTest(page):
+                before = len(self.entries())
+                self.assertEqual(self.client.get(page).status_code, 200)
+                self.assertEqual(len(self.entries()), before + 1)
+
+    def test_a_document_that_one_may_read_anyway_leaves_none(self):
+        document = make_document("ours.md", owner=self.ann, everyone=True)
+        self.client.get(f"/admin/ingestion/document/{document.pk}/change/")
+        self.assertEqual(self.entries(), [])
+
+    def test_changes_of_accounts_say_what_the_account_may_do_now(self):
+        page = f"/admin/accounts/user/{self.ann.pk}/change/"
+        form = self.client.get(page).context["adminform"].form
+        values = {name: value for name, value in form.initial.items() if value not in (None, False)}
+        values |= {"groups": [self.crew.pk], "is_staff": "on", "user_permissions": []}
+        values |= {
+            "date_joined_0": "2026-01-01",
+            "date_joined_1": "00:00:00",
+            "last_login_0": "",
+            "last_login_1": "",
+        }
+        values.pop("last_login", None)
+        entry = self.post(page, **values)
+        self.assertEqual((entry.action, entry.person), ("account_changed", "ann"))
+        self.assertTrue(entry.subject.endswith("now active, staff; in Crew"), entry.subject)
+
+    def test_each_change_of_rights_leaves_an_entry(self):
+        entry = self.post("/admin/auth/group/add/", name="Office")
+        self.assertEqual(entry.action, "group_changed")
+        self.assertIn("Added group Office", entry.subject)
+        office = Group.objects.get(name="Office")
+        self.assertIn("may", self.post(f"/admin/auth/group/{office.pk}/change/", name="Bureau").subject)
+        self.assertIn("Deleted", self.post(f"/admin/auth/group/{office.pk}/delete/", post="yes").subject)
+        mapping = {"issuer": "https://id", "value": "42", "group": self.crew.pk}
+        self.assertEqual(self.post("/admin/accounts/groupmapping/add/", **mapping).action, "mapping_changed")
+        path = f"/admin/accounts/groupmapping/{GroupMapping.objects.get().pk}/delete/"
+        self.assertIn("Deleted", self.post(path, post="yes").subject)
+        allowance = self.post("/admin/chat/messageallowance/add/", user=self.ann.pk, messages=5)
+        self.assertEqual((allowance.action, allowance.person), ("allowance_changed", "ann"))
+        path = f"/admin/chat/messageallowance/{MessageAllowance.objects.get().pk}/delete/"
+        self.assertIn("Deleted", self.post(path, post="yes").subject)
+        agent = Agent.objects.create(name="Clerk", description="Old", instructions="Be brief.")
+        changed = {"name": agent.name, "description": "New", "instructions": "Be kind.", "order": 1}
+        self.assertEqual(
+            self.post(f"/admin/chat/agent/{agent.pk}/change/", **changed).action, "agent_changed"
+        )
+
+    def test_keys_identities_documents_and_conversations_that_go_leave_an_entry(self):
+        key, _ = ApiKey.objects.issue(self.ann, "nightly")
+        entry = self.post("/admin/accounts/apikey/", action="revoke", _selected_action=key.pk)
+        self.assertEqual((entry.action, entry.person), ("keys_revoked", "ann"))
+        other, _ = ApiKey.objects.issue(self.ann, "weekly")
+        entry = self.post(f"/admin/accounts/apikey/{other.pk}/delete/", post="yes")
+        self.assertEqual((entry.action, entry.person), ("keys_revoked", "ann"))
+        identity = ExternalIdentity.objects.create(user=self.ann, issuer="https://id", subject="7")
+        entry = self.post(f"/admin/accounts/externalidentity/{identity.pk}/delete/", post="yes")
+        self.assertEqual((entry.action, entry.person), ("identity_removed", "ann"))
+        document = make_document("theirs.md", owner=self.ann)
+        conversation, _ = answered(self.ann, document, title="Private words")
+        self.post(f"/admin/history/conversation/{conversation.pk}/delete/", post="yes")
+        gone = self.entries("conversation_deleted")[0]
+        self.assertEqual(gone.person, "ann")
+        self.assertNotIn("Private", gone.subject)
+        self.post(
+            "/admin/ingestion/document/", action="delete_selected", _selected_action=document.pk, post="yes"
+        )
+        self.assertIn("Deleted theirs.md", self.entries("document_changed")[0].subject)
+        self.assertFalse(Document.objects.exists())
+
+
+class SigningTests(TestCase):
+    def setUp(self):
+        self.ann = User.objects.create_user("ann", password="right-horse-1", is_staff=True)
+
+    def actions(self):
+        return list(AuditEntry.objects.order_by("pk").values_list("action", "actor"))
+
+    def test_signing_in_and_out_leave_entries(self):
+        for path in ("/accounts/sign-in/", "/admin/login/"):
+            fields = {"username": "ann", "password": "right-horse-1"}
+            self.assertEqual(self.client.post(path, fields, REMOTE_ADDR="10.0.0.9").status_code, 302)
+            self.assertIn("from 10.0.0.9", AuditEntry.objects.order_by("-pk")[0].subject)
+            self.client.post("/accounts/sign-out/")
+        self.assertEqual(self.actions(), [("sign_in", "ann"), ("sign_out", "ann")] * 2)
+        self.client.post("/accounts/sign-out/")
+        self.assertEqual(len(self.actions()), 4)
+
+    def test_keys_and_passwords_of_ones_own_leave_entries(self):
+        self.client.force_login(self.ann)
+        self.client.post("/settings/keys/", {"name": "nightly", "days": "30", "scopes": ["search"]})
+        self.client.post(f"/settings/keys/{ApiKey.objects.get().pk}/revoke/")
+        new = {"new_password1": "another-horse-9", "new_password2": "another-horse-9"}
+        self.client.post("/settings/password/", {"old_password": "right-horse-1"} | new)
+        self.assertEqual(
+            self.actions(), [(action, "ann") for action in ("key_made", "keys_revoked", "password_set")]
+        )

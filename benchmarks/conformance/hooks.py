@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import time
 
 import jsonschema_rs
@@ -20,6 +21,7 @@ _numbers = itertools.count(time.time_ns())  # several runs may ask one site
 KNOWN = json.loads(os.environ.get("CONFORMANCE_IDS") or "{}")  # of things that exist, by parameter
 FILE = "# Leave\n\nFive days may be carried over.\n"
 COLLEAGUE = "hr"  # of the demo
+IS_ID = re.compile("[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 LATER = "2031-01-01T00:00:00Z"
 _validators = {}  # of lines, by path, method and media type: making one takes longer than most requests
 
@@ -73,6 +75,9 @@ def _put_what_can_be_read(case):
     elif case.method == "PUT":
         # Any body fits `*/*`, and sometimes that is sent as a form.
         case.body = (case.body if isinstance(case.body, dict) else {}) | {"file": FILE}
+    if case.method == "PUT" and IS_ID.fullmatch(case.path_parameters["document_id"]):
+        # A link from a list gives it the id of a document, which is no name of the caller's own.
+        case.path_parameters["document_id"] = f"leave-{next(_numbers)}"
     wish = case.query if case.method == "PUT" and not form else case.body
     if not isinstance(wish, dict):
         return

@@ -20,6 +20,7 @@ KEY_LENGTH = 200
 _numbers = itertools.count(time.time_ns())  # several runs may ask one site
 KNOWN = json.loads(os.environ.get("CONFORMANCE_IDS") or "{}")  # of things that exist, by parameter
 FILE = "# Leave\n\nFive days may be carried over.\n"
+SOURCE = "https://wiki.example/leave"  # no generated host is one
 COLLEAGUE = "hr"  # of the demo
 IS_ID = re.compile("[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 LATER = "2031-01-01T00:00:00Z"
@@ -33,7 +34,10 @@ def before_call(context, case, kwargs):
     if isinstance(key, str) and 0 < len(key) <= KEY_LENGTH:
         # The key of another request is a 422, and the same one is sent with many bodies.
         case.headers[KEY] = f"{key[: KEY_LENGTH - 20]}-{next(_numbers)}"
-    if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
+    if case.meta is None:
+        return
+    if case.meta.generation.mode is not GenerationMode.POSITIVE:
+        _refuse_labels(case)
         return
     # What is deleted once is gone, and generated cases would become few. Links name what there is.
     phase = case.meta.phase.name
@@ -67,6 +71,13 @@ def before_call(context, case, kwargs):
             request["dimensions"] = DIMENSIONS
 
 
+def _refuse_labels(case):
+    """In a form everything is text, and one text a list: labels of another type are none that is refused."""
+    form = case.body if case.media_type == "multipart/form-data" else None
+    if isinstance(form, dict) and not isinstance(form.get("labels", []), list):
+        form["labels"] = ["x" * 51]
+
+
 def _put_what_can_be_read(case):
     """A text file, and readers that exist: generated names are nobody's."""
     form = case.media_type == "multipart/form-data"
@@ -81,7 +92,7 @@ def _put_what_can_be_read(case):
     wish = case.query if case.method == "PUT" and not form else case.body
     if not isinstance(wish, dict):
         return
-    for name, there_is in (("users", [COLLEAGUE]), ("groups", [])):
+    for name, there_is in (("users", [COLLEAGUE]), ("groups", []), ("source_url", SOURCE)):
         if name in wish:
             wish[name] = there_is
     if "name" in wish:

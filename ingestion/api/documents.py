@@ -18,6 +18,7 @@ from django.utils.http import parse_etags, quote_etag
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import exceptions, serializers, status
+from rest_framework.fields import empty
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -152,6 +153,38 @@ class RightsSerializer(serializers.Serializer[Any]):
     )
 
 
+@extend_schema_field(
+    {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 0}, {"type": "null"}]}
+)
+class DayField(serializers.DateField):
+    """A day; empty is none."""
+
+    def run_validation(self, data: Any = empty) -> Any:
+        return None if data == "" else super().run_validation(data)
+
+
+@extend_schema_field({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 0}]})
+class FormDayField(DayField):
+    """A day in a form or an address, where nothing is null."""
+
+    allow_blank = True  # else DRF takes an empty one for one that is left out
+
+
+@extend_schema_field(
+    {"type": "string", "maxLength": details.ADDRESS_CHARACTERS, "pattern": "^([hH][tT][tT][pP][sS]?://.+)?$"}
+)
+class WebAddressField(StrictCharField):
+    """An address of http or https, or none."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            max_length=details.ADDRESS_CHARACTERS,
+            allow_blank=True,
+            validators=[details.is_web_address],
+            **options,
+        )
+
+
 class DetailsSerializer(RightsSerializer):
     """What is known of a document besides. What is left out stays as it is, what is empty is taken away."""
 
@@ -166,14 +199,10 @@ class DetailsSerializer(RightsSerializer):
         max_length=details.MAX_LABELS,
         required=False,
     )
-    source_url = StrictCharField(
-        max_length=details.ADDRESS_CHARACTERS,
-        allow_blank=True,
-        required=False,
-        validators=[details.is_web_address],
-        help_text="Where it comes from: an address of http or https.",
+    source_url = WebAddressField(
+        required=False, help_text="Where it comes from: an address of http or https."
     )
-    valid_until = serializers.DateField(
+    valid_until = DayField(
         allow_null=True, required=False, help_text="After this day it is neither found nor cited."
     )
 
@@ -189,6 +218,7 @@ class NewDocumentSerializer(DetailsSerializer):
     """What is known of a file. Readers who are left out lose the document."""
 
     refuses_unknown = True  # in the API's description
+    valid_until = FormDayField(required=False, help_text="After this day it is neither found nor cited.")
     everyone = WordBooleanField(required=False, help_text="Everyone who signs in.")
     name = serializers.CharField(
         max_length=255,

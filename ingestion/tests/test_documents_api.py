@@ -260,6 +260,7 @@ class PutTests(DocumentsApiTestCase):
             self.assertEqual(len(self.get(f"?{query}").json()), number, query)
         self.assertEqual(len(self.get("?owner=ada").json()), 2)
         self.assertEqual(self.get("?owner=eve").json(), [])
+        self.assertIsNone(self.patch("one", {"valid_until": ""}).json()["valid_until"])
         for change in ({"source_url": "data:text/html,x"}, {"valid_until": "soon"}, {"labels": ["x" * 51]}):
             self.assertEqual(self.patch("one", change).status_code, 400, change)
 

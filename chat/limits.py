@@ -16,6 +16,7 @@ from weakref import finalize
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
@@ -38,7 +39,10 @@ class Allowance:
     @property
     def words(self) -> str:
         """For the person whose it is."""
-        return f"{self.left or 'No'} message{'' if self.left == 1 else 's'} left today."
+        if not self.left:
+            return gettext("No messages left today.")
+        words = ngettext("%(left)s message left today.", "%(left)s messages left today.", self.left)
+        return words % {"left": self.left}
 
     @property
     def seconds(self) -> int:

@@ -122,7 +122,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description="why")
     def why(self, feedback: Feedback) -> str:
         words = dict(Feedback.Reason.choices)
-        return "; ".join(words[reason] for reason in feedback.reasons if reason in words) or "–"
+        return "; ".join(str(words[reason]) for reason in feedback.reasons if reason in words) or "–"
 
     @admin.display(description="comment")
     def what_they_said(self, feedback: Feedback) -> str:

@@ -9,6 +9,7 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from chatsite.accounts.principal import Principal
 from ingestion.models import AccessList, Document
@@ -171,15 +172,15 @@ class Feedback(models.Model):
     """What a person thinks of an answer. It is theirs to change and to take back."""
 
     class Rating(models.TextChoices):
-        GOOD = "good", "Good answer"
-        BAD = "bad", "Bad answer"
+        GOOD = "good", gettext_lazy("Good answer")
+        BAD = "bad", gettext_lazy("Bad answer")
 
     class Reason(models.TextChoices):
-        INCORRECT = "incorrect", "Something in it is wrong"
-        INCOMPLETE = "incomplete", "Something is missing"
-        OUTDATED = "outdated", "It is out of date"
-        UNCLEAR = "unclear", "It is hard to understand"
-        WRONG_SOURCE = "wrong_source", "A source does not say this"
+        INCORRECT = "incorrect", gettext_lazy("Something in it is wrong")
+        INCOMPLETE = "incomplete", gettext_lazy("Something is missing")
+        OUTDATED = "outdated", gettext_lazy("It is out of date")
+        UNCLEAR = "unclear", gettext_lazy("It is hard to understand")
+        WRONG_SOURCE = "wrong_source", gettext_lazy("A source does not say this")
 
     MAX_COMMENT_CHARACTERS: ClassVar = 2_000
 

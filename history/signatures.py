@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from datetime import date
 
 from django.utils.formats import date_format
+from django.utils.translation import gettext
 
 
 def signed(verified: Mapping[str, str] | None) -> str:
     """“Verified by the People Team until 31 March 2027”; empty for an answer that nobody verified."""
     if not verified:
         return ""
-    until = date_format(date.fromisoformat(verified["until"]), "j F Y")
-    return f"Verified by {verified['by']} until {until}"
+    until = date_format(date.fromisoformat(verified["until"]), gettext("j F Y"))
+    return gettext("Verified by %(person)s until %(day)s") % {"person": verified["by"], "day": until}

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, ngettext
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:
@@ -23,23 +25,25 @@ class Tally:
         if not self.cited:
             return ""
         if not self.missing:
-            return "All citations found in the text"
+            return gettext("All citations found in the text")
         if self.cited == 1:
-            return "The statement was not found in its source"
-        if self.missing == 1:
-            return f"1 of {self.cited} statements was not found in its source"
-        return f"{self.missing} of {self.cited} statements were not found in their sources"
+            return gettext("The statement was not found in its source")
+        words = ngettext(
+            "%(missing)s of %(cited)s statements was not found in its source",
+            "%(missing)s of %(cited)s statements were not found in their sources",
+            self.missing,
+        )
+        return words % {"missing": self.missing, "cited": self.cited}
 
     @property
     def rest(self) -> str:
         """One line on the statements without citations; empty where there are none."""
         if not self.uncited:
             return ""
-        return (
-            "1 statement cites no source"
-            if self.uncited == 1
-            else f"{self.uncited} statements cite no source"
+        words = ngettext(
+            "%(count)s statement cites no source", "%(count)s statements cite no source", self.uncited
         )
+        return words % {"count": self.uncited}
 
 
 def tally(verdicts: Iterable[str]) -> Tally:

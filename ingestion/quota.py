@@ -6,6 +6,8 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Sum
 from django.template.defaultfilters import filesizeformat
+from django.utils.formats import number_format
+from django.utils.translation import gettext
 
 from chatsite.accounts.models import User
 
@@ -37,9 +39,12 @@ class Usage:
         """“3 of 50 documents, 12 MB of 4.7 GB”."""
         parts = []
         if self.max_documents:
-            parts.append(f"{self.documents:,} of {self.max_documents:,} documents")
+            words = gettext("%(number)s of %(most)s documents")
+            numbers = (number_format(n, force_grouping=True) for n in (self.documents, self.max_documents))
+            parts.append(words % dict(zip(("number", "most"), numbers, strict=True)))
         if self.max_size:
-            parts.append(f"{filesizeformat(self.size)} of {filesizeformat(self.max_size)}")
+            words = gettext("%(size)s of %(most)s")
+            parts.append(words % {"size": filesizeformat(self.size), "most": filesizeformat(self.max_size)})
         return ", ".join(parts)
 
 

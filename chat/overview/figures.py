@@ -205,7 +205,7 @@ class Figures:
     def reasons(self) -> list[tuple[str, int]]:
         """Why answers were rated bad, the most frequent first."""
         words = dict(Feedback.Reason.choices)
-        found = [(words[name], times) for name, times in self.ratings.items() if name in words]
+        found = [(str(words[name]), times) for name, times in self.ratings.items() if name in words]
         return sorted(found, key=lambda each: -each[1])
 
     @cached_property

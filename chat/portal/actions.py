@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chat import runs
@@ -138,7 +139,7 @@ def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
         recording.delete(principal, row.pk)
     except Conversation.DoesNotExist:
         raise Http404 from None
-    messages.success(request, "Conversation deleted.", extra_tags=f"undo:{row.pk}")
+    messages.success(request, gettext("Conversation deleted."), extra_tags=f"undo:{row.pk}")
     return SeeOther(reverse("chat:new"))
 
 

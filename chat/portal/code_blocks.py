@@ -6,6 +6,7 @@ import time
 from itertools import groupby
 from operator import itemgetter
 
+from django.utils.translation import gettext, ngettext
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
@@ -68,13 +69,15 @@ def code_block(language: str, code: str, *, coloured: bool = True) -> str:
     words = language[:MAX_INFO].split(maxsplit=1)
     language = words[0].lower()[:LONGEST_LANGUAGE] if words else ""
     language = ALIASES.get(language, language)
-    name = LANGUAGES.get(language, language or "Code")
+    name = LANGUAGES.get(language, language or gettext("Code"))
     inner = _coloured(language, code) if coloured and len(code) <= LONGEST_COLOURED else html.escape(code)
     lines = code.count("\n") or 1
-    label = f"Code, {name}, {lines} line{'s' if lines > 1 else ''}" if language else f"Code, {lines} lines"
+    counted = ngettext("%(lines)s line", "%(lines)s lines", lines) % {"lines": lines}
+    label = ", ".join([gettext("Code"), *([name] if language else []), counted])
     return (
         f'<div class="block"><div class="block-head"><span>{html.escape(name)}</span>'
-        '<button class="button quiet" type="button" data-copies="code" hidden>Copy code</button></div>'
+        '<button class="button quiet" type="button" data-copies="code" hidden>'
+        f"{gettext('Copy code')}</button></div>"
         f'<pre tabindex="0" role="region" aria-label="{html.escape(label)}"><code>{inner}</code></pre>'
         "</div>\n"
     )

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from django.utils.translation import gettext, gettext_lazy, ngettext
+
 from chat.errors import words
 from chat.events import Whole, thought_from_json
 from chat.models import Run
@@ -40,7 +42,7 @@ from .markdown import (
 )
 
 REFERENCE_LENGTH = 12
-SAVED = "Your question is saved."
+SAVED = gettext_lazy("Your question is saved.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +61,27 @@ def note_for(message: Message) -> Note | None:
     reference = message.request_id[:REFERENCE_LENGTH]
     match message.state:
         case Message.State.STOPPED:
-            return Note("plain", "stop", "You stopped this answer.", "Answer again")
+            return Note("plain", "stop", gettext("You stopped this answer."), gettext("Answer again"))
         case Message.State.INTERRUPTED:
-            kept = "The partial answer is kept." if message.content else SAVED
-            return Note("warn", "warn", f"The answer was interrupted. {kept}", "Answer again", reference)
+            kept = gettext("The partial answer is kept.") if message.content else SAVED
+            text = gettext("The answer was interrupted.")
+            return Note("warn", "warn", f"{text} {kept}", gettext("Answer again"), reference)
         case Message.State.BLOCKED:
-            text = "The question or the answer was blocked by the content filter."
+            text = gettext("The question or the answer was blocked by the content filter.")
             return Note("danger", "error", text, "", reference)
         case Message.State.FAILED:
-            return Note("danger", "error", _failure(message), "Try again", reference)
+            return Note("danger", "error", _failure(message), gettext("Try again"), reference)
         case Message.State.COMPLETE if message.finish_reason == "length":
-            return Note("plain", "warn", "The answer reached its length limit.")
+            return Note("plain", "warn", gettext("The answer reached its length limit."))
     return None
 
 
 def _failure(message: Message) -> str:
     if message.error_code in ("", "internal"):
-        return f"The answer could not be written. {SAVED}"
-    return f"{words(message.error_code)} {SAVED}"
+        text = gettext("The answer could not be written.")
+    else:
+        text = gettext(words(message.error_code))
+    return f"{text} {SAVED}"
 
 
 STEP_LENGTH = 200
@@ -105,8 +110,9 @@ class SourceLine:
         if not self.tally.cited:
             return ""
         if not self.tally.found:
-            return "not found"
-        return "1 statement" if self.tally.cited == 1 else f"{self.tally.cited} statements"
+            return gettext("not found")
+        count = self.tally.cited
+        return ngettext("%(count)s statement", "%(count)s statements", count) % {"count": count}
 
 
 @dataclass
@@ -234,14 +240,14 @@ class Answer:
         """What is being done, or what was."""
         passages, documents = len(self.sources), len({source.document_id for source in self.sources})
         if self.verified and not self.running:
-            return "Answered without a search"
+            return gettext("Answered without a search")
         if not self.running:
             if self.scope:
                 return searched_in(self.scope, passages)
             return searched(self.message.searched_count, passages, documents)
         if self.message.state == Message.State.STREAMING:
             return reading(passages, documents)
-        return searching(self.message.searched_count) if self.message.searched_count else "Starting"
+        return searching(self.message.searched_count) if self.message.searched_count else gettext("Starting")
 
     @property
     def verified(self) -> str:
@@ -274,14 +280,16 @@ class Answer:
     def ratings(self) -> list[tuple[str, str, bool]]:
         """Of each rating: value, words, and whether it was given."""
         given = self.feedback.rating if self.feedback else ""
-        return [(value, words, value == given) for value, words in Feedback.Rating.choices]
+        return [(value, str(words), value == given) for value, words in Feedback.Rating.choices]
 
     @property
     def reasons(self) -> list[tuple[str, str, bool]]:
         """Of each reason against an answer but its sources: value, words, and whether it was given."""
         given = self.feedback.reasons if self.feedback else ()
         own = Feedback.Reason.WRONG_SOURCE
-        return [(value, words, value in given) for value, words in Feedback.Reason.choices if value != own]
+        return [
+            (value, str(words), value in given) for value, words in Feedback.Reason.choices if value != own
+        ]
 
     @property
     def doubted(self) -> Sequence[str]:

@@ -20,6 +20,7 @@ from typing import Any
 from uuid import UUID
 
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
 
 from chat.events import (
     ContextReady,
@@ -99,7 +100,7 @@ class AnswerRenderer:
         self.seq = seq
         match event:
             case Started():
-                return self._set_status("queued", "Starting")
+                return self._set_status("queued", gettext("Starting"))
             case Searching(readable):
                 return self._set_status("queued", searching(readable))
             case ContextReady(sources):
@@ -110,7 +111,7 @@ class AnswerRenderer:
                 return [*found, *self._set_status("streaming", reading(len(sources), len(documents)))]
             case Thinking():
                 self._before_thinking = self._status
-                return self._set_status("streaming", "Thinking")
+                return self._set_status("streaming", gettext("Thinking"))
             case TextDelta(text):
                 self.texts.append(text)
                 written = self._written(self._renderer.feed(text))

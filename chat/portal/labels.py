@@ -8,10 +8,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.template.loader import render_to_string
+from django.utils.formats import number_format
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from chat.events import Thought
 
 PLACE = re.compile(r"(page|slide|sheet)=(.+)\Z")
+PLACES = {
+    "page": gettext_noop("page %(place)s"),
+    "slide": gettext_noop("slide %(place)s"),
+    "sheet": gettext_noop("sheet %(place)s"),
+}
 
 
 class Found(Protocol):
@@ -30,7 +37,7 @@ class Found(Protocol):
 def place_of(label: str, heading: str) -> str:
     """The place of a passage in its document: “page 4”, “sheet 2026”, a heading, or nothing."""
     match = PLACE.match(label.partition("#")[2])
-    return f"{match[1]} {match[2]}" if match else heading
+    return gettext(PLACES[match[1]]) % {"place": match[2]} if match else heading
 
 
 def name_of(title: str, label: str, heading: str) -> str:
@@ -39,41 +46,62 @@ def name_of(title: str, label: str, heading: str) -> str:
     return f"{title}, {place}" if place and place != title else title
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """1 passage, 1,204 passages."""
-    return f"{number:,} {one if number == 1 else many}"
+def grouped(number: int) -> str:
+    """1,204 in English, 1.204 in German."""
+    return number_format(number, force_grouping=True)
+
+
+def _passages(number: int) -> str:
+    return ngettext("%(number)s passage", "%(number)s passages", number) % {"number": grouped(number)}
+
+
+def _documents(number: int) -> str:
+    return ngettext("%(number)s document", "%(number)s documents", number) % {"number": grouped(number)}
 
 
 def searching(readable: int) -> str:
-    return f"Searching {counted(readable, 'document', 'documents')} you can read"
+    words = ngettext(
+        "Searching %(number)s document you can read", "Searching %(number)s documents you can read", readable
+    )
+    return words % {"number": grouped(readable)}
 
 
 def reading(passages: int, documents: int) -> str:
     if not passages:
-        return "Found nothing"
-    files = counted(documents, "document", "documents")
-    return f"Reading {counted(passages, 'passage', 'passages')} from {files}"
+        return gettext("Found nothing")
+    words = gettext("Reading %(passages)s from %(documents)s")
+    return words % {"passages": _passages(passages), "documents": _documents(documents)}
 
 
 def searched(readable: int | None, passages: int, documents: int) -> str:
     """One line about the search behind a finished answer; `readable` is None if it was not recorded."""
-    files = counted(documents, "document", "documents")
-    if passages:
-        outcome = f"read {counted(passages, 'passage', 'passages')} from {documents if readable else files}"
+    if not passages:
+        outcome = gettext("found nothing")
+    elif readable:
+        outcome = gettext("read %(passages)s from %(number)s") % {
+            "passages": _passages(passages),
+            "number": documents,
+        }
     else:
-        outcome = "found nothing"
+        outcome = gettext("read %(passages)s from %(documents)s") % {
+            "passages": _passages(passages),
+            "documents": _documents(documents),
+        }
     if readable is None:
-        return outcome.capitalize()
-    return f"Searched {counted(readable, 'document', 'documents')}, {outcome}"
+        return outcome[:1].upper() + outcome[1:]
+    words = gettext("Searched %(documents)s, %(outcome)s")
+    return words % {"documents": _documents(readable), "outcome": outcome}
 
 
 def searched_in(scope: str, passages: int) -> str:
     """As :func:`searched`, of a search in a part of the documents."""
-    outcome = f"Read {counted(passages, 'passage', 'passages')}" if passages else "Found nothing"
-    return f"{outcome} in {scope}"
+    if not passages:
+        return gettext("Found nothing in %(scope)s") % {"scope": scope}
+    return gettext("Read %(passages)s in %(scope)s") % {"passages": _passages(passages), "scope": scope}
 
 
 SEARCHED_FOR = "Generated search query"  # title of the step whose description it is
+GONE = gettext_noop("a source you can no longer open")
 MAX_FOUND = 4  # documents that are named while the answer is being written
 
 
@@ -131,5 +159,5 @@ def spoken(value: Any) -> str:
 
 def _without(text: str, gone: Collection[str]) -> str:
     for label in gone:
-        text = text.replace(f"[{label}]", "[a source you can no longer open]")
+        text = text.replace(f"[{label}]", f"[{gettext(GONE)}]")
     return text

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import nh3
+from django.utils.translation import get_language, gettext
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
@@ -117,7 +118,7 @@ class Citations:
     def chip(self, number: int, *, is_open: bool = False) -> str:
         """The link to a source, as HTML; while its block is being written a number that leads nowhere."""
         chip = self.chips.get(self.order[number - 1], Chip())
-        name = chip.name or "a source you can no longer open"
+        name = chip.name or gettext("a source you can no longer open")
         place = f"{self.position}.{number}"
         gone = "" if chip.name else " gone"
         if is_open:
@@ -219,7 +220,7 @@ def _mark_task(children: list[Token]) -> None:
     if match:
         done = match[1] != " "
         first.content = first.content[match.end() :]
-        name = "Done" if done else "To do"
+        name = gettext("Done") if done else gettext("To do")
         box = f'<span class="task{" done" if done else ""}" role="img" aria-label="{name}"></span> '
         children.insert(0, Token("html", "", 0, meta={"html": box}))
 
@@ -292,10 +293,13 @@ def _render_table(_: RendererHTML, tokens: Sequence[Token], index: int, __: Opti
             break
         if token.type == "th_open":
             head.append(content.content.strip())
-    label = html.escape(f"Table: {', '.join(filter(None, head))}"[:120])
+    label = html.escape((gettext("Table: %(head)s") % {"head": ", ".join(filter(None, head))})[:120])
     return (
-        '<div class="block"><div class="block-head"><span>Table</span>'
-        '<button class="button quiet" type="button" data-copies="table" hidden>Copy as CSV</button></div>'
+        '<div class="block"><div class="block-head"><span>'
+        + gettext("Table")
+        + '</span><button class="button quiet" type="button" data-copies="table" hidden>'
+        + gettext("Copy as CSV")
+        + "</button></div>"
         f'<div class="table" tabindex="0" role="region" aria-label="{label}"><table>\n'
     )
 
@@ -385,11 +389,18 @@ def _with_chips(text: str, citations: Citations, *, is_open: bool) -> str:
     numbers = {label: citations.number(label) for label in BRACKETS.findall(text)}
     chips = ((label, citations.chip(number, is_open=is_open)) for label, number in numbers.items() if number)
     first = citations.shown + 1 if "[" in text else 0
-    return _rendered(text, tuple(chips), citations.position, first, is_open)
+    return _rendered(get_language(), text, tuple(chips), citations.position, first, is_open)
 
 
 @functools.lru_cache(LATEST_BLOCKS)
-def _rendered(text: str, chips: tuple[tuple[str, str], ...], position: int, first: int, is_open: bool) -> str:
+def _rendered(
+    _language: str | None,  # of the words around code and tables
+    text: str,
+    chips: tuple[tuple[str, str], ...],
+    position: int,
+    first: int,
+    is_open: bool,
+) -> str:
     """Those of one answer are wanted by all of its readers, at about the same time."""
     env: dict[str, Any] = {"chips": dict(chips), "position": position, "first": first, "open": is_open}
     parser = _parser()

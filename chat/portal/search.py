@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
+
 from chatsite.accounts.principal import Principal
 from history import listing, search
 from history.models import Conversation
@@ -41,7 +43,7 @@ def conversations(principal: Principal, query: str, cursor: str) -> tuple[list[R
     results = [
         Result(
             row,
-            _cut(search.excerpt(row.title or "New conversation", query, whole=True)),
+            _cut(search.excerpt(row.title or gettext("New conversation"), query, whole=True)),
             _cut(hits[row.pk][0].excerpt) if row.pk in hits else None,
         )
         for row in rows

@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_http_methods, require_safe
 
 from chat.withholding import LEFT_OUT, SharedMessage, shared_messages, shared_title
@@ -25,10 +26,10 @@ from .views import SeeOther, markdown_file, source_asked_for
 
 P = ParamSpec("P")
 NOTES = {
-    Message.State.STOPPED: "This answer was stopped.",
-    Message.State.INTERRUPTED: "The answer was interrupted. The partial answer is kept.",
-    Message.State.BLOCKED: "The question or the answer was blocked by the content filter.",
-    Message.State.FAILED: "The answer could not be written.",
+    Message.State.STOPPED: gettext_noop("This answer was stopped."),
+    Message.State.INTERRUPTED: gettext_noop("The answer was interrupted. The partial answer is kept."),
+    Message.State.BLOCKED: gettext_noop("The question or the answer was blocked by the content filter."),
+    Message.State.FAILED: gettext_noop("The answer could not be written."),
 }
 
 
@@ -42,8 +43,9 @@ class SharedAnswer(Answer):
     def shared_note(self) -> str:
         """How it ended, if not well."""
         if self.message.state == Message.State.COMPLETE and self.message.finish_reason == "length":
-            return "The answer reached its length limit."
-        return NOTES.get(Message.State(self.message.state), "")
+            return gettext("The answer reached its length limit.")
+        note = NOTES.get(Message.State(self.message.state))
+        return gettext(note) if note else ""
 
 
 class SharedPage:
@@ -59,7 +61,7 @@ class SharedPage:
 
     @cached_property
     def title(self) -> str:
-        anonymous = "Shared answer" if self.share.answer_id else "Shared conversation"
+        anonymous = gettext("Shared answer") if self.share.answer_id else gettext("Shared conversation")
         return shared_title(self.share, self.messages) or anonymous
 
     @cached_property

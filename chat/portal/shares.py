@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.utils.text import Truncator
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from chatsite.accounts.authentication import session_principal
@@ -26,17 +27,23 @@ from ingestion.portal.forms import EVERYONE, SOME, AudienceForm
 from .views import SeeOther, own_conversation
 
 LISTED = 200  # newest shares on their page
-DAYS = [(1, "1 day"), (7, "7 days"), (30, "30 days"), (90, "90 days"), (0, "Until I revoke it")]
+DAYS = (1, 7, 30, 90, 0)  # 0: until it is revoked
 QUESTION_CHARACTERS = 60
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
 
 
+def _until(days: int) -> str:
+    if not days:
+        return gettext("Until I revoke it")
+    return ngettext("%(days)d day", "%(days)d days", days) % {"days": days}
+
+
 class ShareForm(AudienceForm):
     """Who can open the link, until when, and what it shows."""
 
-    days = forms.TypedChoiceField(coerce=int, choices=DAYS)
+    days = forms.TypedChoiceField(coerce=int)
     answer = forms.ChoiceField(required=False)
 
     def __init__(self, *args: Any, answers: list[tuple[str, str]], **kwargs: Any) -> None:
@@ -45,14 +52,17 @@ class ShareForm(AudienceForm):
         who, answer = self.fields["who"], self.fields["answer"]
         assert isinstance(who, forms.ChoiceField)
         assert isinstance(answer, forms.ChoiceField)
-        who.choices = [(SOME, "Some groups or people"), (EVERYONE, "Everyone")]
-        who.error_messages["required"] = "Choose who can open it."
-        answer.choices = [("", "Everything up to now"), *answers]
+        days = self.fields["days"]
+        assert isinstance(days, forms.ChoiceField)
+        days.choices = [(number, _until(number)) for number in DAYS]
+        who.choices = [(SOME, gettext("Some groups or people")), (EVERYONE, gettext("Everyone"))]
+        who.error_messages["required"] = gettext("Choose who can open it.")
+        answer.choices = [("", gettext("Everything up to now")), *answers]
 
     def clean(self) -> dict[str, Any]:
         chosen = self.cleaned_data.get("groups") or self.cleaned_data.get("people")
         if self.cleaned_data.get("who") == SOME and not chosen and not self.errors:
-            raise forms.ValidationError("Choose a group, or name a person.")
+            raise forms.ValidationError(gettext("Choose a group, or name a person."))
         return self.cleaned_data
 
     @property
@@ -134,7 +144,7 @@ def revoke(request: HttpRequest, principal: Principal, share_id: UUID) -> HttpRe
         shown = {"share": row, "readers": sharing.readers_of(row)}
         return render(request, "chat/revoke_share.html", shown)
     sharing.revoke(principal, row.pk)
-    messages.success(request, "The link is revoked. Nobody can open it any more.")
+    messages.success(request, gettext("The link is revoked. Nobody can open it any more."))
     return SeeOther(reverse("chat:shares"))
 
 
@@ -175,5 +185,5 @@ def _answers(conversation: Conversation) -> list[tuple[Message, str]]:
         if row.role == Message.Role.USER:
             question = Truncator(" ".join(row.content.split())).chars(QUESTION_CHARACTERS)
         elif row.state not in Message.UNFINISHED:
-            found.append((row, f"Only the answer to “{question}”"))
+            found.append((row, gettext("Only the answer to “%(question)s”") % {"question": question}))
     return found[::-1]

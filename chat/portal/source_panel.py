@@ -7,6 +7,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
+from django.utils.translation import gettext, gettext_lazy
+
 from chat.quotations import best_span
 from chat.statements import Proof
 from chatsite.accounts.principal import Principal
@@ -24,6 +26,7 @@ from .conversation import (
 )
 from .labels import (
     Step,
+    grouped,
     place_of,
     step,
 )
@@ -125,21 +128,25 @@ def _marked_within(content: str, quotes: Sequence[Sequence[int]], start: int, en
 
 
 View = Literal["passage", "page", "thoughts", "support"]
-VIEWS: dict[str, str] = {
-    "passage": "Quote",
-    "page": "Page",
-    "thoughts": "How it was found",
-    "support": "All passages",
+VIEWS = {
+    "passage": gettext_lazy("Quote"),
+    "page": gettext_lazy("Page"),
+    "thoughts": gettext_lazy("How it was found"),
+    "support": gettext_lazy("All passages"),
 }
 PLACE = re.compile(r"(\d{1,9})\.(r?)(\d{1,9})\Z", re.ASCII)
-ZOOMS = (("out", "Smaller", "zoom-out"), ("in", "Larger", "zoom-in"), ("fit", "Fit the width", "fit"))
+ZOOMS = (
+    ("out", gettext_lazy("Smaller"), "zoom-out"),
+    ("in", gettext_lazy("Larger"), "zoom-in"),
+    ("fit", gettext_lazy("Fit the width"), "fit"),
+)
 MAX_PASSAGES = 40  # of a page shown as text
 AROUND = 400  # characters of the neighbouring passages
 FOUND_BY = {
-    "words": "its words",
-    "meaning": "its meaning",
-    "both": "its words and its meaning",
-    "person": "a person, who verified the answer",
+    "words": gettext_lazy("its words"),
+    "meaning": gettext_lazy("its meaning"),
+    "both": gettext_lazy("its words and its meaning"),
+    "person": gettext_lazy("a person, who verified the answer"),
 }
 
 
@@ -190,12 +197,14 @@ class Panel:
     @property
     def tabs(self) -> list[tuple[str, str]]:
         return [
-            (view, words) for view, words in VIEWS.items() if view != "thoughts" or self.answer.shows_thoughts
+            (view, str(words))
+            for view, words in VIEWS.items()
+            if view != "thoughts" or self.answer.shows_thoughts
         ]
 
     @property
     def zooms(self) -> Sequence[tuple[str, str, str]]:
-        return ZOOMS
+        return [(way, str(words), icon) for way, words, icon in ZOOMS]
 
     @property
     def count(self) -> int:
@@ -215,8 +224,11 @@ class Panel:
         if self.source is None:
             return ""
         document, place = self.source.document, place_of(self.source.label, self.source.heading)
-        if self.source.page and document.page_count and place.startswith("page"):
-            place = f"{place} of {document.page_count:,}"
+        if self.source.page and document.page_count and "#page=" in self.source.label:
+            place = gettext("%(place)s of %(count)s") % {
+                "place": place,
+                "count": grouped(document.page_count),
+            }
         place = place[:1].upper() + place[1:]
         return " · ".join(filter(None, (document.folder.replace("/", " / "), place)))
 
@@ -261,7 +273,7 @@ class Panel:
 
     @property
     def found_by(self) -> str:
-        return FOUND_BY.get(self.source.found_by, "") if self.source else ""
+        return str(FOUND_BY.get(self.source.found_by, "")) if self.source else ""
 
     @cached_property
     def reasons(self) -> list[str]:
@@ -299,10 +311,11 @@ class Panel:
     def shown_as_text(self) -> str:
         """What the text in place of an image is of."""
         if self.source and self.page == self.source.page:
-            return f"The text of {place_of(self.source.label, self.source.heading)}."
+            place = place_of(self.source.label, self.source.heading)
+            return gettext("The text of %(place)s.") % {"place": place}
         if self.page:
-            return f"The text of page {self.page}."
-        return "This document has no pages; here is the text around the passage."
+            return gettext("The text of page %(page)s.") % {"page": self.page}
+        return gettext("This document has no pages; here is the text around the passage.")
 
     @property
     def page_count(self) -> int:

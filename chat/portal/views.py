@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
 from django.utils.text import slugify
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from chat.limits import allowance_of
@@ -195,9 +196,9 @@ def scope_asked_for(values: QueryDict) -> str:
 
 def scopes(principal: Principal, chosen: str) -> dict[str, Any]:
     """Options of “Search in” with their labels, and the selected one."""
-    offered = {ALL: "Everything you can read", OWN: "Only what you added"}
+    offered = {ALL: gettext("Everything you can read"), OWN: gettext("Only what you added")}
     if chosen and chosen not in offered:
-        offered[chosen] = f"Only {describe(principal, chosen)}"
+        offered[chosen] = gettext("Only %(scope)s") % {"scope": describe(principal, chosen)}
     return {"scope": chosen or ALL, "scopes": list(offered.items())}
 
 

@@ -8,6 +8,7 @@ import hashlib
 import secrets
 
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 KEY_PREFIX_LENGTH = 12
 
@@ -15,10 +16,10 @@ KEY_PREFIX_LENGTH = 12
 class Scope(models.TextChoices):
     """What a key may be used for; never more than its person may do."""
 
-    CHAT = "chat", "Ask questions, and read and change the conversations"
-    SEARCH = "search", "Search the documents"
-    DOCUMENTS_READ = "documents:read", "List and open documents"
-    DOCUMENTS_WRITE = "documents:write", "Add, change and delete documents"
+    CHAT = "chat", gettext_lazy("Ask questions, and read and change the conversations")
+    SEARCH = "search", gettext_lazy("Search the documents")
+    DOCUMENTS_READ = "documents:read", gettext_lazy("List and open documents")
+    DOCUMENTS_WRITE = "documents:write", gettext_lazy("Add, change and delete documents")
 
 
 # Also those of keys that were created before keys had scopes: what every key could do until then.

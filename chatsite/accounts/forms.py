@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.http import HttpResponse
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.http.retry_after import set_retry_after
 
@@ -21,16 +22,19 @@ MAX_WAITING_KNOWN = 64  # the same for people whose browser is known
 BUSY_SECONDS = 5
 
 KEY_DAYS = (30, 90, 365)
-DAYS_IN_WORDS = {365: "1 year"}
 
 
 class SignInForm(AuthenticationForm):
     """Django's form; wrong passwords slow down what follows them, and are logged."""
 
     error_messages = AuthenticationForm.error_messages | {
-        "invalid_login": "The name or the password is not right. Capital letters count in both.",
-        "throttled": "There were too many wrong attempts. Wait %(seconds)s seconds, then try again.",
-        "busy": "Many people are signing in right now. Try again in a few seconds.",
+        "invalid_login": gettext_lazy(
+            "The name or the password is not right. Capital letters count in both."
+        ),
+        "throttled": gettext_lazy(
+            "There were too many wrong attempts. Wait %(seconds)s seconds, then try again."
+        ),
+        "busy": gettext_lazy("Many people are signing in right now. Try again in a few seconds."),
     }
     retry_after: int | None = None  # seconds, where the attempt was refused unread
 
@@ -93,13 +97,19 @@ class OwnPasswordForm(PasswordChangeForm):
     revoke_keys = forms.BooleanField(required=False)
 
 
+def _in_words(days: int) -> str:
+    if days == 365:
+        return gettext("1 year")
+    return ngettext("%(days)d day", "%(days)d days", days) % {"days": days}
+
+
 class ApiKeyForm(forms.Form):
     """What a new key is for, and how long it is valid."""
 
     name = forms.CharField(
-        label="What is the key for?",
+        label=gettext_lazy("What is the key for?"),
         max_length=100,
-        error_messages={"required": "Say what the key is for, so that you know it again."},
+        error_messages={"required": gettext_lazy("Say what the key is for, so that you know it again.")},
     )
     days = forms.TypedChoiceField(coerce=int, empty_value=None, required=False)
     scopes = forms.MultipleChoiceField(choices=Scope.choices, required=False)
@@ -109,9 +119,9 @@ class ApiKeyForm(forms.Form):
         choice = self.fields["days"]
         assert isinstance(choice, forms.ChoiceField)
         offered = sorted({*KEY_DAYS, settings.API_KEY_DAYS} - {0})
-        choice.choices = [(days, DAYS_IN_WORDS.get(days, f"{days} days")) for days in offered]
+        choice.choices = [(days, _in_words(days)) for days in offered]
         if not settings.API_KEY_DAYS:
-            choice.choices = [*choice.choices, (0, "No expiry")]
+            choice.choices = [*choice.choices, (0, gettext("No expiry"))]
         choice.initial = settings.API_KEY_DAYS
         self.fields["scopes"].initial = DEFAULT_SCOPES
 
@@ -119,7 +129,7 @@ class ApiKeyForm(forms.Form):
         """The chosen ones; the default ones for a program that posts none, and was offered none."""
         chosen: list[str] = self.cleaned_data["scopes"]
         if not chosen and "scopes_offered" in self.data:
-            raise forms.ValidationError("Choose what the key may do.")
+            raise forms.ValidationError(gettext("Choose what the key may do."))
         return chosen or DEFAULT_SCOPES
 
 

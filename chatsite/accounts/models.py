@@ -10,6 +10,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.translation import gettext
 
 from . import hashing
 from .api_keys import (
@@ -73,7 +74,7 @@ class User(AbstractUser):
         return self.guest_until is not None
 
     def display_name(self) -> str:
-        return "Guest" if self.is_guest else self.get_full_name() or self.username
+        return gettext("Guest") if self.is_guest else self.get_full_name() or self.username
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
@@ -141,18 +142,25 @@ class ApiKey(models.Model):
 
     @property
     def scope_labels(self) -> list[str]:
-        return [Scope(scope).label for scope in self.scopes if scope in Scope]
+        return [str(Scope(scope).label) for scope in self.scopes if scope in Scope]
 
     @property
     def dates(self) -> str:
         """When it was created, last used, and expires, or was revoked, for its owner."""
-        created = f"Created {_date(self.created_at)}"
+        parts = [gettext("Created %(day)s") % {"day": _date(self.created_at)}]
         if self.revoked_at:
-            return f"{created}, revoked {_date(self.revoked_at)}"
-        used = f"last used {_date(self.last_used_at, 'j M Y, H:i')}" if self.last_used_at else "not used yet"
+            return ", ".join([*parts, gettext("revoked %(day)s") % {"day": _date(self.revoked_at)}])
+        if self.last_used_at:
+            moment = _date(self.last_used_at, gettext("j M Y, H:i"))
+            parts.append(gettext("last used %(moment)s") % {"moment": moment})
+        else:
+            parts.append(gettext("not used yet"))
         if self.expires_at is None:
-            return f"{created}, {used}, does not expire"
-        return f"{created}, {used}, {'expired' if self.is_expired else 'expires'} {_date(self.expires_at)}"
+            parts.append(gettext("does not expire"))
+        else:
+            end = gettext("expired %(day)s") if self.is_expired else gettext("expires %(day)s")
+            parts.append(end % {"day": _date(self.expires_at)})
+        return ", ".join(parts)
 
     @property
     def is_expired(self) -> bool:
@@ -166,9 +174,9 @@ class ApiKey(models.Model):
         return max(0, (self.expires_at - timezone.now()).days)
 
 
-def _date(moment: datetime, form: str = "j M Y") -> str:
+def _date(moment: datetime, form: str = "") -> str:
     """In the time zone of the page."""
-    return date_format(timezone.localtime(moment), form)
+    return date_format(timezone.localtime(moment), form or gettext("j M Y"))
 
 
 class SignInAttempt(models.Model):

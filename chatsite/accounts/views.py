@@ -74,9 +74,9 @@ class PasswordChange(auth_views.PasswordChangeView):
         end_sessions(principal.user_id, keep=principal.credential)
         owner = User.objects.get(pk=principal.user_id)
         record(AuditEntry.Action.PASSWORD_SET, actor=owner, person=owner)
-        words = "Your password is changed. Other devices are signed out."
+        words = gettext("Your password is changed. Other devices are signed out.")
         if form.cleaned_data["revoke_keys"]:
-            words += f" API keys revoked: {self._keys().revoke()}."
+            words += " " + gettext("API keys revoked: %(number)s.") % {"number": self._keys().revoke()}
         messages.success(self.request, words)
         return response
 
@@ -142,7 +142,7 @@ def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
         return render(request, "accounts/revoke_key.html", {"key": key})
     if mine.filter(pk=key.pk).revoke():
         record(AuditEntry.Action.KEYS_REVOKED, actor=key.user, person=key.user, subject=str(key))
-    messages.success(request, "The key is revoked. Programs that use it are refused from now on.")
+    messages.success(request, gettext("The key is revoked. Programs that use it are refused from now on."))
     return redirect("accounts:keys")
 
 
@@ -154,7 +154,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         return render(request, "accounts/sessions.html")
     principal = session_principal(request)
     end_sessions(principal.user_id, keep=principal.credential)
-    messages.success(request, "Your other devices are signed out.")
+    messages.success(request, gettext("Your other devices were signed out."))
     return redirect("accounts:settings")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
+from django.utils.translation import gettext, gettext_noop
 
 from chatsite.db.availability import is_disk_full
 
@@ -29,17 +30,23 @@ PROGRAM_PATHS = (
     "/.well-known/oauth-protected-resource",
 )
 WORDS = {
-    400: "The request cannot be understood.",
-    403: "This is not allowed.",
-    404: "There is nothing here.",
-    500: "The site could not answer. The error has been logged.",
-    503: "The site cannot reach its database at the moment. Try again in a few seconds.",
-    507: "There is no room for this on the server, and nothing of it is kept. Tell the operator of the site.",
+    400: gettext_noop("The request cannot be understood."),
+    403: gettext_noop("This is not allowed."),
+    404: gettext_noop("There is nothing here."),
+    500: gettext_noop("The site could not answer. The error has been logged."),
+    503: gettext_noop("The site cannot reach its database at the moment. Try again in a few seconds."),
+    507: gettext_noop(
+        "There is no room for this on the server, and nothing of it is kept. Tell the operator of the site."
+    ),
 }
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-FOREIGN = "Pages of other sites cannot use this site without a key or a token."
-MANY_GUESTS = "Many people without an account have come within a minute. Try again in a moment, or sign in."
-CSRF = "The page was open for too long, or cookies are off. Go back, reload the page, and try again."
+FOREIGN = gettext_noop("Pages of other sites cannot use this site without a key or a token.")
+MANY_GUESTS = gettext_noop(
+    "Many people without an account have come within a minute. Try again in a moment, or sign in."
+)
+CSRF = gettext_noop(
+    "The page was open for too long, or cookies are off. Go back, reload the page, and try again."
+)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -104,7 +111,7 @@ def wants_json(request: HttpRequest) -> bool:
 
 
 def _response(request: HttpRequest, status: int, words: str = "") -> HttpResponse:
-    words = words or WORDS[status]
+    words = gettext(words or WORDS[status])
     if wants_json(request):
         return JsonResponse(body(request.path, status, words), status=status)
     # Without the request: no context processor runs, so no failure there can hide this page.

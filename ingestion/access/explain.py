@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
+from django.utils.translation import gettext, gettext_noop
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
@@ -24,11 +25,11 @@ NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 Kind = Literal["owner", "person", "group", "guests", "everyone"]
 KINDS = get_args(Kind)  # in the order of the explanation
 TO_THEMSELVES: dict[Kind, str] = {
-    "owner": "You added it.",
-    "person": "It is shared with you.",
-    "group": "You are in {group}, and {group} may read it.",
-    "everyone": "Everyone who signs in may read it.",
-    "guests": "Everyone may read it, also without signing in.",
+    "owner": gettext_noop("You added it."),
+    "person": gettext_noop("It is shared with you."),
+    "group": gettext_noop("You are in {group}, and {group} may read it."),
+    "everyone": gettext_noop("Everyone who signs in may read it."),
+    "guests": gettext_noop("Everyone may read it, also without signing in."),
 }
 TO_OTHERS: dict[Kind, str] = TO_THEMSELVES | {
     "owner": "{person} added it.",
@@ -59,7 +60,7 @@ def why_readable(principal: Principal, document: Document) -> list[str]:
     """Why the caller may read the document, one sentence a reason; empty where they may not."""
     user = User.objects.filter(pk=principal.user_id, is_active=True).first()
     grounds = _access_reasons(user, document) if user else []
-    return [TO_THEMSELVES[ground.kind].format(group=ground.group) for ground in grounds]
+    return [gettext(TO_THEMSELVES[ground.kind]).format(group=ground.group) for ground in grounds]
 
 
 def explain(user: User, document: Document) -> Explanation:

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chatsite.accounts.authentication import session_principal
@@ -28,7 +28,7 @@ from ingestion.models import Document
 from . import listing
 from .forms import AudienceForm, DetailsForm
 
-NOT_YOURS = "Only the person who added the document or an administrator can change it."
+NOT_YOURS = gettext_noop("Only the person who added the document or an administrator can change it.")
 Somebody = AbstractBaseUser | AnonymousUser
 
 
@@ -86,7 +86,7 @@ def rights(request: HttpRequest, public_id: UUID) -> HttpResponse:
         readers = replace(audience, user_ids=audience.user_ids | owner)
         return render(request, "ingestion/widen.html", context | {"count": count_people(readers)})
     change_rights(request.user, document, audience)
-    messages.success(request, "Access updated. It applies from the next question.")
+    messages.success(request, gettext("Access updated. It applies from the next question."))
     if not Document.objects.visible_to(session_principal(request)).filter(pk=document.pk).exists():
         return redirect("ingestion:documents")
     return redirect("ingestion:document", public_id)
@@ -123,10 +123,10 @@ def again(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Reads the file again; the current passages stay in use until that is done."""
     document = _changeable(request, public_id)
     if document.status in Document.UNFINISHED:
-        messages.info(request, "The document is already being read.")
+        messages.info(request, gettext("The document is already being read."))
     else:
         documents.retry(document)
-        messages.success(request, "The document is being read again.")
+        messages.success(request, gettext("The document is being read again."))
     return redirect("ingestion:document", public_id)
 
 
@@ -141,5 +141,5 @@ def delete(request: HttpRequest, public_id: UUID) -> HttpResponse:
     if request.method != "POST":
         return render(request, "ingestion/delete.html", {"document": document})
     documents.delete_document(document)
-    messages.success(request, "Document deleted.")
+    messages.success(request, gettext("Document deleted."))
     return redirect("ingestion:documents")

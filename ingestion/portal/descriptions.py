@@ -7,8 +7,8 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
-from django.utils.translation import gettext
+from django.utils.formats import date_format, number_format
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.accounts.principal import Principal
 from ingestion.fair_queue import (
@@ -21,7 +21,7 @@ from ingestion.models import (
 )
 
 NAMES_SHOWN = 3
-LEAVE = "You can leave this page."
+LEAVE = gettext_lazy("You can leave this page.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +87,24 @@ def state(document: Document, before: int | None = None) -> State:
         case Document.Status.READY if document.is_expired:
             return State(gettext("Expired"), "danger", "error", expired(document))
         case Document.Status.READY:
-            return State("Ready", "ok", "check")
+            return State(gettext("Ready"), "ok", "check")
         case Document.Status.FAILED:
-            kept = " Until it is read again, answers use the previous version." if document.version else ""
-            return State(
-                "Failed", "danger", "error", (document.reason or "The file could not be read.") + kept
-            )
+            detail = gettext(document.reason or "The file could not be read.")
+            if document.version:
+                detail += " " + gettext("Until it is read again, answers use the previous version.")
+            return State(gettext("Failed"), "danger", "error", detail)
         case Document.Status.READING:
-            return State(f"Reading page {done} of {total}" if total else "Reading", detail=LEAVE)
+            words = gettext("Reading page %(done)s of %(total)s") if total else gettext("Reading")
+            return State(words % {"done": done, "total": total} if total else words, detail=str(LEAVE))
         case Document.Status.INDEXING:
             # After embedding, the passages are still to be written.
-            return State(f"Embedding {done:,} of {total:,}" if done < total else "Indexing", detail=LEAVE)
-    return State("Waiting", detail=f"{document.reason or _queued(before)} {LEAVE}")
+            words = gettext("Embedding %(done)s of %(total)s") if done < total else gettext("Indexing")
+            numbers = {
+                name: number_format(n, force_grouping=True) for name, n in (("done", done), ("total", total))
+            }
+            return State(words % numbers, detail=str(LEAVE))
+    reason = gettext(document.reason) if document.reason else _queued(before)
+    return State(gettext("Waiting"), detail=f"{reason} {LEAVE}")
 
 
 def expired(document: Document) -> str:
@@ -111,34 +117,36 @@ def expired(document: Document) -> str:
 
 def _queued(before: int | None) -> str:
     if not before:
-        return "Next in the queue."
+        return gettext("Next in the queue.")
     if before >= MAX_COUNTED:
-        return f"At least {MAX_COUNTED} documents ahead."
-    return "1 document ahead." if before == 1 else f"{before} documents ahead."
+        return gettext("At least %(number)s documents ahead.") % {"number": MAX_COUNTED}
+    return ngettext("%(number)s document ahead.", "%(number)s documents ahead.", before) % {"number": before}
 
 
 def readers(document: Document, principal: Principal) -> Readers:
     """Only the owner sees the names of people; others see their number."""
     entries = list(document.access_list.entries.all())
     if any(entry.guests for entry in entries):
-        return Readers("people", "Everyone, including guests")
+        return Readers("people", gettext("Everyone, including guests"))
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
-        return Readers("people", "Everyone")
+        return Readers("people", gettext("Everyone"))
     groups = [entry.group.name for entry in entries if entry.group is not None]
     others = [entry for entry in entries if entry.user_id not in (None, document.owner_id, principal.user_id)]
     if not groups and not others:
-        return Readers("lock", "Only you" if document.owner_id == principal.user_id else "You and the owner")
+        mine = document.owner_id == principal.user_id
+        return Readers("lock", gettext("Only you") if mine else gettext("You and the owner"))
     parts = _shortened(groups)
     if others and document.owner_id == principal.user_id:
         parts += _shortened([_name(entry) for entry in others])
     elif others:
-        parts.append("1 other person" if len(others) == 1 else f"{len(others)} other people")
+        words = ngettext("%(number)s other person", "%(number)s other people", len(others))
+        parts.append(words % {"number": len(others)})
     return Readers("people" if groups else "lock", ", ".join(parts))
 
 
 def _shortened(names: list[str]) -> list[str]:
     more = len(names) - NAMES_SHOWN
-    return names if more <= 0 else [*names[:NAMES_SHOWN], f"{more} more"]
+    return names if more <= 0 else [*names[:NAMES_SHOWN], gettext("%(number)s more") % {"number": more}]
 
 
 def _name(entry: AccessEntry) -> str:
@@ -148,9 +156,10 @@ def _name(entry: AccessEntry) -> str:
 def changed(moment: datetime) -> str:
     """The time of the last change as “now”, “today”, “yesterday”, or a date."""
     if timezone.now() - moment < timedelta(minutes=1):
-        return "now"
+        return gettext("now")
     days = (timezone.localdate() - timezone.localdate(moment)).days
-    return {0: "today", 1: "yesterday"}.get(days) or date_format(timezone.localtime(moment), "j M Y")
+    named = {0: gettext("today"), 1: gettext("yesterday")}
+    return named.get(days) or date_format(timezone.localtime(moment), gettext("j M Y"))
 
 
 def as_json(document: Document, before: int | None = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
@@ -27,20 +27,20 @@ class AudienceForm(forms.Form):
 
     who = forms.ChoiceField(
         choices=[
-            (ONLY_ME, "Only me"),
-            (SOME, "Some groups or people"),
-            (EVERYONE, "Everyone"),
-            (GUESTS, "Everyone, including guests"),
+            (ONLY_ME, gettext_lazy("Only me")),
+            (SOME, gettext_lazy("Some groups or people")),
+            (EVERYONE, gettext_lazy("Everyone")),
+            (GUESTS, gettext_lazy("Everyone, including guests")),
         ],
-        error_messages={"required": "Choose who can read it."},
+        error_messages={"required": gettext_lazy("Choose who can read it.")},
     )
     groups = forms.ModelMultipleChoiceField(
         Group.objects.none(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
         error_messages={
-            "invalid_choice": "You can choose only groups you belong to.",
-            "invalid_pk_value": "You can choose only groups you belong to.",
+            "invalid_choice": gettext_lazy("You can choose only groups you belong to."),
+            "invalid_pk_value": gettext_lazy("You can choose only groups you belong to."),
         },
     )
     people = forms.CharField(required=False, max_length=10_000)
@@ -76,7 +76,7 @@ class AudienceForm(forms.Form):
     def clean_who(self) -> str:
         who: str = self.cleaned_data["who"]
         if who == GUESTS and not self.offers_guests:
-            raise forms.ValidationError("This site does not admit guests.")
+            raise forms.ValidationError(gettext("This site does not admit guests."))
         return who
 
     def clean_people(self) -> frozenset[int]:
@@ -84,20 +84,24 @@ class AudienceForm(forms.Form):
         if self.data.get("who") != SOME or not names:
             return frozenset()
         if len(names) > MAX_PEOPLE:
-            raise forms.ValidationError(f"Name at most {MAX_PEOPLE} people, or choose a group.")
+            raise forms.ValidationError(
+                gettext("Name at most %(most)s people, or choose a group.") % {"most": MAX_PEOPLE}
+            )
         # Current readers stay valid choices even while their account is disabled.
         active = User.objects.filter(Q(is_active=True) | Q(pk__in=self._current.user_ids), guest_until=None)
         found = dict(active.filter(username__in=names).values_list("username", "pk"))
         missing = sorted(names - found.keys())
         if missing:
-            raise forms.ValidationError(f"There is no account named {', '.join(missing)[:200]}.")
+            raise forms.ValidationError(
+                gettext("There is no account named %(names)s.") % {"names": ", ".join(missing)[:200]}
+            )
         return frozenset(found.values())
 
     def clean(self) -> dict[str, Any]:
         cleaned = self.cleaned_data
         chosen = cleaned.get("groups") or cleaned.get("people")
         if cleaned.get("who") == SOME and not chosen and not self.errors:
-            raise forms.ValidationError("Choose a group, name a person, or select “Only me”.")
+            raise forms.ValidationError(gettext("Choose a group, name a person, or select “Only me”."))
         return cleaned
 
     def audience(self) -> Audience:
@@ -149,7 +153,7 @@ class FilesField(forms.FileField):
     def clean(self, data: Any, initial: Any = None) -> "Sequence[UploadedFile[Any]]":
         files = [file for file in data or [] if file]
         if not files:
-            raise forms.ValidationError("Choose at least one file.")
+            raise forms.ValidationError(gettext("Choose at least one file."))
         return files
 
 

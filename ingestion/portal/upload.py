@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -141,10 +142,20 @@ OUTCOMES = ("added", "replaced", "unchanged")
 def _words(added: list[Upserted]) -> str:
     """“2 files added, 1 replaced, 1 unchanged.”"""
     counts: Counter[str] = Counter(put.outcome for put in added)
-    named = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
-    number, _, what = named[0].partition(" ")
-    named[0] = f"{number} {'file' if number == '1' else 'files'} {what}"
-    return ", ".join(named) + "."
+    words = {
+        "added": ngettext("%(number)s file added", "%(number)s files added", counts["added"]),
+        "replaced": ngettext("%(number)s file replaced", "%(number)s files replaced", counts["replaced"]),
+        "unchanged": ngettext("%(number)s file unchanged", "%(number)s files unchanged", counts["unchanged"]),
+    }
+    first, *others = [outcome for outcome in OUTCOMES if counts[outcome]]
+    short = {
+        "replaced": gettext("%(number)s replaced"),
+        "unchanged": gettext("%(number)s unchanged"),
+    }
+    named = [words[first], *(short[outcome] for outcome in others)]
+    return (
+        ", ".join(text % {"number": counts[o]} for text, o in zip(named, [first, *others], strict=True)) + "."
+    )
 
 
 def _recent(principal: Principal) -> list[Row]:

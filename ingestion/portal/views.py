@@ -63,10 +63,10 @@ def documents(request: HttpRequest) -> HttpResponse:
     found = listing.page(principal, wish)
     lines = rows(found.documents, principal)
     words = {
-        "all": "All you can read",
-        "mine": "Added by you",
-        "running": "In progress",
-        "failed": "Failed",
+        "all": gettext("All you can read"),
+        "mine": gettext("Added by you"),
+        "running": gettext("In progress"),
+        "failed": gettext("Failed"),
     }
     if counts["ending"] or wish.show == "ending":
         words["ending"] = gettext("No longer valid, or soon")

@@ -9,6 +9,7 @@ them finds nothing, just like one that names nothing.
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
 from ingestion.models import Document, DocumentQuerySet, FormerId
@@ -30,15 +31,27 @@ def describe(principal: Principal, scope: str) -> str:
     if kind in ("", ALL):
         return ""
     if kind == OWN:
-        return "what you added"
+        return gettext("what you added")
     if kind in (FOLDER, CATEGORY):
         # Its name may come from somebody who can read more.
         found = _within(principal, scope).exists()
-        return f"the {kind} “{value}”" if found else f"a {kind} with nothing that you can read"
+        if kind == FOLDER:
+            open_, closed = (
+                gettext("the folder “%(name)s”"),
+                gettext("a folder with nothing that you can read"),
+            )
+        else:
+            open_, closed = (
+                gettext("the category “%(name)s”"),
+                gettext("a category with nothing that you can read"),
+            )
+        return open_ % {"name": value} if found else closed
     if "," in value:
-        return f"{value.count(',') + 1} chosen documents"
+        return gettext("%(number)s chosen documents") % {"number": value.count(",") + 1}
     document = _within(principal, scope).first()
-    return f"“{document}”" if document else "a document that you cannot read"
+    return (
+        gettext("“%(name)s”") % {"name": document} if document else gettext("a document that you cannot read")
+    )
 
 
 def _within(principal: Principal, scope: str) -> DocumentQuerySet:

@@ -22,6 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import OperationalError, connection
+from django.utils import timezone, translation
 
 from chatsite import traces
 from chatsite.event_loops import PerEventLoop
@@ -335,8 +336,19 @@ def _lanes(view: str) -> tuple[asyncio.Semaphore, ...]:
     return (lanes[view], lanes[ALL])
 
 
+def _localized(function: Callable[[], T]) -> Callable[[], T]:
+    """The function, for another thread: in the language and time zone of this one, which it does not keep."""
+    language, zone = translation.get_language(), timezone.get_current_timezone()
+
+    def call() -> T:
+        with translation.override(language), timezone.override(zone):
+            return function()
+
+    return call
+
+
 def _begun(
     reader: _Reader | None, asked: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> "Future[T]":
-    call = traces.carried(functools.partial(function, *args, **kwargs))
+    call = traces.carried(_localized(functools.partial(function, *args, **kwargs)))
     return _threads().submit(_call, reader, asked, call)

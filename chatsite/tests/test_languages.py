@@ -1,20 +1,25 @@
 """Whose language a page is in, the German catalogue, and a pseudo-language that finds words left out."""
 
-import gettext
+import asyncio
+import gettext as catalogues
 import re
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
+from asgiref.sync import async_to_sync
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from django.conf import settings
 from django.test import TestCase, override_settings
-from django.utils.translation import trans_real
+from django.utils import timezone, translation
+from django.utils.translation import gettext, trans_real
 
 from chat.tests.conversations import answered
 from chatsite.accounts.models import ApiKey, User
+from chatsite.db.threads import in_database
 from chatsite.tests.server import BASE
 from ingestion.tests.factories import make_document, make_user
 
@@ -33,7 +38,7 @@ def pseudo(words):
     return "⟦" + "".join(p if i % 2 else p.translate(ACCENTS) for i, p in enumerate(pieces)) + "⟧"
 
 
-class Pseudo(gettext.NullTranslations):
+class Pseudo(catalogues.NullTranslations):
     """A catalogue that has every message."""
 
     def gettext(self, message):
@@ -114,7 +119,7 @@ def test_every_message_of_a_catalogue_is_translated_with_the_same_placeholders(p
 
 def messages(file):
     """All but the header, which has the time of writing."""
-    return {words: text for words, text in gettext.GNUTranslations(file)._catalog.items() if words}
+    return {words: text for words, text in catalogues.GNUTranslations(file)._catalog.items() if words}
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)
@@ -163,6 +168,25 @@ class ChoiceTests(TestCase):
     def test_the_sign_in_page_and_errors_are_in_the_language_of_the_browser(self):
         self.assertEqual(self.language("/accounts/sign-in/", accept_language="de-AT"), ("de", "ltr"))
         self.assertEqual(self.language("/nothing/", accept_language="de-AT"), ("de", "ltr"))
+
+    def test_a_database_thread_has_the_language_and_time_zone_of_its_caller_and_keeps_neither(self):
+        def look():
+            return gettext("Settings"), timezone.get_current_timezone_name()
+
+        async def german():
+            translation.activate("de")
+            timezone.activate(ZoneInfo("Europe/Berlin"))
+            return await in_database(look)
+
+        async def several():
+            found = [await asyncio.create_task(german())]
+            for _ in range(2 * settings.DATABASE_THREADS):
+                await in_database(translation.activate, "de")  # as where a key's person is found
+            return found + [await in_database(look) for _ in range(2 * settings.DATABASE_THREADS)]
+
+        found = async_to_sync(several)()
+        self.assertEqual(found[0], ("Einstellungen", "Europe/Berlin"))
+        self.assertEqual(set(found[1:]), {("Settings", "UTC")})
 
     def test_times_are_those_of_the_browser_and_nonsense_is_ignored(self):
         self.client.force_login(self.user)

@@ -68,20 +68,34 @@ class Sidebar:
     @cached_property
     def _conversations(self) -> list[Conversation]:
         unfinished = Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED)
-        rows = Conversation.objects.owned_by(self._principal).annotate(running=Exists(unfinished))
-        return list(rows[: SIDEBAR_ROWS + 1])
+        rows = Conversation.objects.owned_by(self._principal).current().defer("search")
+        rows = rows.annotate(running=Exists(unfinished))
+        pinned = rows.exclude(pinned_at=None).order_by("-pinned_at")[:SIDEBAR_ROWS]
+        newest = rows.filter(pinned_at=None).order_by("-updated_at", "-id")[: SIDEBAR_ROWS + 1]
+        return list(pinned.union(newest, all=True))
+
+    @cached_property
+    def _pinned(self) -> list[Conversation]:
+        pinned = [row for row in self._conversations if row.pinned_at]
+        return sorted(pinned, key=lambda row: row.pinned_at, reverse=True)  # type: ignore[arg-type, return-value]
+
+    @cached_property
+    def _newest(self) -> list[Conversation]:
+        rows = [row for row in self._conversations if not row.pinned_at]
+        return sorted(rows, key=lambda row: (row.updated_at, row.pk), reverse=True)
 
     @cached_property
     def groups(self) -> list[Group]:
-        return grouped(self._conversations[:SIDEBAR_ROWS], timezone.localdate())
+        pinned = [Group(gettext("Pinned"), self._pinned)] if self._pinned else []
+        return pinned + grouped(self._newest[:SIDEBAR_ROWS], timezone.localdate())
 
     @property
     def more(self) -> bool:
-        return len(self._conversations) > SIDEBAR_ROWS
+        return len(self._newest) > SIDEBAR_ROWS
 
     @cached_property
     def total(self) -> int:
-        return Conversation.objects.owned_by(self._principal).count()
+        return Conversation.objects.owned_by(self._principal).current().count()
 
     @cached_property
     def readable(self) -> int:

@@ -29,15 +29,16 @@ from . import (
 from .models import Conversation
 from .pagination import ConversationPagination, SearchPagination
 from .serializers import (
+    ConversationChangeSerializer,
     ConversationRowSerializer,
     ExportQuerySerializer,
     FoundConversationSerializer,
+    ListQuerySerializer,
     ModeSerializer,
     NewConversationRowSerializer,
     NewConversationSerializer,
     SavedMessagesSerializer,
     StoredMessageSerializer,
-    TitleSerializer,
 )
 
 NOT_FOUND = "There is no such conversation."
@@ -114,10 +115,12 @@ class ConversationsView(HistoryView, generics.ListCreateAPIView[Any]):
     pagination_class = ConversationPagination
 
     def get_queryset(self) -> QuerySet[Conversation]:
-        mode = validated(ModeSerializer, self.request.query_params.dict()).get("mode")
-        return super().get_queryset().filter(mode=mode) if mode else super().get_queryset()
+        query = validated(ListQuerySerializer, self.request.query_params.dict())
+        own = Conversation.objects.owned_by(self.principal)
+        rows = own.exclude(archived_at=None) if query["archived"] == "true" else own.current()
+        return rows.filter(mode=query["mode"]) if query.get("mode") else rows
 
-    @extend_schema(summary="One's conversations, newest first", parameters=[ModeSerializer, LINK])
+    @extend_schema(summary="One's conversations, newest first", parameters=[ListQuerySerializer, LINK])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return self.list(request)
 
@@ -194,15 +197,20 @@ class ConversationView(SavingView):
         return self.row()
 
     @extend_schema(
-        summary="Rename",
+        summary="Rename, pin or archive, or take one of these back",
         parameters=[CONVERSATION_ID],
-        request=TitleSerializer,
+        request=ConversationChangeSerializer,
         responses=ConversationRowSerializer,
     )
     def patch(self, request: Request, conversation_id: str) -> Response:
         conversation = self.get_object()
-        title = validated(TitleSerializer, request.data)["title"]
-        recording.rename(self.principal, conversation.pk, title)
+        change = validated(ConversationChangeSerializer, request.data)
+        if "title" in change:
+            recording.rename(self.principal, conversation.pk, change["title"])
+        if "pinned" in change:
+            recording.pin(self.principal, conversation.pk, pinned=change["pinned"])
+        if "archived" in change:
+            recording.archive(self.principal, conversation.pk, archived=change["archived"])
         return self.row()
 
     @extend_schema(

@@ -20,6 +20,10 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         """The caller's own, without deleted ones and those that are kept elsewhere."""
         return self.filter(owner_id=principal.user_id, deleted_at=None, listed=True)
 
+    def current(self) -> "ConversationQuerySet":
+        """Those that were not put away."""
+        return self.filter(archived_at=None)
+
     def deleted_by(self, principal: Principal) -> "ConversationQuerySet":
         """The caller's deleted ones that can still be brought back."""
         return self.filter(owner_id=principal.user_id, deleted_at__isnull=False)
@@ -50,6 +54,10 @@ class Conversation(models.Model):
     )
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now, help_text="Time of the newest message.")
+    pinned_at = models.DateTimeField(null=True, blank=True, help_text="Shown above all others since then.")
+    archived_at = models.DateTimeField(
+        null=True, blank=True, help_text="Left out of the list since then; a new question brings it back."
+    )
     deleted_at = models.DateTimeField(null=True, blank=True)
     search = SearchVectorField(
         null=True, editable=False, help_text="The words of its title, and whose they are."
@@ -62,6 +70,16 @@ class Conversation(models.Model):
         indexes = [
             models.Index(fields=["owner", "-updated_at", "-id"], name="conversation_list"),
             GinIndex(fields=["search"], name="conversation_search"),
+            models.Index(
+                fields=["owner", "-pinned_at"],
+                condition=Q(pinned_at__isnull=False),
+                name="conversation_pinned",
+            ),
+            models.Index(
+                fields=["owner", "-updated_at", "-id"],
+                condition=Q(archived_at__isnull=False),
+                name="conversation_archived",
+            ),
             models.Index(
                 fields=["owner"],
                 condition=Q(search__isnull=True) & ~Q(title=""),

@@ -270,6 +270,18 @@ def rename(principal: Principal, conversation_id: UUID, title: str) -> None:
     _change(Conversation.objects.owned_by(principal), conversation_id, title_by_owner=True, **titled)
 
 
+def pin(principal: Principal, conversation_id: UUID, *, pinned: bool) -> None:
+    """Keep a conversation above the others, or no longer. One that was put away comes back."""
+    values = {"pinned_at": timezone.now(), "archived_at": None} if pinned else {"pinned_at": None}
+    _change(Conversation.objects.owned_by(principal), conversation_id, **values)
+
+
+def archive(principal: Principal, conversation_id: UUID, *, archived: bool) -> None:
+    """Put a conversation away, or bring it back. It stays readable, searchable and shared."""
+    values = {"pinned_at": None, "archived_at": timezone.now()} if archived else {"archived_at": None}
+    _change(Conversation.objects.owned_by(principal), conversation_id, **values)
+
+
 def delete(principal: Principal, conversation_id: UUID) -> None:
     """Hide a conversation everywhere; :func:`restore` brings it back until it is purged."""
     _change(Conversation.objects.owned_by(principal), conversation_id, deleted_at=timezone.now())

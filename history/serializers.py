@@ -11,6 +11,7 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from chatsite.http.strict_fields import StrictBooleanField
 from ingestion.search.labels import content_address
 
 from .citation_text import verified_as_sent, with_links, without, without_links
@@ -27,6 +28,7 @@ MAX_DEPTH = 10
 SNIPPET = 300  # characters of a source
 # The role of the Chat UI's error messages: it sends them along, and shows none that it reads back.
 DROPPED_ROLE = "system"
+NOT_BOOLEAN: dict[str, Any] = dict.fromkeys(("null", "invalid"), "must be true or false.")
 UNTITLED = "New Chat"  # what the client calls a conversation that has no title yet
 CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored as they came, and sent back
 STORED_STATES = {
@@ -132,6 +134,12 @@ class ModeSerializer(BodySerializer):
     mode = WordField(Conversation.Mode.values, required=False)
 
 
+class ListQuerySerializer(ModeSerializer):
+    """Restrict the list to one mode; and to archived conversations, which it leaves out otherwise."""
+
+    archived = WordField(("true", "false"), default="false")
+
+
 class ExportQuerySerializer(BodySerializer):
     format = WordField(("markdown", "json"), default="markdown")
 
@@ -148,8 +156,19 @@ class NewConversationSerializer(BodySerializer):
         }
 
 
-class TitleSerializer(BodySerializer):
-    title = TitleField()
+class ConversationChangeSerializer(BodySerializer):
+    """What is to be different of a conversation: one member at least, else the title is missing."""
+
+    title = TitleField(required=False)
+    pinned = StrictBooleanField(required=False, error_messages=NOT_BOOLEAN)
+    archived = StrictBooleanField(required=False, error_messages=NOT_BOOLEAN)
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        if not values:
+            raise serializers.ValidationError({"title": "must be text."})
+        if values.get("pinned") and values.get("archived"):
+            raise serializers.ValidationError({"pinned": "cannot be true together with “archived”."})
+        return values
 
     def validate_title(self, title: str) -> str:
         if not title.strip():
@@ -532,6 +551,20 @@ class SavedMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-un
             for member in ("messageId", "id")
         ]
         return {"anyOf": [schema | {"anyOf": named}, {"$ref": "#/components/schemas/ErrorBubble"}]}
+
+
+class ConversationChangeDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """One member at least; others are ignored."""
+
+    target_class = "history.serializers.ConversationChangeSerializer"
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        both = {
+            "required": ["pinned", "archived"],
+            "properties": {name: {"const": True} for name in ("pinned", "archived")},
+        }
+        return schema | {"anyOf": [{"required": [name]} for name in schema["properties"]], "not": both}
 
 
 class StoredMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]

@@ -1,6 +1,7 @@
-"""POST views of the portal's forms: ask, stop, answer again, rate, rename, delete and undo."""
+"""POST views of the portal's forms: ask, stop, answer again, rate, rename, pin, archive, delete and undo."""
 
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
@@ -8,7 +9,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chat import runs
@@ -33,6 +34,15 @@ from .views import (
     scope_asked_for,
     scopes,
 )
+
+MAX_SEVERAL = 100  # conversations of one form
+DONE: dict[str, Callable[[int], str]] = {
+    "archive": lambda n: ngettext("%d conversation archived.", "%d conversations archived.", n) % n,
+    "bring-back": lambda n: (
+        ngettext("%d conversation brought back.", "%d conversations brought back.", n) % n
+    ),
+    "delete": lambda n: ngettext("%d conversation deleted.", "%d conversations deleted.", n) % n,
+}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -127,6 +137,49 @@ def rename(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     return SeeOther(reverse("chat:conversation", args=[row.pk]))
 
 
+@require_POST
+@for_caller
+def pin(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """Pin it above the others; without `on` no longer."""
+    row = own_conversation(principal, conversation_id)
+    with _or_404():
+        recording.pin(principal, row.pk, pinned="on" in request.POST)
+    return SeeOther(reverse("chat:conversation", args=[row.pk]))
+
+
+@require_POST
+@for_caller
+def archive(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """Put it away; without `on` bring it back. Its page says so, and offers the opposite."""
+    row = own_conversation(principal, conversation_id)
+    with _or_404():
+        recording.archive(principal, row.pk, archived="on" in request.POST)
+    return SeeOther(reverse("chat:conversation", args=[row.pk]))
+
+
+@require_POST
+@for_caller
+def several(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """Archive, bring back or delete the conversations that were ticked in a list; deleting asks first."""
+    ticked = [identifier for text in request.POST.getlist("conversation") if (identifier := _uuid(text))]
+    rows = list(Conversation.objects.owned_by(principal).filter(pk__in=ticked[:MAX_SEVERAL]))
+    act = request.POST.get("act", "")
+    if rows and act == "delete" and "confirmed" not in request.POST:
+        return render(request, "chat/delete_several.html", {"rows": rows})
+    for row in rows:
+        with suppress(Conversation.DoesNotExist):  # gone meanwhile
+            if act == "delete":
+                _stop_answers(principal, row)
+                recording.delete(principal, row.pk)
+            elif act in {"archive", "bring-back"}:
+                recording.archive(principal, row.pk, archived=act == "archive")
+    if rows and (done := DONE.get(act)):
+        messages.success(request, done(len(rows)))
+    elif not rows:
+        messages.info(request, gettext("Tick the conversations first."))
+    return SeeOther(reverse("chat:search") + ("?show=archived" if act == "bring-back" else ""))
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
 def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
@@ -152,6 +205,22 @@ def undo(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
     except Conversation.DoesNotExist:
         raise Http404 from None
     return SeeOther(reverse("chat:conversation", args=[conversation_id]))
+
+
+@contextmanager
+def _or_404() -> Iterator[None]:
+    """A conversation that is deleted at this instant is not found."""
+    try:
+        yield
+    except Conversation.DoesNotExist:
+        raise Http404 from None
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
 
 
 def _opinion(request: HttpRequest, answer: Message, rating: str) -> feedbacks.Opinion:

@@ -30,15 +30,20 @@ class Result:
     text: Excerpt | None
 
 
-def conversations(principal: Principal, query: str, cursor: str) -> tuple[list[Result], str]:
+def conversations(
+    principal: Principal, query: str, cursor: str, *, archived: bool = False
+) -> tuple[list[Result], str]:
     """A page of the caller's conversations with these words, newest first, and the cursor of the next page.
 
-    An empty query matches all. An unknown cursor gives the first page."""
+    An empty query matches all that are archived, or all that are not. An unknown cursor gives the first page.
+    """
     below = _place(cursor)
     if query:
         rows, following = search.page(principal, query, PER_PAGE, below)
     else:
-        rows, following = listing.page(Conversation.objects.owned_by(principal), PER_PAGE, below)
+        mine = Conversation.objects.owned_by(principal)
+        listed = mine.exclude(archived_at=None) if archived else mine.current()
+        rows, following = listing.page(listed, PER_PAGE, below)
     hits = search.hits(principal, [row.pk for row in rows], query)
     results = [
         Result(

@@ -149,8 +149,9 @@ def search(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The caller's conversations, newest first, those with the words of `q`."""
     query = searching.cleaned(request.GET.get("q", ""))
     cursor = request.GET.get("cursor", "")
-    results, older = searching.conversations(principal, query, cursor)
-    found = {"query": query, "cursor": cursor, "results": results, "older": older}
+    archived = not query and request.GET.get("show") == "archived"
+    results, older = searching.conversations(principal, query, cursor, archived=archived)
+    found = {"query": query, "cursor": cursor, "results": results, "older": older, "archived": archived}
     return render(request, "chat/search.html", found)
 
 

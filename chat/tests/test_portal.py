@@ -362,7 +362,7 @@ class PanelTests(PortalCase):
 
 class StrangerTests(PortalCase):
     GET = ("", "source/1.1/", "rename", "delete", "export.md", "?source=1.1")
-    POST = ("ask", "stop", "m/1/again", "rename", "delete", "undo")
+    POST = ("ask", "stop", "m/1/again", "rename", "pin", "archive", "delete", "undo")
 
     def requests(self, conversation_id):
         for path in self.GET:

@@ -101,6 +101,9 @@ chat:again               POST   session  sign-in   absent   absent   yes      ab
 chat:feedback            GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:feedback            POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:rename              POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:pin                 POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:archive             POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:several             POST   session  sign-in   yes      yes      yes      yes      sign-in
 chat:delete              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:undo                POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:export              GET    session  sign-in   absent   absent   yes      absent   sign-in

@@ -225,9 +225,10 @@ class Description(SimpleTestCase):
         self.assertEqual(
             {name: allows(value) for name, value in refused.items()}, dict.fromkeys(refused, False)
         )
-        title = document["components"]["schemas"]["TitleRequest"]
-        allows = validator_for(title).is_valid
+        change = document["components"]["schemas"]["ConversationChangeRequest"]
+        allows = validator_for(change).is_valid
         self.assertEqual([allows({"title": text}) for text in ("Leave", "", " ")], [True, False, False])
+        self.assertEqual([allows({"pinned": value}) for value in (True, None, "yes")], [True, False, False])
         self.assertFalse(allows({}))
         stored = set(document["components"]["schemas"]["StoredMessage"]["required"])
         self.assertFalse(stored & {"verification", "fromClient", "agentName"})

@@ -11,7 +11,8 @@ WITH opened AS (
 ),
 
 continued AS (
-    UPDATE history_conversation SET updated_at = :'now', scope = :'scope' WHERE id = :'conversation' AND NOT :'opens'
+    UPDATE history_conversation SET updated_at = :'now', scope = :'scope', archived_at = NULL
+    WHERE id = :'conversation' AND NOT :'opens'
 ),
 
 place AS (

@@ -1,0 +1,123 @@
+"""Conversations above all others, and those put away: in the sidebar, in lists, by REST, several at once."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from django.test import TestCase
+
+from chat.tests.conversations import answered
+from history.models import Conversation
+from ingestion.tests.factories import make_document, make_user
+
+
+class PinnedAndArchived(TestCase):
+    def setUp(self):
+        self.user, self.other = make_user("asker"), make_user("other")
+        self.client.force_login(self.user)
+        now = datetime.now(UTC)
+        self.rows = [
+            Conversation.objects.create(owner=self.user, title=f"Row {n}", updated_at=now - timedelta(days=n))
+            for n in range(4)
+        ]
+        self.foreign = Conversation.objects.create(owner=self.other, title="Foreign")
+
+    def sidebar(self):
+        """The headings and titles of the sidebar, in order."""
+        page = self.client.get("/settings/").content.decode()
+        history = page[page.index('class="history"') : page.index('class="side-foot"')]
+        return re.findall(r"<h2>(.+?)</h2>|<bdi>(.+?)</bdi>", history)
+
+    def names(self):
+        return [heading or title for heading, title in self.sidebar()]
+
+    def post(self, row, act, *, on=True):
+        return self.client.post(f"/c/{row.pk}/{act}", {"on": ""} if on else {})
+
+    def listed(self, query=""):
+        return [row["title"] for row in self.client.get(f"/chat-history{query}").json()]
+
+    def change(self, row, **change):
+        return self.client.patch(
+            f"/chat-history/{row.pk}",
+            change,
+            content_type="application/json",
+            headers={"Sec-Fetch-Site": "same-origin"},
+        )
+
+    def test_pinned_ones_stand_above_the_others_the_latest_first(self):
+        self.post(self.rows[3], "pin")
+        self.post(self.rows[2], "pin")
+        self.assertEqual(self.names()[:5], ["Pinned", "Row 2", "Row 3", "Today", "Row 0"])
+        self.post(self.rows[2], "pin", on=False)
+        self.assertEqual(self.names()[:2], ["Pinned", "Row 3"])
+
+    def test_an_archived_one_leaves_the_lists_and_is_found_by_its_words(self):
+        self.post(self.rows[0], "archive")
+        self.assertNotIn("Row 0", self.names())
+        self.assertNotIn("Row 0", self.client.get("/search/").content.decode().split('class="results"')[1])
+        self.assertContains(self.client.get("/search/?show=archived"), f"/c/{self.rows[0].pk}/")
+        self.assertContains(self.client.get("/search/?q=Row"), f"/c/{self.rows[0].pk}/")
+        self.assertContains(self.client.get(f"/c/{self.rows[0].pk}/"), "This conversation is archived.")
+        self.post(self.rows[0], "archive", on=False)
+        self.assertIn("Row 0", self.names())
+
+    def test_archiving_unpins_and_pinning_brings_back(self):
+        row = self.rows[0]
+        self.post(row, "pin")
+        self.post(row, "archive")
+        row.refresh_from_db()
+        self.assertIsNone(row.pinned_at)
+        self.post(row, "pin")
+        row.refresh_from_db()
+        self.assertIsNone(row.archived_at)
+
+    def test_a_new_question_brings_an_archived_one_back(self):
+        conversation, _ = answered(self.user, make_document(everyone=True))
+        self.post(conversation, "archive")
+        self.client.post(f"/c/{conversation.pk}/ask", {"question": "And then?"})
+        conversation.refresh_from_db()
+        self.assertIsNone(conversation.archived_at)
+
+    def test_programs_pin_archive_and_list(self):
+        row = self.rows[1]
+        self.assertEqual(self.change(row, archived=True).status_code, 200)
+        self.assertEqual(self.listed(), ["Row 0", "Row 2", "Row 3"])
+        self.assertEqual(self.listed("?archived=true"), ["Row 1"])
+        self.change(row, pinned=True, title="Pinned one")
+        self.assertEqual(self.names()[:2], ["Pinned", "Pinned one"])
+
+    def test_what_is_no_change_is_refused_with_its_member(self):
+        for change, words in (
+            ({}, "“title” must be text."),
+            ({"pinned": "yes"}, "“pinned” must be true or false."),
+            ({"archived": None}, "“archived” must be true or false."),
+            ({"pinned": True, "archived": True}, "cannot be true together"),
+        ):
+            response = self.change(self.rows[0], **change)
+            self.assertContains(response, words, status_code=400)
+        self.assertEqual(self.client.get("/chat-history?archived=1").status_code, 400)
+
+    def test_several_are_archived_brought_back_and_deleted_after_a_question(self):
+        ticked = {"conversation": [str(row.pk) for row in self.rows[:2]]}
+        said = self.client.post("/search/several", {**ticked, "act": "archive"}, follow=True)
+        self.assertContains(said, "2 conversations archived.")
+        self.assertEqual(self.listed("?archived=true"), ["Row 0", "Row 1"])
+        self.client.post("/search/several", {**ticked, "act": "bring-back"})
+        asked = self.client.post("/search/several", {**ticked, "act": "delete"})
+        self.assertContains(asked, "Delete these 2 conversations?")
+        self.assertEqual(len(self.listed()), 4)
+        self.client.post("/search/several", {**ticked, "act": "delete", "confirmed": "1"})
+        self.assertEqual(self.listed(), ["Row 2", "Row 3"])
+
+    def test_conversations_of_others_are_left_alone_and_not_told(self):
+        for act in ("archive", "delete"):
+            ticked = {"conversation": [str(self.foreign.pk), "x", ""], "act": act, "confirmed": "1"}
+            said = self.client.post("/search/several", ticked, follow=True)
+            self.assertContains(said, "Tick the conversations first.")
+            self.assertNotContains(said, "Foreign")
+        self.assertEqual(self.post(self.foreign, "pin").status_code, 404)
+        self.assertEqual(self.change(self.foreign, pinned=True).status_code, 404)
+        self.foreign.refresh_from_db()
+        self.assertEqual(
+            (self.foreign.pinned_at, self.foreign.archived_at, self.foreign.deleted_at), (None,) * 3
+        )

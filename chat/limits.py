@@ -16,6 +16,7 @@ from weakref import finalize
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
 from chatsite.accounts.principal import Principal
@@ -87,8 +88,12 @@ def _allowance(limit: int, used: int) -> Allowance:
 
 def _refusal(allowance: Allowance) -> Refused:
     zone = timezone.get_default_timezone_name()
-    sent = "today’s message" if allowance.messages == 1 else f"all {allowance.messages:,} messages of today"
-    words = f"You have sent {sent}. More can be sent from 00:00 ({zone})."
+    words = ngettext(
+        "You have sent today’s message. More can be sent from 00:00 (%(zone)s).",
+        "You have sent all %(number)s messages of today. More can be sent from 00:00 (%(zone)s).",
+        allowance.messages,
+    )
+    words %= {"number": number_format(allowance.messages, force_grouping=True), "zone": zone}
     return Refused("quota_exceeded", allowance.seconds, words if allowance.messages else "")
 
 

@@ -23,6 +23,7 @@ BASE = Path(__file__).resolve().parent.parent
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
 KEYWORDS: dict[str, tuple[int | tuple[int, str], ...] | None] = {
     "_": None,
+    "ErrorText": (2,),
     "gettext": None,
     "gettext_lazy": None,
     "gettext_noop": None,

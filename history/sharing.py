@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
@@ -64,13 +65,14 @@ def create(
         answer = finished.exclude(state__in=Message.UNFINISHED).get(pk=answer_id)
     last = conversation.messages.aggregate(last=Max("position"))["last"]
     if last is None:
-        raise Invalid("This conversation is empty.", "conversation")
+        raise Invalid(gettext("This conversation is empty."), "conversation")
     if not (audience.everyone or audience.user_ids or audience.group_ids):
-        raise Invalid("Choose a group, name a person, or select “Everyone”.", "everyone")
+        raise Invalid(gettext("Choose a group, name a person, or select “Everyone”."), "everyone")
     if expires_at is not None and not timezone.now() < expires_at <= timezone.now() + LONGEST:
-        raise Invalid("The end must be in the future, and within ten years.", "expires_at")
+        raise Invalid(gettext("The end must be in the future, and within ten years."), "expires_at")
     if Share.objects.owned_by(principal).live().count() >= MAX_OPEN:
-        raise Invalid(f"You have {MAX_OPEN} open links. Revoke some that are not needed.", "conversation")
+        words = gettext("You have %(number)s open links. Revoke some that are not needed.")
+        raise Invalid(words % {"number": MAX_OPEN}, "conversation")
     token = new_token()
     share = Share.objects.create(
         conversation=conversation,
@@ -132,17 +134,17 @@ def readers_of(share: Share) -> str:
     """With whom it is shared, for its owner: “Pursers, Ines Calder”."""
     entries = list(share.access_list.entries.all())
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
-        return "everyone who signs in"
+        return gettext("everyone who signs in")
     groups = sorted(entry.group.name for entry in entries if entry.group)
     others = [entry.user for entry in entries if entry.user and entry.user_id != share.conversation.owner_id]
-    return ", ".join([*groups, *sorted(person.display_name() for person in others)]) or "nobody else"
+    return ", ".join([*groups, *sorted(person.display_name() for person in others)]) or gettext("nobody else")
 
 
 def shared_with(share: Share, reader: User) -> str:
     """With whom it is shared, for one who opened it: no names but those of the reader's own groups."""
     entries = list(share.access_list.entries.select_related("group"))
     if any(entry.user_id is None and entry.group_id is None for entry in entries):
-        return "everyone who signs in"
+        return gettext("everyone who signs in")
     own = set(reader.groups.values_list("pk", flat=True))
     groups = sorted(entry.group.name for entry in entries if entry.group and entry.group_id in own)
-    return ", ".join(groups) or "you"
+    return ", ".join(groups) or gettext("you")

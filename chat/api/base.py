@@ -6,6 +6,7 @@ from typing import Any, ClassVar, TypeVar
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.utils.translation import gettext
 from rest_framework import exceptions, status
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -126,7 +127,7 @@ def _is_refusal(parameter: str) -> bool:
 
 def refused(protocol: ErrorFormat, refusal: Refused) -> JsonResponse:
     """The response for a refusal, in a protocol's form."""
-    body = protocol.error(refusal.message, refusal.code, status=refusal.status)
+    body = protocol.error(gettext(refusal.message), refusal.code, status=refusal.status)
     response = refused_with(body, refusal.status, refusal.retry_after)
     if refusal.code == "quota_exceeded":
         response.headers["RateLimit"] = f'"day";r=0;t={refusal.retry_after}'

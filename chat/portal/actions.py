@@ -295,11 +295,11 @@ def _refused(
     if refused.code == "not_found":
         raise Http404
     if _wants_json(request):
-        body = {"code": refused.code, "message": refused.message}
+        body = {"code": refused.code, "message": gettext(refused.message)}
         return _to_come_back(JsonResponse(body, status=refused.status), refused)
     kept = {
         "text": text.replace("\x00", "\ufffd"),
-        "problem": refused.message,
+        "problem": gettext(refused.message),
         "status": refused.status,
         "team": request.POST.get("mode") == "team",
     }

@@ -19,6 +19,7 @@ from uuid import UUID, uuid4
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import InterfaceError, OperationalError
+from django.utils.translation import gettext
 
 from chat import runs
 from chat.engine import AcceptedRun
@@ -156,7 +157,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self.close(CLOSED_ERROR)
                 return
             refusal = storage_full() if is_disk_full(error) else database_away()
-            words = {"code": refusal.code, "message": refusal.message}
+            words = {"code": refusal.code, "message": gettext(refusal.message)}
             await self._send_message({"type": "refused", "key": message.get("key"), **words})
 
     async def _act(self, message: Json) -> None:
@@ -212,7 +213,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         try:
             accepted = await self._begin(asked, key, budget)
         except Refused as refused:
-            words = {"code": refused.code, "message": refused.message}
+            words = {"code": refused.code, "message": gettext(refused.message)}
             await self._send_message({"type": "refused", "key": key, **words})
             return
         runs.start(accepted)
@@ -245,7 +246,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         try:
             await runs.stop(self.principal, run_id)
         except Refused as refused:
-            await self._send_message({"type": "refused", "code": refused.code, "message": refused.message})
+            await self._send_message(
+                {"type": "refused", "code": refused.code, "message": gettext(refused.message)}
+            )
 
     async def _follow(self, run_id: UUID | None, after: int) -> None:
         await self._stop_following()
@@ -254,7 +257,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             place = await in_database(place_of_run, self.principal, self.conversation_id, run_id)
         if run_id is None or place is None:
             unknown = Refused("answer_not_found")
-            await self._send_message({"type": "refused", "code": unknown.code, "message": unknown.message})
+            await self._send_message(
+                {"type": "refused", "code": unknown.code, "message": gettext(unknown.message)}
+            )
             return
         self._start_reader(self._read_run(run_id, place, after))
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 from rest_framework import authentication, exceptions, status
 from rest_framework.request import Request
 
@@ -49,7 +50,7 @@ class ProviderAway(exceptions.APIException):
     """Nobody can say now whether an ID token is good."""
 
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
-    default_detail = "The sign-in provider cannot be reached. Try again in a moment."
+    default_detail = gettext_lazy("The sign-in provider cannot be reached. Try again in a moment.")
     default_code = "provider_unavailable"
 
 
@@ -73,7 +74,9 @@ class BearerAuthentication(authentication.BaseAuthentication):
             raise exceptions.AuthenticationFailed(f"The {header} header must be {expected}.")
         known = caller(secret, self.resource())
         if known is None:
-            raise exceptions.AuthenticationFailed(f"The key in the {header} header is not valid.")
+            raise exceptions.AuthenticationFailed(
+                gettext("The key in the %(header)s header is not valid.") % {"header": header}
+            )
         request_reads_as(known[1].user_id)
         activate_persons(known[0])
         return known
@@ -146,7 +149,9 @@ class SessionAuthentication(authentication.SessionAuthentication):
         found = super().authenticate(request)
         if found is None:
             if request.COOKIES.get(settings.SESSION_COOKIE_NAME):
-                raise exceptions.NotAuthenticated("The session of this cookie has ended. Sign in again.")
+                raise exceptions.NotAuthenticated(
+                    gettext("The session of this cookie has ended. Sign in again.")
+                )
             return None
         user = found[0]
         request_reads_as(user.pk)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import jiter
+from django.utils.translation import gettext
 from rest_framework import exceptions, parsers
 
 
@@ -15,4 +16,4 @@ class StrictJSONParser(parsers.BaseParser):
         try:
             return jiter.from_json(stream.read(), allow_inf_nan=False)
         except (ValueError, RecursionError):
-            raise exceptions.ParseError("The body is not valid JSON.") from None
+            raise exceptions.ParseError(gettext("The body is not valid JSON.")) from None

@@ -4,6 +4,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.http import Http404
+from django.utils.translation import gettext
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -23,13 +24,13 @@ class ProblemDetails(exceptions.APIException):
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """The response for an exception of a view; None for one that nobody expected."""
     if isinstance(exc, Http404):
-        return problem(HTTPStatus.NOT_FOUND, "There is no such thing, or you may not see it.")
+        return problem(HTTPStatus.NOT_FOUND, gettext("There is no such thing, or you may not see it."))
     if not isinstance(exc, exceptions.APIException):
         return None
     errors = []
     if isinstance(exc, exceptions.ValidationError):
         errors = list(_errors(exc.detail, ""))
-        detail = errors[0]["detail"] if errors else "The request is not valid."
+        detail = errors[0]["detail"] if errors else gettext("The request is not valid.")
     else:
         detail = str(exc.detail)
         if isinstance(exc, ProblemDetails):

@@ -19,8 +19,12 @@ from django.utils.translation import gettext, trans_real
 
 from chat.tests.conversations import answered
 from chatsite.accounts.models import ApiKey, User
+from chatsite.accounts.principal import Principal
+from chatsite.context_processors import SCRIPT_WORDS
 from chatsite.db.threads import in_database
 from chatsite.tests.server import BASE
+from history import sharing
+from ingestion.access.lists import Audience
 from ingestion.tests.factories import make_document, make_user
 
 CATALOGUES = sorted((BASE / "locale").glob("*/LC_MESSAGES/django.po"))
@@ -206,6 +210,14 @@ class ChoiceTests(TestCase):
         self.assertContains(german, "2. Jul 2026, 00:30")
 
 
+def test_each_word_of_the_scripts_is_in_the_catalogue():
+    found = set()
+    for script in ("portal", "stream", "panel", "upload"):
+        text = (BASE / "static" / f"{script}.js").read_text(encoding="utf-8")
+        found |= set(re.findall(r"\bt\(\s*'([^']+)'", text))
+    assert found == set(SCRIPT_WORDS)
+
+
 class LeftOutTests(TestCase):
     """Each page in a pseudo-language: what is not in brackets was never translated."""
 
@@ -216,6 +228,8 @@ class LeftOutTests(TestCase):
         )
         self.conversation, self.answer = answered(self.user, self.document, question="qx?", title="qxtitle")
         ApiKey.objects.issue(self.user, "qxkey")
+        principal = Principal(self.user.pk, "command")
+        _, self.token = sharing.create(principal, self.conversation.pk, Audience(everyone=True))
         self.client.force_login(self.user)
         languages = override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")])
         languages.enable()
@@ -229,7 +243,9 @@ class LeftOutTests(TestCase):
         return Words(page).left_out
 
     def test_no_page_has_words_outside_the_catalogue(self):
-        pages = PAGES + [path.format(c=self.conversation.pk, d=self.document.public_id) for path in OWN_PAGES]
+        pages = PAGES + [
+            path.format(c=self.conversation.pk, d=self.document.public_id, s=self.token) for path in OWN_PAGES
+        ]
         found = {path: words for path in pages if (words := self.left_out(path))}
         self.assertEqual(found, {})
 
@@ -265,6 +281,7 @@ OWN_PAGES = [
     "/c/{c}/rename",
     "/c/{c}/delete",
     "/c/{c}/share",
+    "/s/{s}/",
     "/documents/{d}/",
     "/documents/{d}/delete/",
 ]

@@ -19,6 +19,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse, S
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 from django.utils.http import content_disposition_header, parse_etags, quote_etag
+from django.utils.translation import gettext_lazy
 from rest_framework.exceptions import APIException, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
@@ -94,7 +95,7 @@ class StorageAway(APIException):
     """The storage of files does not answer; the site itself does."""
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
-    default_detail = "The files' storage does not answer. Try again in a moment."
+    default_detail = gettext_lazy("The files' storage does not answer. Try again in a moment.")
 
 
 class AnyAccept(BaseContentNegotiation):

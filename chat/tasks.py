@@ -3,7 +3,7 @@
 from django.conf import settings
 from procrastinate.contrib.django import app
 
-from chatsite.accounts.audit import chain
+from chatsite.accounts.audit import chain, streaming
 from ingestion.documents import QUEUE
 
 from .overview.counting import count_ended_runs
@@ -19,8 +19,9 @@ def count_runs(timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="chat.seal_audit_log", queue=QUEUE, queueing_lock="seal-audit-log")
 def seal_audit_log(timestamp: int) -> None:
-    """Chain the new entries of the audit log."""
+    """Chain the new entries of the audit log, and send them where an operator wants them."""
     chain.seal_new()
+    streaming.deliver()
 
 
 @app.periodic(cron="41 2 * * *")

@@ -7,6 +7,7 @@ from .checks import (
     Tags,
     check_address_settings,
     check_answer_settings,
+    check_audit,
     check_database_role,
     check_database_settings,
     check_identity_settings,
@@ -34,5 +35,6 @@ class ChatsiteConfig(AppConfig):
         checks.register(check_secrets, Tags.chatsite)
         checks.register(check_names, Tags.chatsite)
         checks.register(check_telemetry, Tags.chatsite)
+        checks.register(check_audit, Tags.chatsite)
         checks.register(check_database_settings, Tags.chatsite)
         checks.register(check_database_role, checks.Tags.database)

@@ -217,6 +217,26 @@ def check_telemetry(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
     return [Error(f"{name} {words}", id="chatsite.E052") for name in missing]
 
 
+def check_audit(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
+    """Where the audit log is sent."""
+    problems = []
+    if settings.AUDIT_SYSLOG and not _is_syslog(settings.AUDIT_SYSLOG):
+        problems.append(
+            "CHATSITE_AUDIT_SYSLOG must be an address like tcp://log.example.org:514, or udp://…."
+        )
+    if settings.AUDIT_WEBHOOK and not is_safe(settings.AUDIT_WEBHOOK):
+        problems.append("CHATSITE_AUDIT_WEBHOOK must be an address that begins with https://.")
+    return [Error(message, id="chatsite.E053") for message in problems]
+
+
+def _is_syslog(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in {"tcp", "udp"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number
+        return False
+
+
 def check_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[Error]:
     """Variables that begin like the site's own, but are none: a misspelt name would set nothing."""
     files = {name + environment.FILE for name in environment.SECRETS}

@@ -152,6 +152,8 @@ OIDC_SUBJECT_CLAIM = environment.one_of("OIDC_SUBJECT_CLAIM", "SUB", ("SUB", "OI
 OIDC_SCOPES = environment.text("OIDC_SCOPES", "openid profile")
 MCP_AUDIENCE = environment.text("CHATSITE_MCP_AUDIENCE")  # of access tokens for /mcp
 API_KEY_DAYS = environment.whole("CHATSITE_API_KEY_DAYS", 365)
+AUDIT_SYSLOG = environment.text("CHATSITE_AUDIT_SYSLOG")
+AUDIT_WEBHOOK = environment.text("CHATSITE_AUDIT_WEBHOOK")
 AUDIT_DAYS = environment.whole("CHATSITE_AUDIT_DAYS", 0)
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",

@@ -351,3 +351,16 @@ class AuditSeal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.position}: {self.hash}"
+
+
+class AuditDelivery(models.Model):
+    """Up to which position of the chain a server outside has the audit log; see audit.streaming."""
+
+    target = models.CharField(max_length=10, primary_key=True, help_text="syslog or webhook.")
+    position = models.BigIntegerField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.target}: {self.position}"

@@ -59,8 +59,10 @@ IS_EMPTY = """
           AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = class.oid AND deptype = 'e')
     )
 """
+# A column may have the name of a variable: FOUND is one of every block.
 CHECK = """
 DO $chatsite$
+#variable_conflict use_column
 DECLARE counted bigint; summed text;
 BEGIN
     {query} INTO counted, summed;

@@ -9,6 +9,7 @@ the client, each in a process of its own. Linux only.
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -97,6 +98,14 @@ def tell_cost(site: World, relay: int, port: int, tokens: int) -> None:
     fixed, plain = (1000 * spent / SHORT_ANSWERS for spent in (ours, theirs))
     print(f"fixed cost of an answer, web process alone: {fixed:.1f} ms of CPU time (target 10)")
     print(f"the same of the relay: {plain:.1f} ms; load of the machine: {os.getloadavg()[0]:.1f}", flush=True)
+    with server("plain_view", json.dumps(site.parameters)) as (view, port):
+        cost.measured(view, site.questions(20, **short) | {"port": port}, 1)
+        least, _ = cost.measured(view, site.questions(SHORT_ANSWERS, **short) | {"port": port}, 20)
+    print(
+        f"a Django view with one INSERT and one SELECT: {1000 * least / SHORT_ANSWERS:.1f} ms;"
+        f" an answer costs {ours / least:.1f} times as much",
+        flush=True,
+    )
 
 
 def tell_streams(

@@ -60,7 +60,7 @@ class World:
 
     def __init__(self, site: Site, people: int) -> None:
         self.site = site
-        self._database = psycopg.connect(**self._parameters(), autocommit=True)
+        self._database = psycopg.connect(**self.parameters, autocommit=True)
         self._wait_for_documents()
         self.keys = self._people(people)
         self._asked = 0
@@ -127,7 +127,9 @@ class World:
     def close(self) -> None:
         self._database.close()
 
-    def _parameters(self) -> dict[str, Any]:
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Of a session with the site's database that reads everything."""
         return connection_parameters(self.site.folder) | {"options": "-c chatsite.reader=everything"}
 
     def _wait_for_documents(self) -> None:

@@ -99,7 +99,7 @@ class BatchSerializer(serializers.Serializer[Any]):
 class BatchRequestSerializer(serializers.Serializer[Any]):
     """What is to be done, in this order; one item's failure does not keep the next from being done."""
 
-    items = BatchItemSerializer(many=True, min_length=1, max_length=MAX_ITEMS)  # type: ignore[call-arg]
+    items = serializers.ListField(child=BatchItemSerializer(), min_length=1, max_length=MAX_ITEMS)
 
 
 class BatchResultSerializer(serializers.Serializer[Any]):

@@ -1,5 +1,6 @@
 """`/api/documents/{id}/…`: the passages, pages, versions and the file of a document."""
 
+import re
 from typing import Any
 
 from django.http import Http404, HttpResponseBase
@@ -17,6 +18,7 @@ from ingestion.portal.content import file_response
 
 from .documents import DEFAULT_LIMIT, DOCUMENT_ID, MAX_LIMIT, OneDocumentView, validated
 
+PAGE_NUMBER = re.compile("[0-9]{1,6}")
 NUMBER = OpenApiParameter(
     "number",
     {"type": "integer", "minimum": 1, "maximum": 999_999},
@@ -97,6 +99,8 @@ class PageView(OneDocumentView):
         parameters=[DOCUMENT_ID, NUMBER],
     )
     def get(self, request: Request, document_id: str, number: str) -> Response:
+        if not PAGE_NUMBER.fullmatch(number):
+            raise Http404
         document, page = self.found(document_id), int(number)
         passages = list(document.passages.filter(page=page).order_by("position"))
         if not passages and not 1 <= page <= (document.page_count or 0):

@@ -142,8 +142,10 @@ class ContentsTests(DocumentsTestCase):
         self.assertEqual((told["page"], told["text"], len(told["passages"])), (1, "One.\nTwo.", 2))
         self.assertTrue(told["image"].endswith(f"/content/{document.public_id}/pages/1.png"))
         self.assertEqual(self.get(f"{document.public_id}/pages/2").json()["text"], "")
-        for number in ("0", "4", "999999"):
-            self.assertEqual(self.get(f"{document.public_id}/pages/{number}").status_code, 404)
+        for number in ("0", "4", "999999", 1_000_000, -1, "x", "١"):
+            nothing = self.get(f"{document.public_id}/pages/{number}")
+            self.assertEqual(nothing.status_code, 404, number)
+            self.assertEqual(nothing.headers["Content-Type"], "application/problem+json", number)
         Document.objects.filter(pk=document.pk).update(media_type="text/plain", page_count=None)
         self.assertIsNone(self.get(f"{document.public_id}/pages/1").json()["image"])
 

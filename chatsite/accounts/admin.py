@@ -8,6 +8,7 @@ from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import ForeignKey, ManyToManyField, QuerySet
 from django.forms import ModelForm
@@ -38,7 +39,7 @@ class UserAdmin(AuditedChanges, DjangoUserAdmin):  # type: ignore[type-arg]
 
     audited_as = AuditEntry.Action.ACCOUNT_CHANGED
     list_display = ["username", "first_name", "last_name", "is_active", "is_staff", "last_login"]
-    list_filter = ["is_active", "is_staff", "groups"]
+    list_filter = ["is_active", "is_staff", ("service_for", admin.EmptyFieldListFilter), "groups"]
     change_user_password_template = "admin/accounts/user/change_password.html"  # noqa: S105
 
     def about(self, obj: User) -> User:
@@ -103,6 +104,8 @@ class UserAdmin(AuditedChanges, DjangoUserAdmin):  # type: ignore[type-arg]
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """Set a new password, which ends all sessions and open sockets of the person at once."""
+        if User.objects.exclude(service_for="").filter(pk=int(id)).exists():
+            raise PermissionDenied("A service account has no password: it belongs to a program.")
         response = super().user_change_password(request, id, form_url)
         if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
             person = User.objects.get(pk=int(id))
@@ -181,10 +184,12 @@ class ApiKeyAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
         shown = ["prefix", "created_at", "last_used_at", "expires_at", "revoked_at"]
-        return ["user", "name", "scopes", *(shown if obj else [])]
+        others = ["acts_for_others"] if obj or request.user.is_superuser else []
+        return ["user", "name", "scopes", "addresses", *others, *(shown if obj else [])]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
-        kept = ["user", "scopes", "prefix", "created_at", "last_used_at", "expires_at", "revoked_at"]
+        kept = ["user", "scopes", "addresses", "acts_for_others", "prefix", "created_at", "last_used_at"]
+        kept += ["expires_at", "revoked_at"]
         return kept if obj else []
 
     def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
@@ -205,9 +210,16 @@ class ApiKeyAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
         if change:
             super().save_model(request, obj, form, change)
             return
-        made, secret = ApiKey.objects.issue(obj.user, obj.name, scopes=obj.scopes)
+        made, secret = ApiKey.objects.issue(
+            obj.user,
+            obj.name,
+            scopes=obj.scopes,
+            addresses=obj.addresses,
+            acts_for_others=obj.acts_for_others and request.user.is_superuser,
+        )
         actor = request.user if isinstance(request.user, User) else None
-        record(AuditEntry.Action.KEY_MADE, actor=actor, person=obj.user, subject=str(made))
+        others = ", acts for others" if made.acts_for_others else ""
+        record(AuditEntry.Action.KEY_MADE, actor=actor, person=obj.user, subject=f"{made}{others}")
         obj.pk = made.pk
         obj.refresh_from_db()
         ends = f"{made.expires_at:%Y-%m-%d}" if made.expires_at else "never"

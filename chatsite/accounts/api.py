@@ -19,7 +19,7 @@ class CallerKeySerializer(serializers.ModelSerializer[ApiKey]):
 
     class Meta:
         model = ApiKey
-        fields = ["name", "prefix", "created_at"]
+        fields = ["name", "prefix", "created_at", "addresses", "acts_for_others"]
 
 
 class CallerSerializer(serializers.Serializer[Any]):
@@ -28,6 +28,7 @@ class CallerSerializer(serializers.Serializer[Any]):
     username = serializers.CharField(allow_blank=True, help_text="Empty for a guest.")
     name = serializers.CharField(help_text="As people read it.")
     authenticated_by = serializers.ChoiceField(["session", "guest", "api_key", "token"])
+    on_behalf_of = serializers.BooleanField(help_text="Whether the key acts for the person that it names.")
     key = CallerKeySerializer(allow_null=True, help_text="null if the caller presents no API key.")
     scopes = serializers.ListField(
         child=serializers.ChoiceField(Scope.choices), help_text="A session or an ID token has all."
@@ -55,6 +56,7 @@ class WhoAmIView(ResourceView):
             "name": user.display_name(),
             "authenticated_by": principal.method,
             "key": key,
+            "on_behalf_of": key is not None and key.user_id != user.pk,
             "scopes": [scope for scope in Scope.values if principal.has_scope(scope)],
             "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
             "expires_at": key.expires_at if key else _token_end(principal),

@@ -6,11 +6,13 @@ would only slow every request.
 
 import hashlib
 import secrets
+from ipaddress import ip_address, ip_network
 
 from django.db import models
 from django.utils.translation import gettext_lazy
 
 KEY_PREFIX_LENGTH = 12
+MAX_ADDRESSES = 50
 
 
 class Scope(models.TextChoices):
@@ -28,6 +30,20 @@ DEFAULT_SCOPES = [str(scope) for scope in (Scope.CHAT, Scope.SEARCH, Scope.DOCUM
 
 def default_scopes() -> list[str]:
     return list(DEFAULT_SCOPES)
+
+
+def network_of(text: str) -> str:
+    """An address or a range of addresses as PostgreSQL takes it. Raises ValueError."""
+    return str(ip_network(text.strip()))
+
+
+def address_of(text: str) -> str | None:
+    """A caller's address, IPv4 also where a socket gives it as IPv6; None for one that is unknown."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def new_key() -> str:

@@ -1,6 +1,7 @@
 """How the API recognises its callers. A presented header decides alone: it never falls back to the cookie."""
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,8 +17,9 @@ from chatsite.db.threads import request_reads_as
 from chatsite.http.languages import activate_persons
 from chatsite.http.origins import proves_same_origin
 
-from .api_keys import hash_key
-from .models import User
+from .api_keys import address_of, hash_key
+from .audit import record
+from .models import AuditEntry, User
 from .oidc.identities import AccountDisabled, OtherClaim, user_for
 from .oidc.provider import Provider, ProviderUnavailable, provider
 from .oidc.tokens import InvalidToken, looks_like_token, verify
@@ -29,19 +31,21 @@ from .principal import (
 logger = logging.getLogger(__name__)
 
 KEY_HEADERS = ("Authorization", "api-key", "X-Api-Key")  # the first that is sent decides
+ON_BEHALF_OF = "X-On-Behalf-Of"
 LAST_USED_PRECISION = timedelta(minutes=1)
 # Who holds a usable key, which counts as used now. Asked with every request of a program.
 HOLDER_OF_KEY = """
     WITH held AS (
-        SELECT key.id, key.user_id, key.scopes
+        SELECT key.id, key.user_id, key.scopes, key.acts_for_others
         FROM accounts_apikey AS key JOIN accounts_user AS holder ON holder.id = key.user_id
         WHERE key.digest = %(digest)s AND key.revoked_at IS NULL AND holder.is_active
             AND (key.expires_at IS NULL OR key.expires_at > %(now)s)
+            AND (cardinality(key.addresses) = 0 OR %(address)s::inet <<= ANY(key.addresses::cidr[]))
     ), used AS (
         UPDATE accounts_apikey AS key SET last_used_at = %(now)s FROM held
         WHERE key.id = held.id AND (key.last_used_at IS NULL OR key.last_used_at < %(before)s)
     )
-    SELECT holder.*, held.id AS key_id, held.scopes AS key_scopes
+    SELECT holder.*, held.id AS key_id, held.scopes AS key_scopes, held.acts_for_others
     FROM held JOIN accounts_user AS holder ON holder.id = held.user_id
 """
 
@@ -72,11 +76,13 @@ class BearerAuthentication(authentication.BaseAuthentication):
         if not secret:
             expected = "“Bearer” and a key" if header == "Authorization" else "a key"
             raise exceptions.AuthenticationFailed(f"The {header} header must be {expected}.")
-        known = caller(secret, self.resource())
+        known = caller(secret, self.resource(), request.META.get("REMOTE_ADDR", ""))
         if known is None:
             raise exceptions.AuthenticationFailed(
                 gettext("The key in the %(header)s header is not valid.") % {"header": header}
             )
+        if ON_BEHALF_OF in request.headers:
+            known = _on_behalf(known, request.headers[ON_BEHALF_OF], request)
         request_reads_as(known[1].user_id)
         activate_persons(known[0])
         return known
@@ -98,33 +104,60 @@ def presents_key(request: HttpRequest) -> bool:
     return any(name in request.headers for name in KEY_HEADERS)
 
 
-def caller(secret: str, resource: str = "") -> tuple[User, Principal] | None:
+def caller(secret: str, resource: str = "", address: str = "") -> tuple[User, Principal] | None:
     """Who presents that API key, ID token or access token for `resource`; None for one that is not valid.
+
+    `address` is where the request comes from: a key may be valid at certain addresses only.
 
     Raises ProviderAway.
     """
     source = provider()
     if source and looks_like_token(secret):
         return _by_token(secret, source, resource)
-    return _by_key(secret)
+    return _by_key(secret, address)
 
 
-def caller_id(secret: str) -> str:
+def caller_id(secret: str, address: str = "") -> str:
     """Return the id of the account whose key or token it is, or ""."""
     try:
-        found = caller(secret)
+        found = caller(secret, address=address)
     except ProviderAway:
         return ""
     return str(found[0].pk) if found else ""
 
 
-def _by_key(secret: str) -> tuple[User, Principal] | None:
+def _by_key(secret: str, address: str) -> tuple[User, Principal] | None:
     now = timezone.now()
-    parameters = {"digest": hash_key(secret), "now": now, "before": now - LAST_USED_PRECISION}
+    parameters = {
+        "digest": hash_key(secret),
+        "now": now,
+        "before": now - LAST_USED_PRECISION,
+        "address": address_of(address),
+    }
     for user in instances(User, HOLDER_OF_KEY, parameters):
         key: Any = user  # has the columns of its key, too
         return user, Principal(user.pk, "api_key", str(key.key_id), frozenset(key.key_scopes))
     return None
+
+
+def _on_behalf(known: tuple[User, Principal], name: str, request: Request) -> tuple[User, Principal]:
+    """The person whom a program names, with what its key may be used for; written to the audit log.
+
+    Raises PermissionDenied for a key that may not, and, without telling which, for staff, guests, service
+    accounts, disabled and unknown ones.
+    """
+    account, principal = known
+    if not getattr(account, "acts_for_others", False):
+        raise exceptions.PermissionDenied(
+            gettext("Only API keys that may act for others can send %(header)s.") % {"header": ON_BEHALF_OF}
+        )
+    people = User.objects.filter(is_active=True, is_staff=False, is_superuser=False, guest_until=None)
+    person = people.filter(username=name.replace("\0", ""), service_for="").first()
+    if person is None:
+        raise exceptions.PermissionDenied(gettext("There is nobody of this name for whom this key may act."))
+    subject = f"{request.method} {request.path}"
+    record(AuditEntry.Action.ACTED_FOR, actor=account, person=person, subject=subject)
+    return person, replace(principal, user_id=person.pk)
 
 
 def _by_token(token: str, source: Provider, resource: str) -> tuple[User, Principal] | None:

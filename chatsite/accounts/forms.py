@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from chatsite.http.retry_after import set_retry_after
 
 from . import hashing, throttling
-from .api_keys import DEFAULT_SCOPES, Scope
+from .api_keys import DEFAULT_SCOPES, MAX_ADDRESSES, Scope, network_of
 from .audit import record_refused_sign_in
 from .models import ApiKey
 
@@ -143,6 +143,21 @@ class ApiKeyAdminForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text="What it may be used for.",
     )
 
+    addresses = forms.CharField(
+        required=False,
+        max_length=3_000,
+        help_text="Addresses and networks (192.0.2.0/24) that it may be used from, separated by commas.",
+    )
+
     class Meta:
         model = ApiKey
-        fields = ("user", "name", "scopes")
+        fields = ("user", "name", "scopes", "addresses", "acts_for_others")
+
+    def clean_addresses(self) -> list[str]:
+        addresses = [each for each in self.cleaned_data["addresses"].split(",") if each.strip()]
+        if len(addresses) > MAX_ADDRESSES:
+            raise forms.ValidationError(f"Name at most {MAX_ADDRESSES} addresses.")
+        try:
+            return [network_of(address) for address in addresses]
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None

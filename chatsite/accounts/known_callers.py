@@ -18,7 +18,8 @@ def known_caller(scope: Mapping[str, Any], guests: bool) -> str:
     `guests`: whether the session of a guest counts.
     """
     if secret := _presented_secret(scope):
-        return caller_id(secret)
+        address, *_ = scope.get("client") or ("",)
+        return caller_id(secret, address or "")
     key = session_key(scope)
     session = SessionStore(key) if key else {}
     if SESSION_KEY not in session or (not guests and session[BACKEND_SESSION_KEY] == GUEST_BACKEND):

@@ -19,6 +19,7 @@ from .api_keys import (
     Scope,
     default_scopes,
     hash_key,
+    network_of,
     new_key,
 )
 
@@ -57,6 +58,15 @@ class User(AbstractUser):
         help_text="Why nothing of this person may be erased, for example a file number. Empty: no hold.",
     )
 
+    service_for = models.CharField(
+        "service account of",
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The program that this account belongs to. It has API keys and no password.",
+    )
+
     def check_password(self, raw_password: str | None) -> bool:
         """Django's, with the hashing in turn; a hash of less than today's cost is made anew."""
         correct, outdated = hashing.in_turn(verify_password, raw_password, self.password)
@@ -72,6 +82,10 @@ class User(AbstractUser):
     @property
     def is_guest(self) -> bool:
         return self.guest_until is not None
+
+    @property
+    def is_service(self) -> bool:
+        return bool(self.service_for)
 
     def display_name(self) -> str:
         return gettext("Guest") if self.is_guest else self.get_full_name() or self.username
@@ -94,11 +108,19 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         return self.filter(revoked_at=None).update(revoked_at=timezone.now())
 
     def issue(
-        self, user: User, name: str, days: int | None = None, scopes: Sequence[str] = DEFAULT_SCOPES
+        self,
+        user: User,
+        name: str,
+        days: int | None = None,
+        scopes: Sequence[str] = DEFAULT_SCOPES,
+        *,
+        addresses: Sequence[str] = (),
+        acts_for_others: bool = False,
     ) -> tuple["ApiKey", str]:
         """Create a key; the second value is the only time its text exists outside the caller's hands.
 
-        It is valid for `days`, by default those of the settings; 0 is for ever. `scopes` is what it may do.
+        It is valid for `days`, by default those of the settings; 0 is for ever. `scopes` is what it may do,
+        and `addresses` are the networks that it may be used from; none is everywhere.
         """
         secret = new_key()
         days = settings.API_KEY_DAYS if days is None else days
@@ -109,6 +131,8 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
             digest=hash_key(secret),
             scopes=[scope for scope in Scope.values if scope in scopes],
             expires_at=timezone.now() + timedelta(days=days) if days else None,
+            addresses=[network_of(address) for address in addresses],
+            acts_for_others=acts_for_others,
         )
         return row, secret
 
@@ -129,6 +153,20 @@ class ApiKey(models.Model):
         default=default_scopes,
         db_default=DEFAULT_SCOPES,
         help_text="What it may be used for.",
+    )
+
+    addresses = ArrayField(
+        models.CharField(max_length=43),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Addresses and networks (192.0.2.0/24) that it may be used from. Empty: everywhere.",
+    )
+    acts_for_others = models.BooleanField(
+        "acts on behalf of others",
+        default=False,
+        db_default=False,
+        help_text="Its program may act with the rights of a person whom it names; the audit log tells.",
     )
 
     objects = ApiKeyQuerySet.as_manager()
@@ -298,6 +336,8 @@ class AuditEntry(models.Model):
         UNANSWERED_DISMISSED = "unanswered_dismissed", "Dismissed what was asked in vain"
         PERSON_EXPORTED = "person_exported", "Exported all that a person has"
         PERSON_ERASED = "person_erased", "Erased a person"
+        ACTED_FOR = "acted_for", "Acted on behalf of somebody by an API key"
+        SERVICE_CREATED = "service_created", "Created a service account"
         HOLD_CHANGED = "hold_changed", "Set or lifted a legal hold"
         SIGN_IN = "sign_in", "Signed in"
         SIGN_OUT = "sign_out", "Signed out"

@@ -59,9 +59,10 @@ def valid_among(principals: Collection[Principal]) -> set[Principal]:
     found = {principal for principal in principals if principal.user_id in passwords}
     signed_in = _signed_in(found, passwords)
     keys = [int(principal.credential) for principal in found if principal.method == "api_key"]
-    usable: set[tuple[int, int]] = set()
+    usable: dict[int, tuple[int, bool]] = {}
     if keys:
-        usable = set(ApiKey.objects.usable().filter(pk__in=keys).values_list("user_id", "pk"))
+        rows = ApiKey.objects.usable().filter(pk__in=keys).values_list("pk", "user_id", "acts_for_others")
+        usable = {pk: (user_id, acts_for_others) for pk, user_id, acts_for_others in rows}
 
     def holds(principal: Principal) -> bool:
         match principal.method:
@@ -72,7 +73,8 @@ def valid_among(principals: Collection[Principal]) -> set[Principal]:
             case "session":
                 return principal in signed_in
             case "api_key":
-                return (principal.user_id, int(principal.credential)) in usable
+                holder, acts_for_others = usable.get(int(principal.credential), (None, False))
+                return acts_for_others or holder == principal.user_id
             case _:
                 return True
 

@@ -44,6 +44,8 @@ CLASSES: dict[str, tuple[int, int, str]] = {
     Action.UNANSWERED_DISMISSED: (ENTITY, UPDATE, "questions"),
     Action.PERSON_EXPORTED: (RESOURCES, EXPORT, "person"),
     Action.PERSON_ERASED: (ACCOUNT, ACCOUNT_DELETED, "person"),
+    Action.ACTED_FOR: (RESOURCES, OTHER, "rights of a person"),
+    Action.SERVICE_CREATED: (ACCOUNT, OTHER, "account"),
     Action.HOLD_CHANGED: (ENTITY, UPDATE, "legal hold"),
     Action.SIGN_IN: (AUTHENTICATION, LOGON, "session"),
     Action.SIGN_OUT: (AUTHENTICATION, LOGOFF, "session"),

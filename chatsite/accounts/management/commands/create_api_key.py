@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from chatsite.accounts.api_keys import DEFAULT_SCOPES, Scope
+from chatsite.accounts.api_keys import DEFAULT_SCOPES, MAX_ADDRESSES, Scope, network_of
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import ApiKey, AuditEntry, User
 from chatsite.db.migration_state import demand_migrations
@@ -31,6 +31,18 @@ class Command(BaseCommand):
             help=f"What it may be used for; may be repeated. By default {', '.join(DEFAULT_SCOPES)}.",
         )
 
+        parser.add_argument(
+            "--address",
+            action="append",
+            default=[],
+            help="An address or a network (192.0.2.0/24) that it may be used from; may be repeated.",
+        )
+        parser.add_argument(
+            "--acts-for-others",
+            action="store_true",
+            help="Let its program act with the rights of a person whom it names in X-On-Behalf-Of.",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()
         user = User.objects.filter(username=options["username"]).first()
@@ -44,9 +56,24 @@ class Command(BaseCommand):
         if options["days"] is not None and not 0 <= options["days"] <= MAX_DAYS:
             raise CommandError(f"--days must be between 0 and {MAX_DAYS}.")
         scopes = options["scope"] or DEFAULT_SCOPES
+        if len(options["address"]) > MAX_ADDRESSES:
+            raise CommandError(f"A key has at most {MAX_ADDRESSES} addresses.")
+        for address in options["address"]:
+            try:
+                network_of(address)
+            except ValueError as error:
+                raise CommandError(f"--address: {error}") from None
         with transaction.atomic():
-            key, secret = ApiKey.objects.issue(user, options["name"], options["days"], scopes)
-            record(AuditEntry.Action.KEY_MADE, actor=None, person=user, subject=str(key))
+            key, secret = ApiKey.objects.issue(
+                user,
+                options["name"],
+                options["days"],
+                scopes,
+                addresses=options["address"],
+                acts_for_others=options["acts_for_others"],
+            )
+            others = ", acts for others" if key.acts_for_others else ""
+            record(AuditEntry.Action.KEY_MADE, actor=None, person=user, subject=f"{key}{others}")
         self.stdout.write(secret)
         # Not where the key is: programs read that.
         ends = f"expires on {key.expires_at:%Y-%m-%d}" if key.expires_at else "does not expire"

@@ -26,3 +26,11 @@ def test_no_page_breaks_a_rule_of_accessibility(chromium, slow_site, screen, sch
         for path in ("/documents/", "/documents/add/", "/settings/", "/help/"):
             page.goto(path)
             assert violations(page) == [], path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_overview_of_the_admin_breaks_none_either(chromium, slow_site, scheme):
+    with signed_in(chromium, slow_site, "admin", color_scheme=scheme, **WIDE) as page:
+        page.goto("/admin/?days=90")
+        page.locator(".overview summary").first.click()
+        assert violations(page) == []

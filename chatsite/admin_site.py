@@ -31,6 +31,10 @@ View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 UNUSABLE = (ValueError, OverflowError, DataError)
 
 
+APPS = {"auth": "Groups", "procrastinate": "Queue"}
+MODELS = {"ProcrastinateJob": "Jobs of the workers"}
+
+
 class SiteAdmin(admin.AdminSite):
     """Django's admin with an idle limit, the portal's sign-in limits, and 400 for malformed parameters.
 
@@ -73,6 +77,15 @@ class SiteAdmin(admin.AdminSite):
             path("figures/<str:part>.csv", figures, name="figures"),
             *super().get_urls(),
         ]
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """In plain words, not in those of the packages."""
+        apps: list[Any] = super().get_app_list(request, app_label)
+        for app in apps:
+            app["name"] = APPS.get(app["app_label"], app["name"])
+            for model in app["models"]:
+                model["name"] = MODELS.get(model["object_name"], model["name"])
+        return apps
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """How the site is used, for those who may see it, above the lists."""

@@ -254,3 +254,6 @@ class JobAdmin(ProcrastinateJobAdmin):
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         return super().get_actions(request) if request.user.is_superuser else {}
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        return super().changelist_view(request, {"title": "Queue", **(extra_context or {})})

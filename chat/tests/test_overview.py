@@ -18,6 +18,7 @@ from chat.overview.charts import stacked
 from chat.overview.counting import count_ended_runs
 from chat.persons import erase
 from chat.tests.conversations import answered
+from chatsite.accounts.models import User
 from history.models import Conversation, Feedback, Message
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
@@ -164,6 +165,15 @@ class PageTests(TestCase):
         self.assertEqual(page.context["figures"].people, 5)
         today = self.lines("days")[-1]
         self.assertEqual((today["day"], today["questions"]), (str(timezone.localdate()), "5"))
+
+    def test_the_queue_is_called_so(self):
+        self.client.force_login(User.objects.create_superuser("root"))
+        page = self.client.get("/admin/")
+        self.assertNotContains(page, "Procrastinate")
+        self.assertContains(page, "Jobs of the workers")
+        self.assertContains(
+            self.client.get("/admin/procrastinate/procrastinatejob/"), "<h1>Queue</h1>", html=True
+        )
 
     def test_without_the_permission_there_are_no_figures(self):
         clerk = make_user("clerk", is_staff=True)

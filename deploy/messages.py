@@ -24,6 +24,7 @@ PACKAGES = ("chat", "chatsite", "history", "ingestion")
 KEYWORDS: dict[str, tuple[int | tuple[int, str], ...] | None] = {
     "_": None,
     "ErrorText": (2,),
+    "Format": (2,),
     "gettext": None,
     "gettext_lazy": None,
     "gettext_noop": None,

@@ -7,10 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from django.utils.translation import gettext_noop
+
 from chat.requests import EarlierMessage, Generation, ImageInput
 from chat.sources import PageImage, SourceView
 
-NOTHING_FITS = (
+NOTHING_FITS = gettext_noop(
     "Nothing in the documents you may read answers this. Try other words, or ask who keeps the document."
 )
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
 
 from django.conf import settings
+from django.utils.translation import gettext_noop
 
 from chat.requests import EarlierMessage
 from chat.sources import SourceView
@@ -33,8 +34,8 @@ from .base import (
 )
 from .followup_detection import context_of, leaned_on
 
-NOTHING_MORE = "There is nothing to add from the documents you may read."
-UNSURE = "No exact answer found. The closest passages:"
+NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
+UNSURE = gettext_noop("No exact answer found. The closest passages:")
 SURE = 0.65  # score of the best sentence; docs/benchmarks.md says how often it is right above and below
 QUOTATIONS = 2
 LOOKED_AT = 12  # sentences, of which some stand in one place

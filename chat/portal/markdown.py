@@ -22,12 +22,17 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from chat.llm.base import NOTHING_FITS
+from chat.llm.quoting import NOTHING_MORE, UNSURE
+
 from .code_blocks import code_block
 from .maths import formula
 from .open_block import close_last_inline, close_pairs, closed
 
 LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 LONGEST_BLOCK = 30_000  # characters; a hostile one of this length takes half a second, in a thread
+# Stored as they are here, by which answers without a source are counted; shown in the reader's language.
+NOTICES = frozenset({NOTHING_FITS, NOTHING_MORE, UNSURE})
 LATEST_BLOCKS = 256  # that are kept
 FENCE_END = re.compile(r"\n[ \t]{0,20}[`~]{1,20}$")
 DEEPEST = 18  # level of a block inside others: what lies deeper the parser leaves out
@@ -386,6 +391,8 @@ def _as_it_is(text: str) -> str:
 def _with_chips(text: str, citations: Citations, *, is_open: bool) -> str:
     if len(text) > LONGEST_BLOCK:
         return _as_it_is(text)
+    if not is_open and text.strip() in NOTICES:
+        text = gettext(text.strip())
     numbers = {label: citations.number(label) for label in BRACKETS.findall(text)}
     chips = ((label, citations.chip(number, is_open=is_open)) for label, number in numbers.items() if number)
     first = citations.shown + 1 if "[" in text else 0

@@ -17,6 +17,9 @@ from django.test import TestCase, override_settings
 from django.utils import timezone, translation
 from django.utils.translation import gettext, trans_real
 
+from chat.llm.base import NOTHING_FITS
+from chat.llm.quoting import UNSURE
+from chat.portal.markdown import Citations, render
 from chat.tests.conversations import answered
 from chatsite.accounts.models import ApiKey, User
 from chatsite.accounts.principal import Principal
@@ -216,6 +219,13 @@ def test_each_word_of_the_scripts_is_in_the_catalogue():
         text = (BASE / "static" / f"{script}.js").read_text(encoding="utf-8")
         found |= set(re.findall(r"\bt\(\s*'([^']+)'", text))
     assert found == set(SCRIPT_WORDS)
+
+
+@override_settings(LANGUAGE_CODE="de")
+def test_what_the_site_says_in_place_of_an_answer_is_shown_in_the_readers_language():
+    shown = render(f"{UNSURE}\n\n{NOTHING_FITS}", Citations())
+    assert "Keine genaue Antwort gefunden." in shown
+    assert "Die Dokumente, die Sie lesen dürfen" in shown
 
 
 class LeftOutTests(TestCase):

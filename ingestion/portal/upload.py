@@ -78,7 +78,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
         "added": len(added),
         "rows": recent,
         "unfinished": not posted and any(line.unfinished for line in recent),
-        "kinds": list(dict.fromkeys(kind.name for kind in FORMATS.values())),
+        "kinds": list(dict.fromkeys(gettext(kind.name) for kind in FORMATS.values())),
         "most": f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB",
         "use": quota.usage_of(User.objects.get(pk=principal.user_id)),
         "everyone": count_people(Audience(everyone=True)),

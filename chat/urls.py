@@ -5,6 +5,7 @@ from django.urls import path
 from .api import front_ends
 from .portal import (
     actions,
+    palette,
     shared,
     shares,
     views,
@@ -14,6 +15,7 @@ app_name = "chat"
 urlpatterns = [
     path("", actions.new, name="new"),
     path("search/", views.search, name="search"),
+    path("search/palette", palette.palette, name="palette"),
     path("search/several", actions.several, name="several"),
     path("c/<uuid:conversation_id>/", views.conversation, name="conversation"),
     path("c/<uuid:conversation_id>/source/<str:place>/", views.source, name="source"),

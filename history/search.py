@@ -145,7 +145,9 @@ def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dic
     rows = mine.filter(_read(principal, words)).annotate(number=number)
     shown = rows.filter(number__lte=HITS).order_by("conversation_id", "position")
     found: dict[UUID, list[Hit]] = {}
-    for row in shown.only("conversation_id", "role", "client_id", "content", "citations", "created_at"):
+    for row in shown.only(
+        "conversation_id", "position", "role", "client_id", "content", "citations", "created_at"
+    ):
         text = without(row.content, row.citations)
         found.setdefault(row.conversation_id, []).append(Hit(row, excerpt(text, query)))
     return found

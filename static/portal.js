@@ -1,5 +1,5 @@
 // The entry module: composer, keyboard, dialogs, toasts, copying. Every page and every form works without it.
-// Loads panel.js when a source is opened, and stream.js on the page of a conversation.
+// Loads panel.js when a source is opened, palette.js at Ctrl or ⌘ K, and stream.js on the page of a conversation.
 // Posts the first question of a conversation as a form and receives JSON: {url} or {code, message}.
 export const $ = (selector, root = document) => root.querySelector(selector);
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -15,6 +15,8 @@ const {
   panel: panelModule,
   stream: streamModule,
   reveal: revealModule,
+  palette: paletteModule,
+  places: paletteAddress,
 } = document.body.dataset;
 // Times on the next page are those of this browser.
 const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
@@ -269,6 +271,11 @@ function panel() {
   opening ??= import(panelModule).then(module => module.begin(shared));
   return opening;
 }
+let places;
+function palette() {
+  places ??= import(paletteModule).then(module => module.begin(shared, paletteAddress));
+  return places;
+}
 const aside = $('#source');
 if (aside) {
   if (!aside.hidden) panel();
@@ -306,8 +313,10 @@ document.addEventListener('keydown', event => {
   }
   if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && $('#find')) {
     event.preventDefault();
-    if (!$('#side').checkVisibility()) $('#side').showPopover();
-    $('#find').focus();
+    palette().then(
+      places => places.open(),
+      () => $('#find').focus(),
+    );
   }
 });
 

@@ -1,12 +1,15 @@
 """Looking for conversations by their titles and their text: the portal's page of results."""
 
 from dataclasses import dataclass
+from urllib.parse import quote
+from uuid import UUID
 
+from django.urls import reverse
 from django.utils.translation import gettext
 
 from chatsite.accounts.principal import Principal
 from history import listing, search
-from history.models import Conversation
+from history.models import Conversation, Message
 
 PER_PAGE = 30
 cleaned = search.cleaned  # the part of a query that is searched for
@@ -28,6 +31,7 @@ class Result:
     conversation: Conversation
     title: Excerpt
     text: Excerpt | None
+    url: str  # of the matching message, or of the conversation
 
 
 def conversations(
@@ -50,10 +54,24 @@ def conversations(
             row,
             _cut(search.excerpt(row.title or gettext("New conversation"), query, whole=True)),
             _cut(hits[row.pk][0].excerpt) if row.pk in hits else None,
+            place_of(row.pk, hits[row.pk][0] if row.pk in hits else None),
         )
         for row in rows
     ]
     return results, listing.cursor(following) if following else ""
+
+
+def place_of(conversation_id: UUID, hit: search.Hit | None) -> str:
+    """The address of a matching message, whose words are marked by browsers that know text fragments."""
+    url = reverse("chat:conversation", args=[conversation_id])
+    if hit is None:
+        return url
+    kind = "q" if hit.message.role == Message.Role.USER else "m"
+    anchor = f"{url}#{kind}-{hit.message.position}"
+    if not hit.excerpt.marks:
+        return anchor
+    start, end = hit.excerpt.marks[0]
+    return f"{anchor}:~:text={quote(hit.excerpt.text[start:end], safe='')}"
 
 
 def _place(cursor: str) -> listing.Place | None:

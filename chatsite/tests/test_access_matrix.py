@@ -103,6 +103,7 @@ chat:feedback            POST   session  sign-in   absent   absent   yes      ab
 chat:rename              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:pin                 POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:archive             POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:palette             GET    session  sign-in   yes      yes      yes      yes      sign-in
 chat:several             POST   session  sign-in   yes      yes      yes      yes      sign-in
 chat:delete              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:undo                POST   session  sign-in   absent   absent   yes      absent   sign-in

@@ -1,6 +1,7 @@
 """The source of an answer beside it, in headless Chromium."""
 
 import gzip
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -56,8 +57,35 @@ def test_a_source_stands_beside_the_answer_and_covers_neither_it_nor_send(
         expect(page.get_by_title("Close source")).to_be_in_viewport(ratio=1)
         page.locator("#send").click(trial=True)
         page.keyboard.press("Control+k")
-        page.wait_for_selector("#find:focus")
+        page.wait_for_selector("#palette :focus")
         assert violations(page) == []
+
+
+def test_the_palette_leads_to_a_message_a_document_and_a_page_by_keys_alone(chromium, slow_site, answered):
+    options, path = answered
+    with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 800}, **options) as page:
+        page.goto(path)
+        for words, address in (
+            ("carried days", f"{path}#"),
+            ("handbook", "/documents/"),
+            ("shared li", "/shares/"),
+        ):
+            page.keyboard.press("Control+k")
+            page.wait_for_selector("#palette :focus")
+            page.keyboard.type(words)
+            chosen = page.locator("#palette [aria-selected=true]")
+            for _ in range(20):
+                expect(chosen).to_have_count(1)
+                if address in chosen.get_attribute("href"):
+                    break
+                page.keyboard.press("ArrowDown")
+            assert violations(page) == []
+            page.keyboard.press("Enter")
+            page.wait_for_url(re.compile(re.escape(address)))
+        page.keyboard.press("Control+k")
+        page.wait_for_selector("#palette :focus")
+        page.keyboard.press("Escape")
+        expect(page.locator("#palette")).to_be_hidden()
 
 
 def test_on_a_phone_a_source_is_a_sheet_of_its_own(chromium, slow_site, answered):
@@ -114,7 +142,7 @@ def test_scripts_and_styles_are_small_and_requests_few(chromium, slow_site, answ
     def size(*names):
         return sum(len(gzip.compress((BASE / "static" / name).read_bytes())) for name in names)
 
-    assert size("portal.js", "stream.js", "reveal.js", "panel.js") <= 30_000
+    assert size("portal.js", "stream.js", "reveal.js", "panel.js", "palette.js") <= 30_000
     assert size("portal.css") <= 18_000
     options, path = answered
     with open_page(chromium, slow_site.url, **options) as page:

@@ -1,0 +1,80 @@
+"""The palette (Ctrl or ⌘ K): conversations, documents and pages by a few words, as HTML for its module."""
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_safe
+
+from chatsite.accounts.principal import Principal
+from ingestion.portal import listing as documents
+
+from .search import Excerpt, cleaned, conversations
+from .views import for_caller
+
+MAX_CONVERSATIONS = 6
+MAX_DOCUMENTS = 4
+PAGES = (
+    ("chat:new", "new", gettext_lazy("New question")),
+    ("chat:search", "search", gettext_lazy("All conversations")),
+    ("ingestion:documents", "docs", gettext_lazy("Documents")),
+    ("ingestion:add", "upload", gettext_lazy("Add documents")),
+    ("chat:shares", "share", gettext_lazy("Shared links")),
+    ("accounts:settings", "settings", gettext_lazy("Settings")),
+    ("accounts:help", "help", gettext_lazy("Help")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A place to go to; `more` is the text around a hit, or the folder of a document."""
+
+    icon: str
+    name: str
+    url: str
+    more: str = ""
+
+
+@require_safe
+@for_caller
+def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
+    query = cleaned(request.GET.get("q", ""))
+    groups = [
+        (gettext("Conversations"), _conversations(principal, query)),
+        (gettext("Documents"), _documents(principal, query)),
+        (gettext("Pages"), _pages(query)),
+    ]
+    context = {"query": query, "groups": [(name, entries) for name, entries in groups if entries]}
+    return render(request, "chat/palette.html", context)
+
+
+def _conversations(principal: Principal, query: str) -> list[Entry]:
+    results, _ = conversations(principal, query, "")
+    return [
+        Entry("search", _whole(each.title), each.url, _whole(each.text) if each.text else "")
+        for each in results[:MAX_CONVERSATIONS]
+    ]
+
+
+def _whole(excerpt: Excerpt) -> str:
+    return f"{excerpt.before}{excerpt.hit}{excerpt.after}"
+
+
+def _documents(principal: Principal, query: str) -> list[Entry]:
+    if not query:
+        return []
+    found = documents.page(principal, documents.Wish(words=query)).documents[:MAX_DOCUMENTS]
+    return [
+        Entry(
+            "doc", each.title or each.name, reverse("ingestion:document", args=[each.public_id]), each.folder
+        )
+        for each in found
+    ]
+
+
+def _pages(query: str) -> list[Entry]:
+    words = query.casefold().split()
+    pages = [Entry(icon, str(name), reverse(view)) for view, icon, name in PAGES]
+    return [page for page in pages if all(word in page.name.casefold() for word in words)]

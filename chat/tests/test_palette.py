@@ -1,0 +1,50 @@
+"""The palette finds conversations, documents and pages of the caller, and nothing of others."""
+
+from django.test import TestCase
+
+from chatsite.accounts.principal import Principal
+from history import recording
+from history.models import Message
+from ingestion.tests.factories import make_document, make_user
+
+
+class Palette(TestCase):
+    def setUp(self):
+        self.user, self.other = make_user("asker"), make_user("other")
+        self.client.force_login(self.user)
+        self.conversation = self.said(self.user, "Glasses", "Who pays for spectacles?")
+        self.foreign = self.said(self.other, "Secret glasses", "Who pays for spectacles?")
+        self.document = make_document("spectacles.md", everyone=True, owner=self.other)
+        self.closed = make_document("spectacles-closed.md", owner=self.other)
+
+    def said(self, user, title, text):
+        conversation = recording.open_conversation(Principal(user.pk, "command"))
+        recording.rename(Principal(user.pk, "command"), conversation.pk, title)
+        recording.append(conversation, Message.Role.USER, text)
+        return conversation
+
+    def found(self, query):
+        return self.client.get("/search/palette", {"q": query}).content.decode()
+
+    def test_a_word_of_a_message_leads_to_it_and_marks_it(self):
+        page = self.found("spectacles")
+        self.assertIn(f'href="/c/{self.conversation.pk}/#q-0:~:text=spectacles"', page)
+        self.assertIn(f"/documents/{self.document.public_id}/", page)
+
+    def test_what_others_asked_and_what_one_may_not_read_is_not_found(self):
+        for query in ("spectacles", "secret", "closed", ""):
+            page = self.found(query)
+            self.assertNotIn(str(self.foreign.pk), page)
+            self.assertNotIn(str(self.closed.public_id), page)
+
+    def test_pages_are_found_by_their_names_and_nothing_is_said_so(self):
+        self.assertIn('href="/settings/"', self.found("sett"))
+        self.assertIn("Nothing has these words.", self.found("xylophone"))
+
+    def test_it_is_for_people_who_are_signed_in(self):
+        self.client.logout()
+        self.assertEqual(self.client.get("/search/palette").status_code, 302)
+
+    def test_hits_in_the_list_of_conversations_lead_to_the_message_too(self):
+        page = self.client.get("/search/?q=spectacles").content.decode()
+        self.assertIn(f'href="/c/{self.conversation.pk}/#q-0:~:text=spectacles"', page)

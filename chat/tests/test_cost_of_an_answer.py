@@ -57,9 +57,9 @@ class Counted:
         self._call = threads._call
 
     def __call__(self, reader, asked, function):
-        if function.func.__name__ in SHARED:
+        if function.__name__ in SHARED:
             return self._call(reader, asked, function)
-        self.pieces.append(function.func.__name__)
+        self.pieces.append(function.__name__)
         self._thread.counts = True
         try:
             with connection.execute_wrapper(self._execute):

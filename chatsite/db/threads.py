@@ -336,7 +336,7 @@ def _lanes(view: str) -> tuple[asyncio.Semaphore, ...]:
     return (lanes[view], lanes[ALL])
 
 
-def _localized(function: Callable[[], T]) -> Callable[[], T]:
+def _localized(function: "functools.partial[T]") -> Callable[[], T]:
     """The function, for another thread: in the language and time zone of this one, which it does not keep."""
     language, zone = translation.get_language(), timezone.get_current_timezone()
 
@@ -344,6 +344,7 @@ def _localized(function: Callable[[], T]) -> Callable[[], T]:
         with translation.override(language), timezone.override(zone):
             return function()
 
+    functools.update_wrapper(call, function.func)  # its name, by which the work of an answer is counted
     return call
 
 

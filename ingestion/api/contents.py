@@ -121,7 +121,7 @@ class VersionsView(OneDocumentView):
     serializer_class = VersionSerializer
 
     @extend_schema(
-        summary="The last 20 versions of a document, the newest first",
+        summary="The last 20 versions of a document; to others than its owner the newest alone",
         operation_id="list_versions",
         parameters=[DOCUMENT_ID],
         responses=VersionSerializer(many=True),
@@ -132,6 +132,9 @@ class VersionsView(OneDocumentView):
             {**version, "current": version["version"] == document.version}
             for version in reversed(document.versions)
         ]
+        if document.owner_id != self.principal.user_id:
+            # Others may not have been allowed to read the former ones.
+            versions = [version for version in versions if version["current"]]
         if document.version and not any(version["current"] for version in versions):
             versions.insert(0, _current(document))  # read before versions were kept
         return Response(self.get_serializer(versions, many=True).data)

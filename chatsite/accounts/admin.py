@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
@@ -69,6 +70,11 @@ class UserAdmin(AuditedChanges, DjangoUserAdmin):  # type: ignore[type-arg]
         allowed = super().has_delete_permission(request, obj)
         return allowed and (obj is None or may_administer(request.user, obj))
 
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """What a page does not show cannot be guessed by filtering either."""
+        hidden = not request.user.is_superuser and lookup.split("__", maxsplit=1)[0] == "legal_hold"
+        return not hidden and super().lookup_allowed(lookup, value, request)
+
     def get_exclude(self, request: HttpRequest, obj: User | None = None) -> Any:
         return None if request.user.is_superuser else list(SUPERUSERS_ONLY)
 
@@ -104,11 +110,11 @@ class UserAdmin(AuditedChanges, DjangoUserAdmin):  # type: ignore[type-arg]
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """Set a new password, which ends all sessions and open sockets of the person at once."""
-        if User.objects.exclude(service_for="").filter(pk=int(id)).exists():
+        person = self.get_object(request, unquote(id))
+        if person and person.service_for:
             raise PermissionDenied("A service account has no password: it belongs to a program.")
         response = super().user_change_password(request, id, form_url)
-        if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
-            person = User.objects.get(pk=int(id))
+        if person and request.method == "POST" and response.status_code == HTTPStatus.FOUND:
             actor = request.user if isinstance(request.user, User) else None
             record(AuditEntry.Action.PASSWORD_SET, actor=actor, person=person)
             end_sessions(person.pk, keep=request.session.session_key or "")

@@ -34,6 +34,8 @@ def default_scopes() -> list[str]:
 
 def network_of(text: str) -> str:
     """An address or a range of addresses as PostgreSQL takes it. Raises ValueError."""
+    if "%" in text:
+        raise ValueError("An address with the name of an interface means nothing elsewhere.")
     return str(ip_network(text.strip()))
 
 

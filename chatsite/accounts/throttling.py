@@ -47,7 +47,8 @@ ADDRESS = Limit(60, 5)
 class TooManyAttempts(Exception):
     """The attempt is refused unread; after `seconds` another one may be let through.
 
-    `first` is the first refusal in the window for this name from this address.
+    `first` is the first refusal in the window for this name from this address; where the address has failed
+    too often whatever the name, for this address.
     """
 
     def __init__(self, seconds: int, first: bool) -> None:
@@ -78,10 +79,10 @@ def admit(username: str, address: str, device: str = "") -> Attempt:
         found = _failures(counted, now)
         attacked = found.get(everywhere, (0, now))[0] >= MAX_UNATTACKED
         limits = {pair: ATTACKED_PAIR if attacked else PAIR, from_there: ADDRESS}
-        waits = [_wait(limits[digest], *found[digest], now) for digest in found if digest in limits]
-        seconds = max(waits, default=0)
+        waits = {digest: _wait(limits[digest], *found[digest], now) for digest in found if digest in limits}
+        seconds = max(waits.values(), default=0)
         if seconds:
-            refused = _digest("refused", pair)
+            refused = _digest("refused", from_there if waits.get(from_there) else pair)
             first = not _failures([refused], now)
             if first:
                 SignInAttempt.objects.create(digest=refused)

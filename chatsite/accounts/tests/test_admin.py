@@ -79,3 +79,25 @@ class AdminTests(TestCase):
         self.client.post(f"/admin/accounts/user/{eve.pk}/password/", new)
         self.assertFalse(still_valid(theirs))
         self.assertEqual(self.client.get("/admin/").status_code, 200)
+
+
+class LookingByFilters(TestCase):
+    """What pages of people do not show can neither be guessed by filters nor by odd addresses."""
+
+    def setUp(self):
+        self.staff = User.objects.create_user("staff", is_staff=True)
+        self.staff.user_permissions.set(Permission.objects.filter(codename__in=["view_user", "change_user"]))
+        User.objects.create_user("held", legal_hold="Fraud, case 17")
+        self.client.force_login(self.staff)
+
+    def test_the_reason_of_a_legal_hold_is_for_superusers(self):
+        guessed = self.client.get("/admin/accounts/user/?legal_hold__startswith=Fraud")
+        self.assertNotEqual(guessed.status_code, 200)
+        self.client.force_login(User.objects.create_superuser("root"))
+        self.assertContains(self.client.get("/admin/accounts/user/?legal_hold__startswith=Fraud"), "held")
+
+    def test_numbers_of_accounts_that_are_none_are_not_found(self):
+        for number in ("abc", "%00", "_5F", "999999"):
+            self.assertEqual(
+                self.client.get(f"/admin/accounts/user/{number}/password/").status_code, 404, number
+            )

@@ -44,7 +44,7 @@ class AddressTests(TestCase):
             "create_api_key", "ada", "--address", "192.0.2.0/24", stdout=StringIO(), stderr=StringIO()
         )
         self.assertEqual(ApiKey.objects.get().addresses, ["192.0.2.0/24"])
-        for wrong in ("192.0.2.1/24", "here", "192.0.2.0/33"):
+        for wrong in ("192.0.2.1/24", "here", "192.0.2.0/33", "fe80::1%eth0"):
             with self.assertRaises(CommandError):
                 call_command("create_api_key", "ada", "--address", wrong)
 

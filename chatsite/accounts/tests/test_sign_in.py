@@ -197,6 +197,15 @@ class SignInTests(TestCase):
         self.assertEqual(AuditEntry.objects.filter(subject__startswith="wrong password").count(), 10)
         self.assertEqual(AuditEntry.objects.filter(subject__startswith="too many attempts").count(), 1)
 
+    def test_neither_do_ever_new_names_from_one_address(self):
+        SignInAttempt.objects.bulk_create(
+            SignInAttempt(digest=throttling._digest("address", "127.0.0.1"))
+            for _ in range(throttling.ADDRESS.free)
+        )
+        for number in range(20):
+            self.sign_in("wrong", name=f"nobody-{number}")
+        self.assertEqual(AuditEntry.objects.filter(subject__startswith="too many attempts").count(), 1)
+
     def test_where_very_many_wait_for_the_hashing_of_others_one_is_told_to_come_back(self):
         with mock.patch("chatsite.accounts.hashing.waiting", return_value=16):
             response = self.sign_in()

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
-from chatsite.http.strict_fields import StrictBooleanField, StrictCharField
+from chatsite.http.strict_fields import BoundedListField, StrictBooleanField, StrictCharField
 
 from . import feedback
 from .models import Feedback, Message
@@ -28,10 +28,10 @@ class FeedbackSerializer(serializers.Serializer[Feedback]):
     """The wire form, in both directions."""
 
     rating = serializers.ChoiceField(Feedback.Rating.choices)
-    reasons = serializers.ListField(
+    reasons = BoundedListField(
         child=serializers.ChoiceField(Feedback.Reason.choices), default=list, max_length=20
     )
-    wrong_sources = serializers.ListField(
+    wrong_sources = BoundedListField(
         child=StrictCharField(max_length=800), default=list, max_length=MAX_WRONG_SOURCES
     )
     comment = StrictCharField(

@@ -181,8 +181,20 @@ class SavedErrorSerializer(BodySerializer):
     code = optional_text(ID_LENGTH)
 
 
-class SavedSourceSerializer(BodySerializer):
-    """A source in whatever form the program has given it."""
+@extend_schema_field({"type": "array", "items": {"type": "object"}})
+class SourcesField(serializers.Field[Any, Any, Any, Any]):
+    """A list of JSON objects in whatever form the program has given them, which may be very many."""
+
+    default_error_messages = {"not_a_list": "must be a list."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, list):
+            self.fail("not_a_list")
+        for number, item in enumerate(data):
+            if not isinstance(item, Mapping):
+                wrong = {"non_field_errors": ["must be a JSON object."]}
+                raise serializers.ValidationError([*[{}] * number, wrong])
+        return data
 
 
 class SavedMessageSerializer(BodySerializer):
@@ -197,13 +209,7 @@ class SavedMessageSerializer(BodySerializer):
     contentType = WordField(("text", "markdown"), required=False, allow_null=True)
     agentName = optional_text(AGENT_LENGTH)
     agentIdentifier = optional_text(AGENT_LENGTH)
-    # Not `many=True`, which would let each source be null as well.
-    sources: serializers.ListSerializer[Any] = serializers.ListSerializer(
-        child=SavedSourceSerializer(),
-        required=False,
-        allow_null=True,
-        error_messages={"not_a_list": "must be a list."},
-    )
+    sources = SourcesField(required=False, allow_null=True)
     error = SavedErrorSerializer(required=False, allow_null=True)
     createdAt = optional_text(TIME_LENGTH)
     timestamp = optional_text(TIME_LENGTH)

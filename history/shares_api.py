@@ -17,7 +17,7 @@ from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import User
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
-from chatsite.http.strict_fields import StrictBooleanField, StrictCharField
+from chatsite.http.strict_fields import BoundedListField, StrictBooleanField, StrictCharField
 from ingestion.access.lists import Audience
 
 from . import sharing
@@ -40,13 +40,13 @@ class NewShareSerializer(serializers.Serializer[Share]):
         required=False, allow_null=True, default=None, help_text="Share this one answer alone."
     )
     everyone = StrictBooleanField(default=False, help_text="With everyone who signs in.")
-    groups = serializers.ListField(
+    groups = BoundedListField(
         child=StrictCharField(max_length=150),
         default=list,
         max_length=MAX_READERS,
         help_text="Names of groups that the caller belongs to.",
     )
-    people = serializers.ListField(
+    people = BoundedListField(
         child=StrictCharField(max_length=150),
         default=list,
         max_length=MAX_READERS,

@@ -179,7 +179,7 @@ class BodyLimit:
             (
                 limit
                 for path, wanted, limit in self.large
-                if path.search(scope["path"]) and kind.startswith(wanted)
+                if path.search(scope["path"]) and kind.startswith(wanted) and scope["method"] != "PATCH"
             ),
             small,
         )

@@ -15,6 +15,16 @@ class StrictCharField(serializers.CharField):
         return super().to_internal_value(data)
 
 
+class BoundedListField(serializers.ListField):
+    """A list whose length is looked at first: DRF would look at each of a million items before it."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        most = self.max_length
+        if most is not None and isinstance(data, list | tuple) and len(data) > most:
+            raise serializers.ValidationError(self.error_messages["max_length"].format(max_length=most))
+        return super().to_internal_value(data)
+
+
 class StrictBooleanField(serializers.BooleanField):
     """True or false. Neither a number nor a word is one of them."""
 

@@ -74,6 +74,8 @@ class BadInputTests(ChatHistoryCase):
         for source in ("x", None):
             body = {"messages": [GOOD | {"sources": [source]}]}
             self.refused("PUT", f"/{self.mine.pk}", body, "sources[0]")
+        body = {"messages": [GOOD | {"sources": [{}, {}, *[1] * 100_000]}]}
+        self.refused("PUT", f"/{self.mine.pk}", body, "sources[2]")
 
     def test_a_member_that_is_missing(self):
         for member in REQUIRED:

@@ -17,12 +17,12 @@ from rest_framework.response import Response
 from chatsite.accounts.api_keys import Scope
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import ProblemDetails, exception_handler, problem
-from chatsite.http.strict_fields import StrictCharField
+from chatsite.http.strict_fields import BoundedListField, StrictCharField
 
 from .documents import ChangeSerializer, DocumentsChanging, DocumentSerializer
 
 MAX_ITEMS = 100
-MAX_BYTES = 25_000_000  # of the whole body, which is held in memory
+MAX_BYTES = 8_000_000  # of the whole body, which is held in memory
 FAULT = "A fault on the server kept this item from being done; it is in its log."
 DATABASE_AWAY = "The database does not answer. Send this item again in a moment."
 CONTENT = "Give the content of the file either as “text” or as “base64”."
@@ -93,13 +93,13 @@ class BatchItemSerializer(ChangeSerializer):
 class BatchSerializer(serializers.Serializer[Any]):
     """What is to be done, in this order; one item's failure does not keep the next from being done."""
 
-    items = serializers.ListField(child=serializers.DictField(), min_length=1, max_length=MAX_ITEMS)
+    items = BoundedListField(child=serializers.DictField(), min_length=1, max_length=MAX_ITEMS)
 
 
 class BatchRequestSerializer(serializers.Serializer[Any]):
     """What is to be done, in this order; one item's failure does not keep the next from being done."""
 
-    items = serializers.ListField(child=BatchItemSerializer(), min_length=1, max_length=MAX_ITEMS)
+    items = BoundedListField(child=BatchItemSerializer(), min_length=1, max_length=MAX_ITEMS)
 
 
 class BatchResultSerializer(serializers.Serializer[Any]):

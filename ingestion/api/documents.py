@@ -27,7 +27,12 @@ from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import User
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
-from chatsite.http.strict_fields import StrictBooleanField, StrictCharField, WordBooleanField
+from chatsite.http.strict_fields import (
+    BoundedListField,
+    StrictBooleanField,
+    StrictCharField,
+    WordBooleanField,
+)
 from ingestion import details, documents
 from ingestion.access.lists import Audience, audience_of, change_rights
 from ingestion.details import Details
@@ -144,8 +149,8 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 class RightsSerializer(serializers.Serializer[Any]):
     """Who may read a document beside `everyone`; where nobody is named, only who added it."""
 
-    users = serializers.ListField(child=StrictCharField(max_length=150), required=False, max_length=200)
-    groups = serializers.ListField(
+    users = BoundedListField(child=StrictCharField(max_length=150), required=False, max_length=200)
+    groups = BoundedListField(
         child=StrictCharField(max_length=150),
         required=False,
         max_length=200,
@@ -194,7 +199,7 @@ class DetailsSerializer(RightsSerializer):
         required=False,
         help_text="In place of the one that the file says itself.",
     )
-    labels = serializers.ListField(
+    labels = BoundedListField(
         child=StrictCharField(max_length=details.LABEL_CHARACTERS, allow_blank=True),
         max_length=details.MAX_LABELS,
         required=False,

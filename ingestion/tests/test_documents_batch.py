@@ -13,6 +13,7 @@ from chatsite.accounts.models import ApiKey
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of
 from ingestion.api import batch
+from ingestion.api.batch import BatchItemSerializer
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
@@ -117,6 +118,8 @@ class BatchTests(DocumentsTestCase):
             {"x": 1},
         ):
             self.assertEqual(self.send(**values).status_code, 400)
+        with mock.patch.object(BatchItemSerializer, "to_internal_value", side_effect=AssertionError):
+            self.assertEqual(self.send(items=[item] * 101).status_code, 400)  # nor is any of them looked at
         with mock.patch.object(batch, "MAX_BYTES", 100):
             self.assertEqual(self.send(item | {"text": "x" * 100}).status_code, 413)
         self.assertFalse(Document.objects.exists())
@@ -166,6 +169,27 @@ class ContentsTests(DocumentsTestCase):
         Document.objects.update(versions=[])
         told = self.get(f"{put.document.public_id}/versions").json()
         self.assertEqual([(each["version"], each["read_at"]) for each in told], [(2, None)])
+
+    def test_others_than_the_owner_are_told_nothing_of_former_versions(self):
+        for text in (b"Five secret days.", b"Six days."):
+            put = documents.upsert(
+                ContentFile(text), "a.md", owner=self.eve, audience=Audience(everyone=True)
+            )
+            documents.read_document(put.document.pk, put.replacement)
+        told = self.get(f"{put.document.public_id}/versions").json()
+        self.assertEqual([each["version"] for each in told], [2])
+
+    def test_long_lists_are_refused_by_their_length_alone(self):
+        document = make_document("a.md", owner=self.user)
+        for member in ("labels", "users", "groups"):
+            answer = self.client.patch(
+                f"/api/documents/{document.public_id}",
+                {member: [1] * 100_000},
+                "application/json",
+                headers=self.headers,
+            )
+            self.assertEqual(answer.status_code, 400)
+            self.assertLess(len(answer.content), 1_000)
 
     def test_what_is_closed_is_like_what_is_not(self):
         closed = make_document("closed.md", [("", 1, "", "Secret.")], users=[self.eve])

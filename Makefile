@@ -24,7 +24,7 @@ test: .venv-dev/.installed ## Run the whole suite (ARGS="-k name" narrows it)
 quick: .venv-dev/.installed ## Run the tests that start neither a server nor a browser
 	@$(DEV)/python -m pytest $(PARALLEL) -m "not server and not browser" $(ARGS)
 
-check: .venv-dev/.installed ## Check format, lint, types, imports, dependencies, migrations, deployment settings
+check: .venv-dev/.installed ## Check format, lint, types, imports, dependencies, words, migrations, deployment settings
 	$(DEV)/ruff format --check .
 	$(DEV)/ruff check .
 	$(DEV)/lint-imports
@@ -32,6 +32,7 @@ check: .venv-dev/.installed ## Check format, lint, types, imports, dependencies,
 	$(DEV)/deptry .
 	$(DEV)/djlint templates --check --quiet
 	$(DEV)/biome ci static
+	$(DEV)/python deploy/messages.py --check
 	$(DEV)/python manage.py makemigrations --check --dry-run
 	CHATSITE_HTTPS=1 CHATSITE_SECRET_KEY=$$($(DEV)/python -c 'import secrets; print(secrets.token_urlsafe(64))') \
 		$(DEV)/python manage.py check --deploy --fail-level WARNING

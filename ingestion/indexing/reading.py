@@ -33,6 +33,7 @@ from .replacing import (
 from .splitting import passages_of
 
 PROGRESS_SECONDS = 0.5
+CANCEL_SECONDS = 5.0  # for asking PostgreSQL to end a statement
 SHOWN_CHARACTERS = 6_000  # of a document, to the model that writes questions
 MAX_VERSIONS = 20  # that are listed
 SWAP_ATTEMPTS = 3  # tries, each of which another embedding model may forestall
@@ -83,7 +84,7 @@ def read(
     document.questions = _questions(document, passages)
     for _ in range(SWAP_ATTEMPTS):
         prepared = prepare(document, passages, document.title, embedded)
-        if _swap(document, stored, passages, prepared, audience):
+        if _swap(document, stored, passages, prepared, audience, interruption):
             return
     raise EmbeddingError(SPACE_CHANGING, temporary=True)
 
@@ -107,10 +108,12 @@ def _swap(
     passages: list[NewPassage],
     prepared: Prepared,
     audience: NewAudience | None,
+    interruption: process.Interruption,
 ) -> bool:
     """Put the new passages, and the new file where there is one, in the place of the old, at once.
 
-    False where another embedding model has taken over meanwhile: then nothing is changed.
+    False where another embedding model has taken over meanwhile: then nothing is changed, nor where it is
+    interrupted while the passages are written, which takes minutes for the largest documents.
     """
     with transaction.atomic():
         if not lock_active(prepared.space):
@@ -123,7 +126,8 @@ def _swap(
             if stored:
                 transaction.on_commit(lambda: files.discard(stored, document.pk), robust=True)
             return True
-        write_passages(document, passages, prepared)
+        with interruption.ending(_Statement()):
+            write_passages(document, passages, prepared)
         changes: dict[str, Any] = (
             {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
         )
@@ -162,6 +166,16 @@ def allow_long_statements() -> None:
     """Let the statements of this transaction take minutes."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, true)", [WRITING_TIMEOUT])
+
+
+class _Statement:
+    """What this thread's connection is doing, which another thread can end."""
+
+    def __init__(self) -> None:
+        self._connection = connection.connection
+
+    def end(self) -> None:
+        self._connection.cancel_safe(timeout=CANCEL_SECONDS)
 
 
 class _Progress:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from django.conf import settings
 
@@ -45,19 +45,25 @@ class Interrupted(Exception):
     """Another thread has ended the reading; nothing is wrong with the file."""
 
 
+class Endable(Protocol):
+    """What a reading waits for: a child that reads the file, or a statement that writes its passages."""
+
+    def end(self) -> object: ...
+
+
 class Interruption:
-    """Ends a reading from another thread: the child that reads the file is killed."""
+    """Ends a reading from another thread, by ending what it waits for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._child: Child | None = None
+        self._awaited: Endable | None = None
         self._requested = False
 
     def request(self) -> None:
         with self._lock:
             self._requested = True
-            if self._child:
-                self._child.end()
+            if self._awaited:
+                self._awaited.end()
 
     def check(self) -> None:
         """Raise Interrupted if it was requested."""
@@ -65,16 +71,16 @@ class Interruption:
             raise Interrupted
 
     @contextlib.contextmanager
-    def ending(self, child: Child) -> Iterator[None]:
-        """End the child if it is requested before the block ends. Raises Interrupted then."""
+    def ending(self, awaited: Endable) -> Iterator[None]:
+        """End what is awaited if it is requested before the block ends. Raises Interrupted then."""
         with self._lock:
-            self._child = child
+            self._awaited = awaited
         try:
             self.check()
             yield
         finally:
             with self._lock:
-                self._child = None
+                self._awaited = None
             self.check()
 
 

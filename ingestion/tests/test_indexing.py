@@ -1,11 +1,18 @@
 """Passages as they are written, and the words and pieces made of them."""
 
+import threading
+import time
 from unittest import mock
 
+from django.core.files.base import ContentFile
+from django.db import connection
 from django.test import SimpleTestCase, TestCase
 
+from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
+from ingestion import documents
+from ingestion.access.lists import Audience
 from ingestion.embedding import EmbeddingError
-from ingestion.indexing import replacing
+from ingestion.indexing import reading, replacing
 from ingestion.indexing.passages import (
     NewPassage,
     pieces_of,
@@ -16,6 +23,7 @@ from ingestion.indexing.replacing import (
     write_passages,
 )
 from ingestion.models import Passage, PassageWords, PreparedVector, Vector
+from ingestion.parsing.process import Interrupted, Interruption
 from ingestion.search.tokens import (
     plain_words,
     search_text,
@@ -23,6 +31,7 @@ from ingestion.search.tokens import (
 )
 
 from .documents import make_document
+from .media import MediaMixin
 
 
 class WordsTests(SimpleTestCase):
@@ -116,3 +125,22 @@ class WritePassagesTests(TestCase):
         with self.assertRaises(EmbeddingError) as caught:
             write_passages(document, [passage], prepared)
         self.assertTrue(caught.exception.temporary)
+
+
+class InterruptedWritingTests(MediaMixin, TestCase):
+    def test_writing_passages_is_ended_too_and_leaves_the_document_as_it_was(self):
+        text = ContentFile(b"# Leave\n\nFive days.")
+        document = documents.upsert(text, "leave.md", owner=None, audience=Audience(everyone=True)).document
+        interruption = Interruption()
+
+        def write(*arguments):
+            threading.Timer(0.2, interruption.request).start()
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_sleep(%s)", [HANG_SECONDS])
+
+        begun = time.monotonic()
+        with mock.patch.object(reading, "write_passages", write), self.assertRaises(Interrupted):
+            reading.read(document, None, None, interruption)
+        self.assertLess(time.monotonic() - begun, MARGIN_SECONDS * 3)
+        document.refresh_from_db()
+        self.assertEqual((document.version, document.passages.count()), (0, 0))

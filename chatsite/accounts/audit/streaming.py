@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 200  # entries
 TIMEOUT = 5.0  # seconds, for the whole of a batch to begin, and for each piece of it
-SECONDS = 20.0  # of one job; the next one goes on
+SECONDS = 5.0  # of one job, for which no document is read; the next one goes on
 SYSLOG_PORT = 514
 LOG_AUDIT, WARNING, INFORMATIONAL = 13, 4, 6  # facility and severities of RFC 5424
 Send = Callable[[Sequence[tuple[AuditEntry, str]]], None]

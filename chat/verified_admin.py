@@ -337,20 +337,30 @@ def first_match(asked: str, patterns: list[str]) -> str:
 
 
 def recorded_matches(patterns: list[str]) -> dict[str, Any]:
-    """How many recorded questions would have got the answer, of how many people; words that several used."""
+    """How many recorded questions would have got the answer, of how many people; words that several used.
+
+    A pattern that answers fewer people counts nothing, or adding one would tell whether it was ever asked.
+    """
     since = timezone.now() - RECORDED_FOR
     asked = Message.objects.filter(
         Q(conversation__listed=True), role=Message.Role.USER, created_at__gte=since, imported=False,
         conversation__deleted_at=None,
     ).order_by("-created_at")  # fmt: skip
-    found: dict[str, set[int]] = {}
-    count = 0
+    answered: list[tuple[str, int, list[str]]] = []
+    people: dict[str, set[int]] = {}  # by pattern
     for text, person in asked.values_list("content", "conversation__owner_id")[:RECORDED]:
         if first_match(text, patterns):
-            count += 1
-            found.setdefault(plain_words(text), set()).add(person)
-    shown = sorted(words for words, people in found.items() if len(people) >= MIN_PEOPLE)
-    return {"count": count, "people": len(set().union(*found.values())), "shown": shown}
+            matching = [pattern for pattern in patterns if first_match(text, [pattern])]
+            answered.append((plain_words(text), person, matching))
+            for pattern in matching:
+                people.setdefault(pattern, set()).add(person)
+    usual = {pattern for pattern, askers in people.items() if len(askers) >= MIN_PEOPLE}
+    counted = [(words, person) for words, person, matching in answered if usual.intersection(matching)]
+    askers: dict[str, set[int]] = {}
+    for words, person in counted:
+        askers.setdefault(words, set()).add(person)
+    shown = sorted(words for words, persons in askers.items() if len(persons) >= MIN_PEOPLE)
+    return {"count": len(counted), "people": len({person for _, person in counted}), "shown": shown}
 
 
 def _reader(request: HttpRequest) -> Principal:

@@ -129,6 +129,12 @@ class VerifiedAdminTests(TestCase):
         self.assertNotContains(page, "<li><bdi>when must carried leave be used</bdi></li>", html=True)
         self.assertContains(page, "Yes, as")
         self.assertContains(page, "<td>No</td>", html=True)
+        alone = "Who decides about the raise of Smith?"
+        answer.questions.create(text=alone)
+        conversation = Conversation.objects.create(owner=make_user("alone"))
+        Message.objects.create(conversation=conversation, position=0, role="user", content=alone)
+        with patch("chat.verified_admin.record_before"):
+            self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "<strong>5</strong>")
         Message.objects.filter(content=QUESTION).delete()
         Message.objects.filter(content__startswith="By").first().delete()
         with patch("chat.verified_admin.record_before"):

@@ -162,7 +162,10 @@ class RightsSerializer(serializers.Serializer[Any]):
     {"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 0}, {"type": "null"}]}
 )
 class DayField(serializers.DateField):
-    """A day; empty is none."""
+    """A day as YYYY-MM-DD; empty is none."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(input_formats=["%Y-%m-%d"], **options)
 
     def run_validation(self, data: Any = empty) -> Any:
         return None if data == "" else super().run_validation(data)

@@ -234,6 +234,7 @@ class Arriving:
     async def send_one(self, caller):
         scope = {
             "type": "http",
+            "method": "POST",
             "path": "/documents/add/",
             "headers": [(b"content-length", b"5000000"), (b"x-api-key", caller)],
         }
@@ -275,6 +276,25 @@ def test_one_caller_sends_only_a_few_large_bodies_at_once(monkeypatch):
 
     refused, answers, later = asyncio.run(together())
     assert (refused, set(answers), later) == (429, {200}, 200)
+
+
+def test_a_change_of_a_document_is_as_small_as_any_other_request():
+    statuses = []
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        statuses.append(message.get("status"))
+
+    scope = {
+        "type": "http",
+        "method": "PATCH",
+        "path": "/api/documents/a.md",
+        "headers": [(b"content-length", b"5000000"), (b"content-type", b"application/json")],
+    }
+    asyncio.run(body_limits.BodyLimit(None, lambda scope, guests: "a")(scope, receive, send))
+    assert statuses[0] == 413
 
 
 def test_one_caller_has_only_a_few_large_files_stored_at_once(monkeypatch):

@@ -183,6 +183,8 @@ class SavingView(HistoryView):
 class ConversationView(SavingView):
     """One conversation."""
 
+    api_bodies = ("PATCH",)  # one member at least, whichever
+
     api_links: ClassVar = {
         "DELETE": {
             "restore": {

@@ -66,8 +66,8 @@ class ResourceSchema(AutoSchema):
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
         if operation is None:
             return None
-        if self.method == "PUT":
-            operation["requestBody"]["required"] = True  # also where it is a file, of which no field says so
+        if self.method in {"PUT", *getattr(self.view, "api_bodies", ())}:
+            operation["requestBody"]["required"] = True  # also where no field of it says so
         codes = ["400", "401", "403", "405"]
         codes += ["413", "415"] if "requestBody" in operation else []
         codes += ["404"] if "{" in self.path else []

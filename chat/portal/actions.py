@@ -129,11 +129,10 @@ def rename(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     if request.method != "POST":
         return render(request, "chat/rename.html", {"conversation": row})
     try:
-        recording.rename(principal, row.pk, request.POST.get("title", ""))
+        with _or_404():
+            recording.rename(principal, row.pk, request.POST.get("title", ""))
     except ValueError as problem:
         return render(request, "chat/rename.html", {"conversation": row, "problem": problem}, status=400)
-    except Conversation.DoesNotExist:
-        raise Http404 from None
     return SeeOther(reverse("chat:conversation", args=[row.pk]))
 
 
@@ -188,10 +187,8 @@ def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
     if request.method != "POST":
         return render(request, "chat/delete.html", {"conversation": row})
     _stop_answers(principal, row)
-    try:
+    with _or_404():
         recording.delete(principal, row.pk)
-    except Conversation.DoesNotExist:
-        raise Http404 from None
     messages.success(request, gettext("Conversation deleted."), extra_tags=f"undo:{row.pk}")
     return SeeOther(reverse("chat:new"))
 
@@ -200,10 +197,8 @@ def delete(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
 @for_caller
 def undo(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """Bring a deleted conversation back."""
-    try:
+    with _or_404():
         recording.restore(principal, conversation_id)
-    except Conversation.DoesNotExist:
-        raise Http404 from None
     return SeeOther(reverse("chat:conversation", args=[conversation_id]))
 
 

@@ -12,16 +12,18 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.widgets import AdminTextInputWidget
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import ForeignKey, Q, QuerySet
+from django.db.models import Field, ForeignKey, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
+from chat.engine.verified import unsupported_statements
 from chat.verification.same_question import asks_the_same
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
@@ -46,6 +48,9 @@ MAX_TRIED = 100  # questions in one try
 
 class QuestionInline(admin.TabularInline):  # type: ignore[type-arg]
     model = VerifiedQuestion
+    form = forms.modelform_factory(
+        VerifiedQuestion, fields=["text"], widgets={"text": AdminTextInputWidget({"aria-label": "Question"})}
+    )
     min_num = 1
     validate_min = True
 
@@ -101,7 +106,10 @@ class CitationInline(admin.TabularInline):  # type: ignore[type-arg]
     ) -> Any:
         if db_field.name == "document":
             kwargs["queryset"] = Document.objects.visible_to(_reader(request)).searchable()
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if field and db_field.name == "document":
+            field.widget.attrs["aria-label"] = "Document"
+        return field
 
 
 class TryForm(forms.Form):
@@ -139,6 +147,14 @@ class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         everything = VerifiedAnswer.objects.prefetch_related("questions", "citations__document")
         return everything.managed_by(request.user.pk or 0)
 
+    def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
+        """The owner is chosen here, and no sign beside the choice changes or deletes their account."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name == "owner" and field:
+            field.widget.can_add_related = field.widget.can_change_related = False
+            field.widget.can_delete_related = False
+        return field
+
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         initial: dict[str, Any] = dict(super().get_changeform_initial_data(request))
         initial.setdefault("owner", request.user.pk)
@@ -157,6 +173,8 @@ class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         answer = form.instance
         answer.citation_count = answer.citations.count()
         answer.save()
+        for words in unsupported_statements(_reader(request), answer):
+            messages.warning(request, f"The passages cited do not clearly say: “{words}”. Please check it.")
         _audit(request, "Changed" if change else "Added", answer)
 
     def delete_model(self, request: HttpRequest, obj: VerifiedAnswer) -> None:

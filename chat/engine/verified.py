@@ -15,11 +15,14 @@ from chat.llm.followup_detection import leaned_on
 from chat.llm.quoting import QuotingModel
 from chat.models import VerifiedAnswer
 from chat.requests import RunRequest
+from chat.verification import verify
 from chat.verification.same_question import asks_the_same
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
+from history.citation_text import without
 from history.signatures import signed
 from ingestion.search import retrieval
+from ingestion.search.retrieval import FoundPassage
 
 from .run import AcceptedRun
 from .searching import Search, as_source
@@ -52,8 +55,7 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     if answer_id is None or leaned_on(request.question, request.earlier):
         return None
     answer = VerifiedAnswer.objects.select_related("owner").get(pk=answer_id)
-    wanted = [row["passage_id"] for row in rows("verified_sources", {"answer_id": answer_id}, SQL)]
-    passages = retrieval.load(principal, wanted)
+    passages = _cited(principal, answer_id)
     if not passages or len(passages) != answer.citation_count:
         return None  # changed this instant
     labels = [passage.label for passage in passages]
@@ -68,6 +70,22 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
         verified=verified,
     )
     return VerifiedModel(with_labels(answer.text, labels), len(distinct)), found
+
+
+def unsupported_statements(principal: Principal, answer: VerifiedAnswer) -> list[str]:
+    """The statements of a written answer that were not found in the passages they cite."""
+    passages = _cited(principal, answer.pk)
+    distinct = tuple(dict.fromkeys(passages))
+    text = with_labels(answer.text, [passage.label for passage in passages])
+    statements = verify(text, [as_source(rank, passage) for rank, passage in enumerate(distinct, start=1)])
+    doubtful = [text[each.start : each.end] for each in statements if each.verdict == "not_found"]
+    return [without(words, [passage.label for passage in distinct]).strip() for words in doubtful]
+
+
+def _cited(principal: Principal, answer_id: int) -> list[FoundPassage]:
+    """The passages of an answer's citations, in their order, as far as they may be read."""
+    wanted = [row["passage_id"] for row in rows("verified_sources", {"answer_id": answer_id}, SQL)]
+    return retrieval.load(principal, wanted)
 
 
 def matching(principal: Principal, question: str) -> int | None:

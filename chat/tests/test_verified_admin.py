@@ -93,6 +93,20 @@ class VerifiedAdminTests(TestCase):
         for words in ("it is a draft", "it was valid until", "was changed"):
             self.assertContains(page, words)
 
+    def test_a_statement_that_its_source_does_not_hold_is_pointed_out_when_it_is_saved(self):
+        page = self.client.post(f"{LIST}add/", self.form(), follow=True)
+        self.assertNotContains(page, "do not clearly say")
+        denied = self.form(text="Until **30 June** [1].")
+        page = self.client.post(f"{LIST}add/", denied, follow=True)
+        self.assertContains(page, "The passages cited do not clearly say: “Until **30 June**")
+
+    def test_the_form_names_its_fields_and_leads_to_no_account(self):
+        page = self.client.get(f"{LIST}add/")
+        for name in ("Question", "Document"):
+            self.assertContains(page, f'aria-label="{name}"')
+        self.assertNotContains(page, "delete_id_owner")
+        self.assertNotContains(page, "change_id_owner")
+
     def test_saving_confirms_sources_as_they_read_now(self):
         answer = make_verified(self.document, owner=self.manager)
         Document.objects.update(sha256="1" * 64)

@@ -108,7 +108,7 @@ class NewDocumentForm(DocumentForm):
 class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
     """All documents, regardless of their readers: this page is for administrators."""
 
-    list_display = ["name", "state", "readers", "folder", "owner", "reason", "page_count", "changed_at"]
+    list_display = ["name", "state", "reason", "readers", "owner", "changed_at", "folder", "page_count"]
     list_filter = ["status", "category", "access_list__entries__group"]
     list_select_related = ["owner"]
     search_fields = ["name", "title", "folder", "owner__username"]

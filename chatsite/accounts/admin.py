@@ -319,7 +319,7 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     It has questions that people asked: a look at it is an entry, too.
     """
 
-    list_display = ["created_at", "actor", "action", "person", "shortened", "request_id"]
+    list_display = ["created_at", "actor", "action", "person", "shortened"]
     list_filter = ["action", "created_at"]
     search_fields = ["actor", "person", "subject", "request_id"]
     date_hierarchy = "created_at"

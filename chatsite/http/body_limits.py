@@ -36,16 +36,16 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 DRAIN_SECONDS = 1.0
-DRAIN_PIECES_PER_SECOND = (
-    500  # of all refused bodies; a hundred read at full speed would keep everybody waiting
-)
+# Of all refused bodies together: a hundred read at full speed would keep everybody waiting.
+DRAIN_PIECES_PER_SECOND = 500
 MAX_IDLE_THREADS = 16
 IDLE_SECONDS = 30.0  # without a further piece of a body
-LARGE_BODIES = (
-    4  # of one caller, in each process, by however many sessions and keys; more wait for their turn
-)
+# Of one caller, in each process, by however many sessions and keys; more wait for their turn.
+LARGE_BODIES = 4
 WAIT_SECONDS = 0.8  # a refusal comes within a second
 UPLOADS = 6  # of one session or key in each process; they wait for each other, as their quota is counted
+UPLOAD_PATHS = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
+UPLOAD_METHODS = frozenset({"POST", "PUT"})  # a PATCH says something of a document, and is small
 RETRY_AFTER = {429: 10, 503: 2}  # seconds
 TOO_MANY = (
     "Several large requests of yours are still on their way. Send this one again when they have arrived."
@@ -76,7 +76,6 @@ class UploadLimit:
     ) -> None:
         self.application = application
         self._credential = credential
-        self._paths = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
         self._sent: Counter[str] = Counter()  # by credential
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,8 +96,7 @@ class UploadLimit:
 
     def _caller(self, scope: Scope) -> str:
         """Who sends an upload; "" for any other request."""
-        is_upload = any(path.search(scope["path"]) for path in self._paths) and _has_body(scope)
-        if not is_upload:
+        if not (_is_upload(scope) and _has_body(scope)):
             return ""
         client = scope.get("client") or ("",)
         return self._credential(scope) or str(client[0])
@@ -118,11 +116,9 @@ class BodyLimit:
         self.application = application
         self._known_caller = known_caller
         self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # by caller
-        self._uploads = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
         self.large = [
             (re.compile(pattern), kind, limit)
             for patterns, kind, limit in (
-                (settings.UPLOAD_PATHS, b"", settings.UPLOAD_BODY_LIMIT),
                 (settings.ATTACHMENT_PATHS, b"multipart/form-data", settings.ATTACHMENT_BODY_LIMIT),
                 (settings.IMAGE_PATHS, b"application/json", settings.ATTACHMENT_BODY_LIMIT),
             )
@@ -150,8 +146,7 @@ class BodyLimit:
         except TimeoutError:
             await _refuse(scope, receive, send, 429, TOO_MANY)
             return
-        is_upload = any(path.search(scope["path"]) for path in self._uploads)
-        counted = _CountedBody(receive, send, limit, place, until_answered=is_upload)
+        counted = _CountedBody(receive, send, limit, place, until_answered=_is_upload(scope))
         try:
             await self.application(scope, counted.receive, counted.send)
         except BodyTooLarge:
@@ -175,19 +170,22 @@ class BodyLimit:
         """
         small: int = settings.BODY_LIMIT
         kind = (header(scope, b"content-type") or b"").lower()
-        large: int = next(
-            (
-                limit
-                for path, wanted, limit in self.large
-                if path.search(scope["path"]) and kind.startswith(wanted) and scope["method"] != "PATCH"
-            ),
-            small,
+        fitting = (
+            limit
+            for path, wanted, limit in self.large
+            if path.search(scope["path"]) and kind.startswith(wanted)
         )
+        large: int = settings.UPLOAD_BODY_LIMIT if _is_upload(scope) else next(fitting, small)
         if large == small or 0 <= _declared_length(scope) <= small:
             return small, ""
         guests = large <= settings.ATTACHMENT_BODY_LIMIT  # they ask, but add no documents
         caller: str = await in_database_soon(self._known_caller, scope, guests)
         return large if caller else small, caller
+
+
+def _is_upload(scope: Scope) -> bool:
+    """Whether a request may bring a file."""
+    return any(path.search(scope["path"]) for path in UPLOAD_PATHS) and scope["method"] in UPLOAD_METHODS
 
 
 class _CountedBody:

@@ -366,7 +366,7 @@ def test_of_many_uploads_of_one_session_those_too_many_are_refused_by_their_head
         async def send(message):
             answers.append(message)
 
-        await limit({"type": "http", "path": path, "headers": headers}, receive, send)
+        await limit({"type": "http", "method": "PUT", "path": path, "headers": headers}, receive, send)
         return answers[0]
 
     async def together():

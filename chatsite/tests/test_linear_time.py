@@ -31,7 +31,7 @@ from chat.quotations import best_span
 from chat.tests.sources import source
 from chat.verification import same_question, verify
 from chatsite.accounts.models import User
-from chatsite.http.body_limits import BodyLimit
+from chatsite.http.body_limits import UPLOAD_PATHS, BodyLimit
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.tests import expressions, scans
 from chatsite.tests.limits import LONG_SECONDS
@@ -160,6 +160,7 @@ def test_every_expression_is_looked_at():
     assert set(DYNAMIC) == {
         "chat/verification/same_question.py:module",
         "chatsite/http/body_limits.py:__init__",
+        "chatsite/http/body_limits.py:module",
         "history/search.py:_marks",
     }
     assert list(expressions.other_engines()) == []
@@ -185,7 +186,7 @@ class ScanTests(SimpleTestCase):
         for kind, pattern in same_question._ASKED:
             with self.subTest(kind):
                 self.assert_scans(asked=pattern.search)
-        for pattern, _, _ in limits:
+        for pattern in (*(path for path, _, _ in limits), *UPLOAD_PATHS):
             self.assert_scans(
                 path=pattern.fullmatch, long_path=lambda text, p=pattern: p.fullmatch("/chat/" + text)
             )

@@ -1,6 +1,6 @@
 """How long the admin's first page takes with a month of a million messages, and counting them.
 
-    .venv-dev/bin/python benchmarks/bench_overview.py [messages]      1,000,000 unless told
+    .venv-dev/bin/python benchmarks/bench_overview.py [messages]      1,000,000 by default
 
 In a database of its own: 5,000 people in 50 groups, two for each, 10,000 documents, and half as many
 questions as messages, spread over 30 days, each with one answer and one source. Rows are made by SQL. The

@@ -1,6 +1,6 @@
 """The figures of a period, of everyone or of one group, for a reader with the permission to see them.
 
-Of a group nothing is told that fewer than three people make up: no such group, and none of its days.
+Groups of which fewer than three people asked are not shown, nor are the days on which fewer than three did.
 """
 
 from collections.abc import Iterable, Sequence

@@ -110,8 +110,8 @@ class PageView(OneDocumentView):
             path = reverse("ingestion:page-image", args=[document.public_id, page])
             image = request.build_absolute_uri(path)
         text = "\n".join(passage.content for passage in passages)
-        told = {"page": page, "text": text, "passages": passages, "image": image}
-        return Response(self.get_serializer(told).data)
+        found = {"page": page, "text": text, "passages": passages, "image": image}
+        return Response(self.get_serializer(found).data)
 
 
 class VersionsView(OneDocumentView):

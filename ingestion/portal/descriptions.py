@@ -109,7 +109,7 @@ def state(document: Document, before: int | None = None) -> State:
 
 def expired(document: Document) -> str:
     """What the last day of a document means, after it."""
-    day = date_format(document.valid_until, "j M Y") if document.valid_until else ""
+    day = date_format(document.valid_until, gettext("j M Y")) if document.valid_until else ""
     return gettext("It was valid until %(day)s: search no longer finds it, and answers do not cite it.") % {
         "day": day
     }

@@ -140,11 +140,14 @@ document.addEventListener('click', event => {
 });
 
 // ---- Toolbars: one Tab stop each, arrows inside. ----------------------------------------------------------------
+const roving = new WeakSet();
 function rove(bar) {
   const items = () => $$('button, a', bar).filter(item => !item.hidden);
   items().forEach((item, index) => {
     item.tabIndex = index ? -1 : 0;
   });
+  if (roving.has(bar)) return;
+  roving.add(bar);
   bar.addEventListener('keydown', event => {
     const all = items();
     const at = all.indexOf(document.activeElement);
@@ -165,8 +168,77 @@ function enliven(root) {
   if (navigator.clipboard)
     for (const button of $$('[data-copy], [data-copy-passage], [data-copy-text], [data-copies]', root))
       button.hidden = false;
+  for (const button of $$('[data-aloud]', root)) {
+    button.hidden = !voiceFor(button);
+    button.setAttribute('aria-pressed', String(button.closest('.answer') === aloud));
+  }
   $$('[role=toolbar]', root).forEach(rove);
 }
+
+// ---- Reading aloud, by voices of this device alone: others send the text to their maker. -------------------------
+const speech = window.speechSynthesis;
+let aloud = null; // the answer that is being read
+let reading = []; // its sentences
+function languageOf(button) {
+  return button.dataset.aloud || document.documentElement.lang;
+}
+function voiceFor(button) {
+  const language = languageOf(button).split('-')[0];
+  const voices = speech?.getVoices().filter(voice => voice.localService) ?? [];
+  return voices.find(voice => voice.lang.split(/[-_]/)[0].toLowerCase() === language);
+}
+// Sentence by sentence, because some voices stop in the middle of a long text.
+function sentencesOf(prose, language) {
+  const copy = prose.cloneNode(true);
+  for (const extra of $$('.cite, .note-mark, .host, .block-head, .hidden, .skeleton, pre, button', copy))
+    extra.remove();
+  for (const cell of $$('th, td', copy)) cell.append(', ');
+  for (const block of $$('p, li, tr, h3, h4, h5, blockquote, .formula', copy)) {
+    block.prepend('\0');
+    block.append('\0');
+  }
+  const blocks = copy.textContent.replace(/\s+/g, ' ').split('\0');
+  const { Segmenter } = Intl;
+  const cut = Segmenter && new Segmenter(language, { granularity: 'sentence' });
+  return blocks
+    .flatMap(block => (cut ? [...cut.segment(block)].map(({ segment }) => segment) : [block]))
+    .map(sentence => sentence.trim().replace(/,$/, ''))
+    .filter(sentence => /[\p{L}\p{N}]/u.test(sentence));
+}
+function markAloud(answer) {
+  aloud = answer;
+  for (const button of $$('[data-aloud]'))
+    button.setAttribute('aria-pressed', String(button.closest('.answer') === aloud));
+}
+function readAloud(button) {
+  const answer = button.closest('.answer');
+  const stops = answer === aloud;
+  markAloud(null);
+  speech.cancel();
+  if (stops) return;
+  const voice = voiceFor(button);
+  reading = sentencesOf($('.prose', answer), languageOf(button)).map(sentence => {
+    const part = new SpeechSynthesisUtterance(sentence);
+    part.voice = voice;
+    part.lang = voice.lang;
+    return part;
+  });
+  if (!reading.length) return;
+  markAloud(answer);
+  const all = reading;
+  const ended = () => all === reading && markAloud(null);
+  all.at(-1).onend = ended;
+  for (const part of all) {
+    part.onerror = ended;
+    speech.speak(part);
+  }
+}
+document.addEventListener('click', event => {
+  const button = event.target.closest('[data-aloud]');
+  if (button) readAloud(button);
+});
+speech?.addEventListener?.('voiceschanged', () => enliven(document)); // browsers find their voices late
+addEventListener('pagehide', () => speech?.cancel());
 enliven(document);
 
 // ---- Copying: an answer as Markdown and as HTML, code as text, a table as CSV. ------------------------------------

@@ -15,9 +15,11 @@ from chat.runs import journal
 from chat.statements import Proof, Statement, from_rows
 from chatsite.accounts.principal import Principal
 from history import feedback
+from history.citation_text import without
 from history.models import Conversation, Feedback, Message, Source
 from history.signatures import signed
 from history.tally import Tally, tally
+from ingestion.parsing.language import language_tag
 from ingestion.search.scopes import describe
 
 from .labels import (
@@ -42,6 +44,7 @@ from .markdown import (
 )
 
 REFERENCE_LENGTH = 12
+LANGUAGE_SAMPLE = 4_000  # characters of an answer by which its language is found
 SAVED = gettext_lazy("Your question is saved.")
 
 
@@ -176,6 +179,11 @@ class Answer:
             missing = [(each.start, each.end) for each in self.statements if each.verdict == "not_found"]
             return render(with_marks(self.text, missing) if missing else self.text, self.citations)
         return "\n".join(render_block(block, self.citations) for block in self._cut[0])
+
+    @property
+    def language(self) -> str:
+        """The tag of the language that it is written in; empty where that is not clear."""
+        return language_tag(without(self.text[:LANGUAGE_SAMPLE], self.message.citations))
 
     @property
     def open(self) -> str:

@@ -111,6 +111,12 @@ class PageTests(PortalCase):
         Message.objects.filter(pk=self.answer.pk).update(finish_reason="length")
         self.assertIn("The answer reached its length limit.", text_of(self.client.get(self.url)))
 
+    def test_the_button_that_reads_aloud_names_the_language_of_the_answer(self):
+        german = "Bis zu fünf Tage können in das nächste Jahr übertragen werden, aber nicht mehr."
+        for text, tag in {german: "de", "It must be used by the end of March.": "en", "42": ""}.items():
+            Message.objects.filter(role="assistant").update(content=text)
+            self.assertContains(self.client.get(self.url), f'data-aloud="{tag}"')
+
     def test_hostile_words_are_shown_and_not_run(self):
         hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
         Conversation.objects.filter(pk=self.conversation.pk).update(title=hostile)

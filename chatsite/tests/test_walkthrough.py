@@ -1,5 +1,7 @@
 """The portal as a person meets it, in headless Chromium, on the server that `make run` uses."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -24,6 +26,20 @@ pytestmark = [pytest.mark.browser, pytest.mark.server]
 HR_QUESTION = "What is Project Halyard?"
 NOTHING = "Nothing in the documents you may read answers this."
 TEAM_SECONDS = 60
+# A device with voices, which Chromium has none of here: it notes what it is to say, and ends when it is told.
+VOICES = """
+  const voice = (lang, localService) => ({ lang, localService });
+  const device = {
+    said: [], left: [],
+    voices: [voice('en-US', false), voice('de-DE', true), voice('en_GB', true)],
+    getVoices() { return this.voices; },
+    addEventListener() {},
+    cancel() { this.left = []; },
+    speak(part) { this.said.push([part.text, part.lang]); this.left.push(part); },
+  };
+  Object.defineProperty(window, 'speechSynthesis', { value: device });
+  window.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; } };
+"""
 SECOND_HAS_A_BLOCK = "!!document.querySelectorAll('.answer')[1]?.querySelector('.prose > blockquote')"
 
 
@@ -99,6 +115,31 @@ def test_an_answer_is_rated_and_a_source_reported_in_place(chromium, slow_site):
         bad.click()
         expect(bad).to_have_attribute("aria-pressed", "false")
         expect(page.locator(".feedback")).to_have_count(0)
+
+
+def test_an_answer_is_read_aloud_by_a_voice_of_the_device_in_its_language(chromium, slow_site):
+    with signed_in(chromium, slow_site) as page:
+        ask_and_wait(page, QUESTION)
+        aloud = page.locator("[data-aloud]")
+        expect(aloud).to_be_hidden()  # without a voice
+        page.add_init_script(VOICES)
+        page.reload()
+        expect(aloud).to_have_attribute("data-aloud", "en")
+        aloud.click()
+        expect(aloud).to_have_attribute("aria-pressed", "true")
+        said = page.evaluate("speechSynthesis.said")
+        words = " ".join(text for text, _ in said)
+        assert "31 March" in words
+        assert not re.search(r"[\[\]*#|>]|[.,]\s*\d+$", words), (
+            words
+        )  # neither markup nor the number of a source
+        assert {lang for _, lang in said} == {"en_GB"}
+        page.evaluate("speechSynthesis.left.at(-1).onend()")
+        expect(aloud).to_have_attribute("aria-pressed", "false")
+        aloud.click()
+        aloud.click()
+        expect(aloud).to_have_attribute("aria-pressed", "false")
+        assert page.evaluate("speechSynthesis.left.length") == 0
 
 
 def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, slow_site):

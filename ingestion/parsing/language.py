@@ -6,6 +6,49 @@ from functools import cache
 from pathlib import Path
 
 UNKNOWN = "simple"
+TAGS = {  # BCP 47, by the names of the list
+    "albanian": "sq",
+    "arabic": "ar",
+    "armenian": "hy",
+    "basque": "eu",
+    "bulgarian": "bg",
+    "catalan": "ca",
+    "czech": "cs",
+    "danish": "da",
+    "dutch": "nl",
+    "english": "en",
+    "estonian": "et",
+    "finnish": "fi",
+    "french": "fr",
+    "german": "de",
+    "greek": "el",
+    "hebrew": "he",
+    "hindi": "hi",
+    "hungarian": "hu",
+    "indonesian": "id",
+    "irish": "ga",
+    "italian": "it",
+    "latvian": "lv",
+    "lithuanian": "lt",
+    "nepali": "ne",
+    "norwegian": "no",
+    "persian": "fa",
+    "polish": "pl",
+    "portuguese": "pt",
+    "romanian": "ro",
+    "russian": "ru",
+    "serbian": "sr",
+    "slovak": "sk",
+    "slovenian": "sl",
+    "spanish": "es",
+    "swedish": "sv",
+    "tamil": "ta",
+    "turkish": "tr",
+    "ukrainian": "uk",
+    "urdu": "ur",
+    "vietnamese": "vi",
+    "yiddish": "yi",
+}
 SAMPLE_CHARACTERS = 60_000
 FEWEST_WORDS = 2  # different known words below which nothing is said
 FEWEST_IN_SHORT, FEWEST_IN_TABLES = 3, 5  # the same in a text of fewer than SHORT_WORDS, and in a table
@@ -32,6 +75,11 @@ def language_of(text: str) -> str:
     fewest = FEWEST_IN_TABLES if tabular else FEWEST_IN_SHORT if short else FEWEST_WORDS
     language = likeliest("\n".join(distinct), fewest)
     return UNKNOWN if language.startswith("(") else language
+
+
+def language_tag(text: str) -> str:
+    """The language of the text as a BCP 47 tag, also one without a stemmer; empty where it is not clear."""
+    return TAGS.get(likeliest(text).strip("()"), "")
 
 
 def likeliest(text: str, fewest: int = FEWEST_WORDS) -> str:

@@ -16,7 +16,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from chat.erased import Erased, note, returned
 from chat.models import DismissedQuestion, JournalEntry, Lease, MessageAllowance, Run, VerifiedAnswer
@@ -28,9 +28,8 @@ from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
 from history import exporting
 from history.models import Conversation, Feedback, Message, Share, Source
-from ingestion.access.lists import Audience, access_list_for, audience_of
-from ingestion.documents import delete_documents, origin_of
-from ingestion.models import AccessEntry, Document
+from ingestion.documents import delete_documents, hand_over
+from ingestion.models import AccessEntry, BulkChange, BulkItem, Document
 from ingestion.storage import files
 
 STOP_SECONDS = 30
@@ -104,7 +103,8 @@ def erase(
     with reading_everything():
         if documents_to:
             for document in _read_by_others(person):
-                _hand_over(document, documents_to)
+                BulkItem.objects.filter(document=document).delete()
+                hand_over(document, documents_to)
             VerifiedAnswer.objects.filter(owner=person).update(owner=documents_to)
         _delete_documents(person)
         with transaction.atomic():
@@ -179,24 +179,9 @@ def _read_by_others(person: User) -> QuerySet[Document]:
     return Document.objects.filter(models.Exists(others), owner=person)
 
 
-def _hand_over(document: Document, to: User) -> None:
-    """Make `to` the owner; the former owner's own right to read goes with them."""
-    before = audience_of(document)
-    audience = Audience(before.everyone, before.user_ids - {to.pk}, before.group_ids, before.guests)
-    origin: str | None = origin_of(to)
-    same_name = Document.objects.filter(origin=origin, folder=document.folder, name=document.name)
-    if document.origin is None or same_name.exists():
-        origin = document.origin  # unlike any of theirs, which an upload of that name goes on replacing
-    Document.objects.filter(pk=document.pk).update(
-        owner=to,
-        origin=origin,
-        access_list=access_list_for(audience, to.pk),
-        audience_version=F("audience_version") + 1,
-    )
-
-
 def _delete_documents(person: User) -> None:
     documents = list(Document.objects.filter(owner=person))
+    BulkItem.objects.filter(document__in=documents).delete()
     _forget_in_admin_log(Document, [document.pk for document in documents])
     delete_documents(documents)
 
@@ -218,6 +203,7 @@ def _delete_rows(person: User) -> None:
             [person.pk],
         )
     Conversation.objects.filter(owner=person).delete()
+    BulkChange.objects.filter(actor=person).delete()
     DismissedQuestion.objects.filter(dismissed_by=person).update(reason="")
     answers = VerifiedAnswer.objects.filter(owner=person)
     _forget_in_admin_log(VerifiedAnswer, answers.values_list("pk", flat=True))

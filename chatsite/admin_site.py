@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import BadRequest
 from django.db import DataError
@@ -23,6 +24,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.sessions import admin_is_idle, admin_was_used, begin
 from chatsite.db.threads import request_reads_everything
 from chatsite.server import status_page
+from ingestion.models import AccessEntry, Document
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
@@ -31,8 +33,31 @@ View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 UNUSABLE = (ValueError, OverflowError, DataError)
 
 
+DOCUMENT_OWNER = Document._meta.get_field("owner")
+READERS_RIGHTS = ["ingestion.change_document"]
 APPS = {"auth": "Groups", "procrastinate": "Queue"}
 MODELS = {"ProcrastinateJob": "Jobs of the workers"}
+
+
+class Picker(AutocompleteJsonView):
+    """What matches the letters typed into a field of the admin; people with their names, and without guests.
+
+    Who may say who reads a document may look for people and groups, though not open their pages.
+    """
+
+    def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
+        of_readers = self.source_field.model is AccessEntry or self.source_field is DOCUMENT_OWNER
+        return super().has_perm(request, obj) or (of_readers and request.user.has_perms(READERS_RIGHTS))
+
+    def get_queryset(self) -> Any:
+        found = super().get_queryset()
+        return found.filter(guest_until=None) if found.model is User else found
+
+    def serialize_result(self, obj: Any, to_field_name: str) -> dict[str, str]:
+        result = super().serialize_result(obj, to_field_name)
+        if isinstance(obj, User) and (name := obj.get_full_name()):
+            result["text"] = f"{name} ({obj.get_username()})"
+        return result
 
 
 class SiteAdmin(admin.AdminSite):
@@ -86,6 +111,9 @@ class SiteAdmin(admin.AdminSite):
             for model in app["models"]:
                 model["name"] = MODELS.get(model["object_name"], model["name"])
         return apps
+
+    def autocomplete_view(self, request: HttpRequest) -> HttpResponseBase:  # type: ignore[override]
+        return Picker.as_view(admin_site=self)(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """How the site is used, for those who may see it, above the lists."""

@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -24,6 +23,8 @@ from ingestion.access.lists import (
     change_rights,
     reader_names,
 )
+from ingestion.bulk.admin import ChangeMany
+from ingestion.bulk.forms import groups_field, people_field
 from ingestion.portal.descriptions import state
 
 from . import documents
@@ -48,14 +49,8 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
         label="Guests may read it too",
         help_text="They are let in where CHATSITE_LOGIN_REQUIRED is 0.",
     )
-    users = forms.ModelMultipleChoiceField(
-        User.objects.filter(guest_until=None).order_by("username"),
-        required=False,
-        label="People who may read it",
-    )
-    groups = forms.ModelMultipleChoiceField(
-        Group.objects.order_by("name"), required=False, label="Groups that may read it"
-    )
+    users = people_field(label="People who may read it")
+    groups = groups_field(label="Groups that may read it")
 
     class Meta:
         model = Document
@@ -105,7 +100,7 @@ class NewDocumentForm(DocumentForm):
 
 
 @admin.register(Document)
-class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
+class DocumentAdmin(AccessPage, ChangeMany, admin.ModelAdmin):  # type: ignore[type-arg]
     """All documents, regardless of their readers: this page is for administrators."""
 
     list_display = ["name", "state", "reason", "readers", "owner", "changed_at", "folder", "page_count"]
@@ -113,7 +108,7 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
     list_select_related = ["owner"]
     search_fields = ["name", "title", "folder", "owner__username"]
     date_hierarchy = "created_at"
-    actions = ["read_again"]
+    actions = ["change_many"]
 
     class Media:
         js = [forms.Script("admin_progress.js", type="module")]
@@ -211,22 +206,15 @@ class DocumentAdmin(AccessPage, admin.ModelAdmin):  # type: ignore[type-arg]
     def delete_model(self, request: HttpRequest, obj: Document) -> None:
         documents.delete_document(obj)
 
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
-        documents.delete_documents(queryset)
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)  # its page lists every document; theirs are changed by a worker
+        return actions
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         # Not the thousands of passages: they are part of the document.
         missing = set() if self.has_delete_permission(request) else {"document"}
         return [str(document) for document in objs], {"documents": len(objs)}, missing, []
-
-    @admin.action(description="Read again", permissions=["change"])
-    def read_again(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
-        waiting = [document for document in queryset if document.status not in Document.UNFINISHED]
-        for document in waiting:
-            documents.retry(document)
-        messages.success(
-            request, f"Read again: {len(waiting)}. What was read before stays in use until then."
-        )
 
     @admin.display(description="Status", ordering="status")
     def state(self, document: Document) -> str:

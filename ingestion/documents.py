@@ -68,6 +68,7 @@ __all__ = [
     "change_details",
     "delete_document",
     "delete_documents",
+    "hand_over",
     "read_document",
     "replace_file",
     "retry",
@@ -208,6 +209,22 @@ def change_details(document: Document, details: Details) -> None:
             Document.objects.filter(pk=known.pk).update(**changed, changed_at=timezone.now())
         if "given_title" in changed:
             _requeue(known, None)
+
+
+def hand_over(document: Document, to: User) -> None:
+    """Make `to` the owner; the former owner's own right to read goes with them."""
+    before = audience_of(document)
+    audience = Audience(before.everyone, before.user_ids - {to.pk}, before.group_ids, before.guests)
+    origin: str | None = origin_of(to)
+    same_name = Document.objects.filter(origin=origin, folder=document.folder, name=document.name)
+    if document.origin is None or same_name.exists():
+        origin = document.origin  # unlike any of theirs, which an upload of that name goes on replacing
+    Document.objects.filter(pk=document.pk).update(
+        owner=to,
+        origin=origin,
+        access_list=access_list_for(audience, to.pk),
+        audience_version=F("audience_version") + 1,
+    )
 
 
 def retry(document: Document) -> None:

@@ -264,6 +264,80 @@ class ExternalId(models.Model):
         return self.external_id
 
 
+class BulkChange(models.Model):
+    """One change of many documents: chosen first, then described, then done by a worker.
+
+    It holds numbers of documents and people, and no names: it need not outlive either.
+    """
+
+    class Kind(models.TextChoices):
+        READERS = "readers", "Readers"
+        CATEGORY = "category", "Category"
+        FOLDER = "folder", "Folder"
+        LABELS = "labels", "Labels"
+        LAST_DAY = "last_day", "Last day"
+        OWNER = "owner", "Owner"
+        READ_AGAIN = "read_again", "Read again"
+        DELETE = "delete", "Delete"
+
+    class State(models.TextChoices):
+        CHOSEN = "chosen", "Not decided yet"
+        RUNNING = "running", "Running"
+        DONE = "done", "Done"
+        STOPPED = "stopped", "Stopped"
+
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    kind = models.CharField(max_length=10, choices=Kind, blank=True)
+    wanted = models.JSONField(default=dict, help_text="What the form said, by the kind of change.")
+    undoes = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="undone_by")
+    state = models.CharField(max_length=10, choices=State, default=State.CHOSEN)
+    reason = models.CharField(max_length=200, blank=True, help_text="Why it stopped before its end.")
+    total = models.PositiveIntegerField(default=0, help_text="Documents.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name = "change of many documents"
+        verbose_name_plural = "changes of many documents"
+        default_permissions: ClassVar[list[str]] = []  # those of documents count
+
+    def __str__(self) -> str:
+        return f"Change {self.pk}"
+
+
+class BulkItem(models.Model):
+    """One document of a bulk change, and what became of it; it may be deleted meanwhile."""
+
+    class Outcome(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        DONE = "done", "Changed"
+        UNCHANGED = "unchanged", "Unchanged"
+        REFUSED = "refused", "Refused"
+        GONE = "gone", "Gone"
+
+    change = models.ForeignKey(BulkChange, on_delete=models.CASCADE, related_name="items", db_index=False)
+    document = models.ForeignKey(
+        Document, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    owner = models.BigIntegerField(null=True, help_text="When it was chosen.")
+    outcome = models.CharField(max_length=10, choices=Outcome, default=Outcome.WAITING)
+    reason = models.CharField(max_length=200, blank=True)
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["change", "document"], name="bulk_item_once")]
+        indexes = [
+            models.Index(name="bulk_item_waiting", fields=["change", "id"], condition=Q(outcome="waiting"))
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.change_id}: {self.document_id}"
+
+
 class SourceFile(models.Model):
     """A document that mirrors a file of a synchronised folder (see ingestion.sources)."""
 

@@ -17,6 +17,7 @@ from procrastinate.jobs import Job, Status
 
 from chatsite import metrics, traces
 from chatsite.db.threads import release_connection
+from ingestion.bulk import changes
 from ingestion.indexing.replacing import delete_stale_prepared
 
 from . import documents, fair_queue
@@ -50,6 +51,9 @@ class ReadRetryStrategy(RetryStrategy):
 READ_RETRIES = ReadRetryStrategy(
     max_attempts=ATTEMPTS, exponential_wait=15, retry_exceptions=[documents.TemporaryFailure]
 )
+BULK_RETRIES = RetryStrategy(
+    max_attempts=10, exponential_wait=2
+)  # a document that somebody else holds locked
 ORPHAN_AGE = timedelta(days=1)
 WORKER_DIED = "Reading it ended its worker each time, so it is not tried again by itself."
 GRACE_SECONDS = 5  # between taking a job and locking its document; it takes milliseconds
@@ -150,6 +154,19 @@ async def requeue_active_jobs() -> None:
     the lock for which the next reader of the document waits.
     """
     await app.connector.execute_query_async(REQUEUE, jobs=[*_active_jobs])
+
+
+@app.task(name=changes.TASK, queue=documents.QUEUE, retry=BULK_RETRIES)
+def bulk_change(change_id: int) -> None:
+    """Go on with a change of many documents, and leave the rest to another job."""
+    if changes.work(change_id):
+        changes.defer(change_id)
+
+
+@app.periodic(cron="47 3 * * *")
+@app.task(name="ingestion.delete_old_changes", queue=documents.QUEUE, queueing_lock="delete-old-changes")
+def delete_old_changes(timestamp: int) -> None:
+    changes.delete_old()
 
 
 @app.periodic(cron="* * * * *")

@@ -27,7 +27,7 @@ from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Manag
 from history.models import Feedback, Message, Share, Source
 from ingestion.access.lists import Audience, access_list_for
 from ingestion.documents import upsert
-from ingestion.models import CitedName, Document, ExternalId
+from ingestion.models import BulkChange, BulkItem, CitedName, Document, ExternalId
 from ingestion.tests.factories import command_principal, make_document, make_user
 
 CANARY = "zzqkanarx"
@@ -122,6 +122,8 @@ def person_with_everything():
     Usage.objects.create(owner=person, day=timezone.localdate(), messages=2)
     ExternalId.objects.create(owner=person, external_id=CANARY, document=own)
     CitedName.objects.create(reader=person, name=own.public_id, document=own.public_id)
+    change = BulkChange.objects.create(actor=person, kind="category", wanted={"category": CANARY})
+    BulkItem.objects.create(change=change, document=own, before=CANARY)
     verified = make_verified(own, text=f"{CANARY} [1]", question=f"What says {CANARY}?", owner=person)
     verified.citations.update(words=CANARY)
     DismissedQuestion.objects.create(

@@ -10,7 +10,8 @@ from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Group
 from chatsite.tests.routes import routes
 from history.models import Feedback, Share
 from ingestion.access.lists import Audience, access_list_for
-from ingestion.models import Document
+from ingestion.bulk import changes
+from ingestion.models import BulkChange, Document
 from ingestion.tests.factories import make_document, make_user
 
 # What the pages of each kind of row show of others, or why their lists and pages leave no entry.
@@ -28,6 +29,7 @@ KINDS = {
     "history.conversation": "words",
     "history.feedback": "words",
     "history.share": "words",
+    "ingestion.bulkchange": "names of documents; every change is an entry",
     "ingestion.document": "names; the text on the page of one document is words",
     "procrastinate.procrastinatejob": "numbers",
 }
@@ -163,10 +165,14 @@ class AdminAuditTests(TestCase):
         gone = self.entries("conversation_deleted")[0]
         self.assertEqual(gone.person, "ann")
         self.assertNotIn("Private", gone.subject)
-        self.post(
-            "/admin/ingestion/document/", action="delete_selected", _selected_action=document.pk, post="yes"
-        )
-        self.assertIn("Deleted theirs.md", self.entries("document_changed")[0].subject)
+        self.post("/admin/ingestion/document/", action="change_many", _selected_action=document.pk)
+        change = BulkChange.objects.get()
+        page = f"/admin/ingestion/bulkchange/{change.pk}/change/"
+        self.post(page, kind="delete", confirmed="1")
+        changes.work(change.pk)
+        subjects = [entry.subject for entry in self.entries("document_changed")]
+        self.assertIn("Delete of 1 documents at once", subjects[0])
+        self.assertIn("Deleted theirs.md", subjects[1])
         self.assertFalse(Document.objects.exists())
 
 

@@ -78,17 +78,6 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertTrue(document.access_list.entries.filter(user=self.ann).exists())
         self.assertEqual((document.folder, document.version, Passage.objects.count()), ("b", 1, 1))
 
-    def test_reading_again_and_deleting_in_bulk(self):
-        documents = [self.add(), self.add(data="Other.")]
-        chosen = {"_selected_action": [document.pk for document in documents]}
-        self.client.post(LIST, chosen | {"action": "read_again"})
-        self.assertEqual(set(Document.objects.values_list("status", flat=True)), {"waiting"})
-        page = self.client.post(LIST, chosen | {"action": "delete_selected"})
-        self.assertNotContains(page, "Passage object")
-        with self.captureOnCommitCallbacks(execute=True):
-            self.client.post(LIST, chosen | {"action": "delete_selected", "post": "yes"})
-        self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
-
     def test_deleting_one(self):
         document = self.add()
         self.client.post(f"{LIST}{document.pk}/delete/", {"post": "yes"})

@@ -1,0 +1,173 @@
+"""Pages of the admin: what to do with the documents that were chosen, how far it is, and the way back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+
+from chatsite.accounts.models import User
+from ingestion.models import BulkChange, BulkItem, Document
+
+from . import changes
+from .forms import FORMS, BulkForm
+
+Outcome, State = BulkItem.Outcome, BulkChange.State
+ITEMS_SHOWN = 100  # on a page
+PROBLEMS_FIRST = (Outcome.REFUSED, Outcome.GONE, Outcome.UNCHANGED, Outcome.DONE, Outcome.WAITING)
+MAY_CHANGE, MAY_DELETE = "ingestion.change_document", "ingestion.delete_document"
+
+
+def allowed_forms(request: HttpRequest) -> list[type[BulkForm]]:
+    """The kinds of change that the member of staff may make."""
+    if not isinstance(request.user, User):
+        return []
+    may = {form: MAY_DELETE if form.kind == BulkChange.Kind.DELETE else MAY_CHANGE for form in FORMS}
+    return [form for form, permission in may.items() if request.user.has_perm(permission)]
+
+
+@admin.register(BulkChange)
+class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Changes of many documents, kept for as long as they can be undone."""
+
+    list_display = ["id", "what", "progress", "actor", "created_at", "finished_at"]
+    list_select_related = ["actor"]
+    list_filter = ["state", "kind"]
+    actions = None
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(allowed_forms(request))
+
+    def has_view_permission(self, request: HttpRequest, obj: BulkChange | None = None) -> bool:
+        return bool(allowed_forms(request))
+
+    def has_change_permission(self, request: HttpRequest, obj: BulkChange | None = None) -> bool:
+        return False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: BulkChange | None = None) -> bool:
+        return False
+
+    @admin.display(description="What")
+    def what(self, change: BulkChange) -> str:
+        return words(change)
+
+    @admin.display(description="State", ordering="state")
+    def progress(self, change: BulkChange) -> str:
+        return f"{change.get_state_display()}{f': {change.reason}' if change.reason else ''}"
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        change = self.get_object(request, object_id)
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if change is None:
+            raise Http404("There is no such change.")
+        if request.method == "POST":
+            return self._act(request, change)
+        if change.state == State.CHOSEN:
+            return self._choice(request, change)
+        return self._result(request, change)
+
+    def _act(self, request: HttpRequest, change: BulkChange) -> HttpResponse:
+        assert isinstance(request.user, User)
+        if "undo" in request.POST:
+            if not request.user.has_perm(MAY_CHANGE):
+                raise PermissionDenied
+            if back := changes.undo(change, request.user):
+                return redirect("admin:ingestion_bulkchange_change", back.pk)
+            messages.error(request, "This change cannot be undone, or is being undone already.")
+        elif "stop" in request.POST:
+            changes.stop(change)
+        else:
+            kinds = {form.kind.value: form for form in allowed_forms(request)}
+            chosen = kinds.get(request.POST.get("kind", ""))
+            if chosen is None:
+                raise PermissionDenied
+            form = chosen(request.POST, prefix=chosen.kind.value)
+            if not form.is_valid():
+                return self._choice(request, change, form)
+            if (warning := form.warning()) and "confirmed" not in request.POST:
+                return self._choice(request, change, form, warning)
+            if change.actor_id != request.user.pk:
+                raise PermissionDenied  # those who began it chose the documents
+            if not changes.start(change, chosen.kind, form.wanted()):
+                messages.error(request, "This change was begun already.")
+        return redirect("admin:ingestion_bulkchange_change", change.pk)
+
+    def _choice(
+        self, request: HttpRequest, change: BulkChange, sent: BulkForm | None = None, warning: str = ""
+    ) -> HttpResponse:
+        shown: Sequence[BulkForm] = [
+            sent if sent and sent.kind == kind.kind else kind(prefix=kind.kind.value)
+            for kind in allowed_forms(request)
+        ]
+        if warning and sent:
+            shown = [sent]
+        media = sum((form.media for form in shown), forms.Media())
+        return self._page(request, change, forms=shown, warning=warning, sent=sent, media=self.media + media)
+
+    def _result(self, request: HttpRequest, change: BulkChange) -> HttpResponse:
+        counted = changes.outcomes(change)
+        outcome = request.GET.get("outcome", "")
+        items = change.items.order_by("pk")
+        if outcome in counted:
+            items = items.filter(outcome=outcome)
+        page = Paginator(items, ITEMS_SHOWN).get_page(request.GET.get("p"))
+        named = {
+            each.pk: each for each in Document.objects.filter(pk__in=[item.document_id for item in page])
+        }
+        tally = [(each, counted[each.value]) for each in PROBLEMS_FIRST if each.value in counted]
+        return self._page(
+            request,
+            change,
+            tally=tally,
+            outcome=outcome,
+            done=change.total - counted.get(Outcome.WAITING, 0),
+            running=change.state == State.RUNNING,
+            page=page,
+            rows=[(item, named.get(item.document_id)) for item in page],
+            undoable=changes.can_be_undone(change) and counted.get(Outcome.DONE, 0),
+            undone_by=BulkChange.objects.filter(undoes=change).first(),
+            media=self.media,
+        )
+
+    def _page(self, request: HttpRequest, change: BulkChange, **context: Any) -> HttpResponse:
+        known = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "change": change,
+            "title": words(change),
+            "sample": Document.objects.filter(pk__in=change.items.order_by("pk").values("document")[:5]),
+        }
+        return TemplateResponse(request, "admin/ingestion/bulkchange/change.html", known | context)
+
+
+def words(change: BulkChange) -> str:
+    """What a change is about, in a line."""
+    of = f"{change.total:,} document{'' if change.total == 1 else 's'}"
+    if change.undoes_id:
+        return f"Undo of change {change.undoes_id}: {change.get_kind_display().lower()} of {of}"
+    if not change.kind:
+        return f"Change {of}"
+    return f"{change.get_kind_display()}: {of}"
+
+
+class ChangeMany:
+    """The action of the list of documents that chooses them for a change."""
+
+    @admin.action(description="Change or delete the chosen documents…", permissions=["change", "delete"])
+    def change_many(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        assert isinstance(request.user, User)
+        change = changes.choose(
+            request.user, queryset.prefetch_related(None).select_related(None).only("pk", "owner")
+        )
+        return redirect("admin:ingestion_bulkchange_change", change.pk)

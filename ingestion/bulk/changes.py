@@ -1,0 +1,355 @@
+"""What a bulk change does to each document, and how it is taken back.
+
+A worker goes through the documents a batch at a time. What it did to a document and the result for it commit
+together, so a worker that dies has done each document once or not at all.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from datetime import date, timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.db import IntegrityError, transaction
+from django.db.models import Count
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from chatsite.accounts.audit import record
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.db.threads import reading_everything
+from ingestion import documents
+from ingestion.access.lists import Audience, audience_of, change_rights
+from ingestion.details import label_names
+from ingestion.fair_queue import newcomer_priority
+from ingestion.models import BulkChange, BulkItem, Document
+
+TASK = "ingestion.bulk_change"
+BATCH = 50  # documents in a transaction
+SECONDS = 5.0  # of one job: documents to be read wait no longer
+KEPT = timedelta(days=30)  # changes, and with them the way back
+GONE = "It was deleted meanwhile."
+MOVED = "It belongs to somebody else meanwhile."
+MIRRORED = "It mirrors a file of a synchronised folder, which decides this."
+CHANGED_SINCE = "It was changed again since."
+SAME_NAME = "The folder already has a document of this name and owner."
+NO_RIGHT = "{} may no longer change documents."
+
+Kind, Outcome, State = BulkChange.Kind, BulkItem.Outcome, BulkChange.State
+
+
+class Refused(Exception):
+    """A document stays as it is; the text says why."""
+
+
+class Change(ABC):
+    """A property of documents that can be changed in bulk, as values that JSON can hold."""
+
+    mirrored = False  # whether a document that mirrors a file has it of its own
+
+    @abstractmethod
+    def read(self, document: Document) -> Any: ...
+
+    @abstractmethod
+    def wanted(self, present: Any, form: dict[str, Any]) -> Any:
+        """The new value, from the present one and what the form said."""
+
+    @abstractmethod
+    def write(self, document: Document, value: Any, actor: User) -> None: ...
+
+
+class Readers(Change):
+    def read(self, document: Document) -> Any:
+        audience = audience_of(document)
+        return {
+            "everyone": audience.everyone,
+            "guests": audience.guests,
+            "users": sorted(audience.user_ids),
+            "groups": sorted(audience.group_ids),
+        }
+
+    def wanted(self, present: Any, form: dict[str, Any]) -> Any:
+        if form["how"] == "set":
+            return {name: form[name] for name in present}
+        if form["how"] == "add":
+            return {
+                "everyone": present["everyone"] or form["everyone"],
+                "guests": present["guests"] or form["guests"],
+                "users": sorted({*present["users"], *form["users"]}),
+                "groups": sorted({*present["groups"], *form["groups"]}),
+            }
+        return {
+            "everyone": present["everyone"] and not form["everyone"],
+            "guests": present["guests"] and not (form["guests"] or form["everyone"]),
+            "users": sorted({*present["users"]} - {*form["users"]}),
+            "groups": sorted({*present["groups"]} - {*form["groups"]}),
+        }
+
+    def write(self, document: Document, value: Any, actor: User) -> None:
+        # Accounts and groups may have been deleted since the form was sent.
+        users = User.objects.filter(pk__in=value["users"], guest_until=None)
+        groups = Group.objects.filter(pk__in=value["groups"])
+        audience = Audience(
+            everyone=value["everyone"] or value["guests"],
+            guests=value["guests"],
+            user_ids=frozenset(users.values_list("pk", flat=True)) - {document.owner_id},
+            group_ids=frozenset(groups.values_list("pk", flat=True)),
+        )
+        change_rights(actor, document, audience)
+
+
+class Column(Change):
+    """A column that needs nothing but to be written."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def read(self, document: Document) -> Any:
+        return getattr(document, self.name)
+
+    def wanted(self, present: Any, form: dict[str, Any]) -> Any:
+        return form[self.name]
+
+    def write(self, document: Document, value: Any, actor: User) -> None:
+        Document.objects.filter(pk=document.pk).update(**{self.name: value}, changed_at=timezone.now())
+
+
+class Folder(Column):
+    def write(self, document: Document, value: Any, actor: User) -> None:
+        try:
+            with transaction.atomic():
+                super().write(document, value, actor)
+        except IntegrityError as error:
+            raise Refused(SAME_NAME) from error
+
+
+class LastDay(Column):
+    mirrored = True
+
+    def read(self, document: Document) -> Any:
+        return document.valid_until.isoformat() if document.valid_until else None
+
+    def write(self, document: Document, value: Any, actor: User) -> None:
+        super().write(document, date.fromisoformat(value) if value else None, actor)
+
+
+class Labels(Column):
+    mirrored = True
+
+    def wanted(self, present: Any, form: dict[str, Any]) -> Any:
+        if form["how"] == "add":
+            return label_names([*present, *form["labels"]])
+        if form["how"] == "remove":
+            return [label for label in present if label not in form["labels"]]
+        return label_names(form["labels"])
+
+
+class Owner(Change):
+    """The owner, and with them the readers: a former owner's own right goes."""
+
+    def read(self, document: Document) -> Any:
+        return {"owner": document.owner_id, "readers": Readers().read(document)}
+
+    def wanted(self, present: Any, form: dict[str, Any]) -> Any:
+        readers = present["readers"]
+        users = [user for user in readers["users"] if user != form["owner"]]
+        return {"owner": form["owner"], "readers": {**readers, "users": users}}
+
+    def write(self, document: Document, value: Any, actor: User) -> None:
+        owner = User.objects.filter(pk=value["owner"], is_active=True, guest_until=None).first()
+        if owner is None:
+            raise Refused("There is no active account to own it.")
+        former = document.owner
+        documents.hand_over(document, owner)
+        record(
+            AuditEntry.Action.DOCUMENT_CHANGED,
+            actor=actor,
+            person=former,
+            subject=f"Handed over {document.name} ({document.public_id}) to {owner.get_username()}",
+        )
+        document.refresh_from_db()
+        Readers().write(document, value["readers"], actor)
+
+
+CHANGES: dict[str, Change] = {
+    Kind.READERS: Readers(),
+    Kind.CATEGORY: Column("category"),
+    Kind.FOLDER: Folder("folder"),
+    Kind.LABELS: Labels("labels"),
+    Kind.LAST_DAY: LastDay("valid_until"),
+    Kind.OWNER: Owner(),
+}
+
+
+def choose(actor: User, chosen: Iterable[Document]) -> BulkChange:
+    """Note these documents for a change that is decided next."""
+    with transaction.atomic():
+        change = BulkChange.objects.create(actor=actor)
+        items = [BulkItem(change=change, document_id=each.pk, owner=each.owner_id) for each in chosen]
+        BulkItem.objects.bulk_create(items, batch_size=2_000)
+        change.total = len(items)
+        change.save(update_fields=["total"])
+    return change
+
+
+def start(change: BulkChange, kind: str, wanted: dict[str, Any]) -> bool:
+    """Have the worker do it; False if the change is begun already."""
+    with transaction.atomic():
+        rows = BulkChange.objects.filter(pk=change.pk, state=State.CHOSEN)
+        if not rows.update(state=State.RUNNING, kind=kind, wanted=wanted):
+            return False
+        change.refresh_from_db()
+        _begin(change)
+    return True
+
+
+def undo(change: BulkChange, actor: User) -> BulkChange | None:
+    """Give each changed document back what it had; None if that cannot be done, or was begun already."""
+    with transaction.atomic():
+        known = BulkChange.objects.select_for_update().get(pk=change.pk)
+        if not can_be_undone(known) or BulkChange.objects.filter(undoes=known).exists():
+            return None
+        back = BulkChange.objects.create(actor=actor, kind=known.kind, undoes=known, state=State.RUNNING)
+        done = known.items.filter(outcome=Outcome.DONE)
+        owners = dict(Document.objects.filter(pk__in=done.values("document")).values_list("pk", "owner_id"))
+        items = [
+            BulkItem(
+                change=back,
+                document_id=item.document_id,
+                owner=owners.get(item.document_id),
+                before=item.after,
+                after=item.before,
+            )
+            for item in done
+        ]
+        BulkItem.objects.bulk_create(items, batch_size=2_000)
+        back.total = len(items)
+        back.save(update_fields=["total"])
+        _begin(back)
+    return back
+
+
+def can_be_undone(change: BulkChange) -> bool:
+    ended = change.state in (State.DONE, State.STOPPED)
+    return ended and change.kind in CHANGES and change.undoes_id is None
+
+
+def stop(change: BulkChange) -> None:
+    """Leave the documents that are still waiting as they are."""
+    running = BulkChange.objects.filter(pk=change.pk, state=State.RUNNING)
+    running.update(state=State.STOPPED, finished_at=timezone.now(), reason="It was stopped.")
+
+
+def outcomes(change: BulkChange) -> dict[str, int]:
+    """How many documents had each outcome."""
+    counted = change.items.order_by().values_list("outcome").annotate(times=Count("pk"))
+    return {Outcome(outcome).value: times for outcome, times in counted}
+
+
+def work(change_id: int, seconds: float = SECONDS) -> bool:
+    """Go on with a change for a while; whether there is more to do."""
+    deadline = time.monotonic() + seconds
+    with reading_everything():
+        while True:
+            if not _work_on_some(change_id):
+                return False
+            if time.monotonic() >= deadline:
+                return True
+
+
+def defer(change_id: int) -> None:
+    """Queue the next part of a change, which takes its turn as somebody's first document would."""
+    task = app.configure_task(TASK, queue=documents.QUEUE, priority=newcomer_priority())
+    task.defer(change_id=change_id)
+
+
+def delete_old() -> None:
+    """Delete changes that are too old to be undone, and choices of which nothing came."""
+    BulkItem.objects.filter(change__created_at__lt=timezone.now() - KEPT).delete()
+    BulkChange.objects.filter(created_at__lt=timezone.now() - KEPT).delete()
+
+
+@transaction.atomic
+def _work_on_some(change_id: int) -> bool:
+    rows = BulkChange.objects.select_related("actor").select_for_update(of=("self",))
+    change = rows.filter(pk=change_id, state=State.RUNNING).first()
+    if change is None:
+        return False
+    actor = change.actor
+    needed = "delete" if change.kind == Kind.DELETE else "change"
+    if actor is None or not (actor.is_staff and actor.has_perm(f"ingestion.{needed}_document")):
+        name = actor.get_username() if actor else "The account that began this"
+        _end(change, State.STOPPED, NO_RIGHT.format(name))
+        return False
+    items = list(change.items.filter(outcome=Outcome.WAITING).order_by("pk")[:BATCH])
+    if not items:
+        _end(change, State.DONE)
+        return False
+    locked = Document.objects.filter(pk__in=[item.document_id for item in items]).order_by("pk")
+    found = {
+        each.pk: each for each in locked.select_for_update(of=("self",), no_key=change.kind != Kind.DELETE)
+    }
+    mirrored = set(locked.exclude(source_file=None).values_list("pk", flat=True))
+    for item in items:
+        document = found.get(item.document_id)
+        if document is None:
+            item.outcome, item.reason = Outcome.GONE, GONE
+        elif document.owner_id != item.owner:
+            item.outcome, item.reason = Outcome.REFUSED, MOVED
+        else:
+            try:
+                item.outcome = _apply(change, item, document, actor, is_mirrored=document.pk in mirrored)
+            except (Refused, documents.UploadRefused) as refused:
+                item.outcome, item.reason = Outcome.REFUSED, str(refused)[:200]
+    BulkItem.objects.bulk_update(items, ["outcome", "reason", "before", "after"])
+    return True
+
+
+def _apply(
+    change: BulkChange, item: BulkItem, document: Document, actor: User, *, is_mirrored: bool
+) -> BulkItem.Outcome:
+    if change.kind == Kind.READ_AGAIN:
+        if document.status in Document.UNFINISHED:
+            item.reason = "It is being read already."
+            return Outcome.UNCHANGED
+        documents.retry(document)
+        return Outcome.DONE
+    if change.kind == Kind.DELETE:
+        if is_mirrored:
+            raise Refused("It mirrors a file of a synchronised folder and would come back.")
+        subject = f"Deleted {document.name} ({document.public_id})"
+        record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)
+        documents.delete_document(document)
+        return Outcome.DONE
+    of = CHANGES[change.kind]
+    if is_mirrored and not of.mirrored:
+        raise Refused(MIRRORED)
+    present = of.read(document)
+    if change.undoes_id:
+        if present != item.before:
+            raise Refused(CHANGED_SINCE)
+        of.write(document, item.after, actor)
+        return Outcome.DONE
+    wanted = of.wanted(present, change.wanted)
+    if wanted == present:
+        return Outcome.UNCHANGED
+    of.write(document, wanted, actor)
+    document.refresh_from_db()
+    item.before, item.after = present, of.read(document)
+    return Outcome.DONE
+
+
+def _begin(change: BulkChange) -> None:
+    what = f"Undid change {change.undoes_id}" if change.undoes_id else change.get_kind_display()
+    record(
+        AuditEntry.Action.DOCUMENT_CHANGED,
+        actor=change.actor,
+        subject=f"{what} of {change.total} documents at once (change {change.pk})",
+    )
+    defer(change.pk)
+
+
+def _end(change: BulkChange, state: BulkChange.State, reason: str = "") -> None:
+    change.state, change.reason, change.finished_at = state, reason, timezone.now()
+    change.save(update_fields=["state", "reason", "finished_at"])

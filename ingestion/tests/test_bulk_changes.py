@@ -1,0 +1,244 @@
+"""Changes of many documents in the admin: chosen, decided, done by a worker, and undone."""
+
+from datetime import timedelta
+
+from django.contrib.auth.models import Group, Permission
+from django.test import TestCase
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from chatsite.accounts.models import AuditEntry, User
+from ingestion.access.lists import Audience, audience_of
+from ingestion.bulk import changes
+from ingestion.models import BulkChange, BulkItem, Document, Passage, SourceFile
+from ingestion.tests.factories import make_document, make_user
+from ingestion.tests.media import MediaMixin
+
+LIST = "/admin/ingestion/document/"
+CHANGES = "/admin/ingestion/bulkchange/"
+
+
+def prefixed(kind, **fields):
+    return {"kind": kind} | {f"{kind}-{name}": value for name, value in fields.items()}
+
+
+class BulkChangeTests(MediaMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.admin = User.objects.create_superuser("admin")
+        self.ann, self.bob = make_user("ann"), make_user("bob", first_name="Bob", last_name="Bell")
+        self.group = Group.objects.create(name="HR")
+        self.client.force_login(self.admin)
+
+    def choose(self, *chosen):
+        form = {"action": "change_many", "_selected_action": [document.pk for document in chosen]}
+        response = self.client.post(LIST, form)
+        change = BulkChange.objects.latest("pk")
+        self.assertRedirects(response, f"{CHANGES}{change.pk}/change/")
+        return change
+
+    def decide(self, change, kind, *, work=True, **fields):
+        response = self.client.post(
+            f"{CHANGES}{change.pk}/change/", prefixed(kind, **fields) | {"confirmed": "1"}
+        )
+        self.assertEqual(response.status_code, 302, response.content)
+        if work:
+            with self.captureOnCommitCallbacks(execute=True):
+                self.assertFalse(changes.work(change.pk))
+        return self.result(change)
+
+    def result(self, change):
+        return [
+            (item.outcome, item.reason)
+            for item in BulkItem.objects.filter(change=change).order_by("document_id")
+        ]
+
+    def undo(self, change):
+        self.client.post(f"{CHANGES}{change.pk}/change/", {"undo": "1"})
+        back = BulkChange.objects.latest("pk")
+        changes.work(back.pk)
+        return self.result(back)
+
+    def test_readers_are_added_removed_and_set_each_with_an_entry_in_the_audit_log(self):
+        one = make_document("one.md", owner=self.ann, groups=[self.group])
+        other = make_document("other.md", users=[self.bob])
+        added = self.choose(one, other)
+        self.assertEqual(
+            self.decide(added, "readers", how="add", users=[self.bob.pk]), [("done", ""), ("unchanged", "")]
+        )
+        one.refresh_from_db()
+        bob_too = Audience(user_ids=frozenset({self.bob.pk}), group_ids=frozenset({self.group.pk}))
+        self.assertEqual(audience_of(one), bob_too)
+        self.decide(self.choose(one, other), "readers", how="remove", users=[self.bob.pk])
+        for each in (one, other):
+            each.refresh_from_db()
+        self.assertEqual((audience_of(one).user_ids, audience_of(other)), (frozenset(), Audience()))
+        self.decide(self.choose(one, other), "readers", how="set", everyone="on")
+        for each in (one, other):
+            each.refresh_from_db()
+            self.assertEqual(audience_of(each), Audience(everyone=True))
+        self.assertEqual(AuditEntry.objects.filter(action="rights_changed", actor="admin").count(), 5)
+
+    def test_more_readers_are_confirmed_first_with_how_many_people_that_are(self):
+        document = make_document("one.md", owner=self.ann)
+        change = self.choose(document)
+        page = f"{CHANGES}{change.pk}/change/"
+        response = self.client.post(page, prefixed("readers", how="add", users=[self.bob.pk]))
+        self.assertContains(response, "1 person will be able to read all of them")
+        change.refresh_from_db()
+        self.assertEqual(change.state, "chosen")
+        self.assertContains(self.client.post(page, prefixed("readers", how="add")), "Choose the readers")
+
+    def test_each_property_changes_and_is_undone(self):
+        document = make_document("one.md", owner=self.ann, category="old", folder="a", labels=["x"])
+        day = timezone.localdate() - timedelta(days=1)
+        for kind, fields, column, value in (
+            ("category", {"category": "new"}, "category", "new"),
+            ("folder", {"folder": "/b//c/"}, "folder", "b/c"),
+            ("labels", {"how": "add", "labels": "y, x"}, "labels", ["x", "y"]),
+            ("last_day", {"valid_until": day.isoformat()}, "valid_until", day),
+            ("owner", {"owner": self.bob.pk}, "owner", self.bob),
+            ("readers", {"how": "set", "everyone": "on"}, "access_list", None),
+        ):
+            with self.subTest(kind):
+                document.refresh_from_db()
+                before = (getattr(document, column), audience_of(document))
+                change = self.choose(document)
+                self.assertEqual(self.decide(change, kind, **fields), [("done", "")])
+                document.refresh_from_db()
+                if value is not None:
+                    self.assertEqual(getattr(document, column), value)
+                self.assertContains(
+                    self.client.get(f"{CHANGES}{change.pk}/change/"), 'value="Undo: 1 document"'
+                )
+                self.assertEqual(self.undo(change), [("done", "")])
+                document.refresh_from_db()
+                self.assertEqual((getattr(document, column), audience_of(document)), before)
+                self.assertContains(self.client.get(f"{CHANGES}{change.pk}/change/"), "It was undone by")
+
+    def test_what_was_changed_again_since_is_not_undone(self):
+        document = make_document("one.md", category="old")
+        change = self.choose(document)
+        self.decide(change, "category", category="new")
+        Document.objects.update(category="newer")
+        self.assertEqual(self.undo(change), [("refused", changes.CHANGED_SINCE)])
+        self.assertEqual(Document.objects.get().category, "newer")
+
+    def test_documents_that_vanish_change_hands_or_are_mirrored_have_their_own_results(self):
+        kept, gone, moved, mirrored, double = (
+            make_document(f"{name}.md", owner=self.ann, origin=f"user:{self.ann.pk}", folder="a")
+            for name in ("kept", "gone", "moved", "mirrored", "double")
+        )
+        make_document("double.md", owner=self.ann, origin=f"user:{self.ann.pk}", folder="b")
+        SourceFile.objects.create(
+            document=mirrored, source="s", path="mirrored.md", size=1, modified_ns=0, sha256="0"
+        )
+        change = self.choose(kept, gone, moved, mirrored, double)
+        page = f"{CHANGES}{change.pk}/change/"
+        self.client.post(page, prefixed("folder", folder="b"))
+        numbers = [each.pk for each in (kept, gone, moved, mirrored, double)]
+        gone.delete()
+        Document.objects.filter(pk=moved.pk).update(owner=self.bob)
+        changes.work(change.pk)
+        reasons = dict(change.items.values_list("document", "reason"))
+        self.assertEqual(
+            [reasons[number] for number in numbers],
+            ["", changes.GONE, changes.MOVED, changes.MIRRORED, changes.SAME_NAME],
+        )
+        self.assertEqual(changes.outcomes(change), {"done": 1, "gone": 1, "refused": 3})
+        shown = self.client.get(page)
+        self.assertContains(shown, "A document that is gone")
+        self.assertContains(self.client.get(f"{page}?outcome=refused"), "3 in all")
+
+    def test_reading_again_leaves_those_alone_that_are_being_read(self):
+        ready, waiting = self.add(), self.add(data="Other.", read=False, name="b.md")
+        self.assertEqual(
+            sorted(self.decide(self.choose(ready, waiting), "read_again")),
+            [("done", ""), ("unchanged", "It is being read already.")],
+        )
+        ready.refresh_from_db()
+        self.assertEqual(ready.status, "waiting")
+
+    def test_deleting_takes_files_and_passages_after_a_confirmation(self):
+        document = self.add()
+        change = self.choose(document)
+        self.assertContains(
+            self.client.post(f"{CHANGES}{change.pk}/change/", {"kind": "delete"}), "cannot be undone"
+        )
+        self.assertEqual(Document.objects.count(), 1)
+        self.assertEqual(self.decide(change, "delete"), [("done", "")])
+        self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
+        self.assertFalse(document.file.storage.exists(document.file.name))
+        self.assertNotContains(self.client.get(f"{CHANGES}{change.pk}/change/"), "Undo:")
+
+    def test_who_loses_the_right_meanwhile_changes_nothing_more(self):
+        clerk = self.clerk("change_document", "view_document")
+        document = make_document("one.md", category="old")
+        self.client.force_login(clerk)
+        change = self.choose(document)
+        self.decide(change, "category", category="new", work=False)
+        clerk.user_permissions.clear()
+        self.assertFalse(changes.work(change.pk))
+        change.refresh_from_db()
+        self.assertEqual((change.state, change.reason), ("stopped", "clerk may no longer change documents."))
+        self.assertEqual(Document.objects.get().category, "old")
+
+    def test_staff_do_what_their_rights_allow_and_only_to_what_they_chose(self):
+        document = make_document("one.md")
+        theirs = self.choose(document)
+        clerk = self.clerk("change_document", "view_document")
+        self.client.force_login(clerk)
+        mine = self.choose(document)
+        page = f"{CHANGES}{mine.pk}/change/"
+        self.assertNotContains(self.client.get(page), "deletelink")
+        self.assertEqual(self.client.post(page, {"kind": "delete", "confirmed": "1"}).status_code, 403)
+        foreign = f"{CHANGES}{theirs.pk}/change/"
+        self.assertEqual(self.client.post(foreign, prefixed("category", category="x")).status_code, 403)
+        for rights in (["view_document"], []):
+            clerk.user_permissions.set(Permission.objects.filter(codename__in=rights))
+            self.assertEqual(self.client.get(page).status_code, 403)
+            self.assertEqual(self.client.post(page, {"stop": "1"}).status_code, 403)
+            self.assertEqual(self.client.get(CHANGES).status_code, 403)
+
+    def test_ten_thousand_are_chosen_and_go_on_in_parts(self):
+        document = make_document("one.md", category="old")
+        change = BulkChange.objects.create(actor=self.admin, total=120)
+        BulkItem.objects.bulk_create(
+            BulkItem(change=change, document_id=document.pk + number, owner=None) for number in range(120)
+        )
+        self.client.post(f"{CHANGES}{change.pk}/change/", prefixed("category", category="new"))
+        jobs = ProcrastinateJob.objects.filter(task_name=changes.TASK)
+        self.assertEqual(jobs.get().args, {"change_id": change.pk})
+        self.assertTrue(changes.work(change.pk, seconds=0))
+        self.assertEqual(changes.outcomes(change), {"done": 1, "gone": 49, "waiting": 70})
+        self.client.post(f"{CHANGES}{change.pk}/change/", {"stop": "1"})
+        self.assertFalse(changes.work(change.pk))
+        self.assertEqual(changes.outcomes(change)["waiting"], 70)
+
+    def test_a_change_is_begun_once(self):
+        change = self.choose(make_document("one.md"))
+        for _ in range(2):
+            self.client.post(f"{CHANGES}{change.pk}/change/", prefixed("category", category="new"))
+        self.assertEqual(ProcrastinateJob.objects.filter(task_name=changes.TASK).count(), 1)
+
+    def test_old_changes_are_deleted(self):
+        change = self.choose(make_document("one.md"))
+        BulkChange.objects.update(created_at=timezone.now() - timedelta(days=31))
+        kept = self.choose(make_document("two.md"))
+        changes.delete_old()
+        self.assertEqual(list(BulkChange.objects.all()), [kept])
+        self.assertNotEqual(change, kept)
+
+    def test_people_are_picked_by_their_names_by_who_may_say_who_reads(self):
+        make_user("guest", guest_until=timezone.now(), last_name="Bell")
+        address = "/admin/autocomplete/?app_label=ingestion&model_name=accessentry&field_name=user&term=bell"
+        self.client.force_login(self.clerk("change_document"))
+        found = self.client.get(address).json()["results"]
+        self.assertEqual([each["text"] for each in found], ["Bob Bell (bob)"])
+        self.client.force_login(self.clerk("view_document", name="other"))
+        self.assertEqual(self.client.get(address).status_code, 403)
+
+    def clerk(self, *rights, name="clerk"):
+        clerk = User.objects.create(username=name, is_staff=True)
+        clerk.user_permissions.set(Permission.objects.filter(codename__in=rights))
+        return clerk

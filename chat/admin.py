@@ -10,6 +10,7 @@ from chatsite.accounts.read_only_admin import ReadOnly
 
 from . import persons_admin, verified_admin  # noqa: F401 (register their pages)
 from .models import Agent, MessageAllowance, Run
+from .site_texts import admin as _texts  # noqa: F401
 
 
 @admin.register(Agent)

@@ -33,6 +33,7 @@ ERRORS: dict[str, ErrorText] = {
         409, "This conversation is being answered. Wait for the answer, or stop it."
     ),
     "idempotency_mismatch": ErrorText(422, "This idempotency key was used for another request."),
+    "maintenance": ErrorText(503, "The site is being maintained. Ask again later."),
     "busy": ErrorText(503, "Many people are asking right now. Try again in a moment."),
     "quota_exceeded": ErrorText(429, "No messages can be sent with this account today."),
     "rate_limited": ErrorText(429, "The language model takes no more questions at the moment."),

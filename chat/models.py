@@ -14,6 +14,8 @@ from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message
 from ingestion.models import AccessEntry, Document
 
+from .site_texts.models import SiteTexts, StartingQuestion  # noqa: F401 (tables of this app)
+
 
 class AgentQuerySet(models.QuerySet["Agent"]):
     def team(self) -> "AgentQuerySet":

@@ -10,6 +10,7 @@ from .portal import (
     shares,
     views,
 )
+from .site_texts import pages
 
 app_name = "chat"
 urlpatterns = [
@@ -37,6 +38,9 @@ urlpatterns = [
     path("s/<str:token>/source/<str:place>/", shared.shared_source, name="shared-source"),
     path("s/<str:token>/export.md", shared.shared_export, name="shared-export"),
     path("s/<str:token>/go-on", shared.go_on, name="shared-go-on"),
+    path("privacy/", pages.privacy, name="privacy"),
+    path("site/mark-<slug:digest>.png", pages.mark, name="mark"),
+    path("site/banner", pages.banner, name="banner"),
     path("auth_setup", front_ends.auth_setup, name="auth-setup"),
     path("config", front_ends.config, name="config"),
 ]

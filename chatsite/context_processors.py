@@ -9,7 +9,6 @@ from datetime import date
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.utils import timezone
@@ -17,6 +16,7 @@ from django.utils.formats import date_format
 from django.utils.functional import SimpleLazyObject, cached_property
 from django.utils.translation import gettext, gettext_noop, ngettext
 
+from chat import site_texts
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
 from chatsite.demo import accounts_on_page
@@ -154,7 +154,8 @@ def script_words() -> dict[str, str]:
 
 def site(request: HttpRequest) -> dict[str, Any]:
     return {
-        "site_name": settings.SITE_NAME,
+        "site_name": site_texts.current().name,
+        "site_texts": site_texts.current(),
         "preferences": Preferences.of(request.COOKIES),
         # The function, so that only the sign-in page, which calls it, pays for it.
         "demo_accounts": partial(accounts_on_page, request),

@@ -94,6 +94,31 @@ function tell(text, signIn = false) {
   link.hidden = !signIn;
   link.href = `/accounts/sign-in/?next=${encodeURIComponent(location.pathname)}`;
 }
+// The site's own banner, which changes on pages that are open. The bar below it sticks under all of its lines.
+const notice = $('#site-banner');
+const above = () => {
+  const shown = [banner, notice].find(each => each?.offsetHeight);
+  document.documentElement.style.setProperty('--banner', `${shown?.offsetHeight ?? 0}px`);
+};
+async function lookAtBanner() {
+  if (document.hidden || !navigator.onLine) return;
+  try {
+    const reply = await fetch(`${notice.dataset.address}?language=${document.documentElement.lang}`);
+    if (!reply.ok) return;
+    const { kind, text } = await reply.json();
+    notice.classList.toggle('info', kind === 'info');
+    if ($('bdi', notice).textContent !== text) $('bdi', notice).textContent = text;
+    notice.hidden = !text;
+  } catch {
+    /* asked again later */
+  }
+}
+if (notice) {
+  new ResizeObserver(above).observe(notice);
+  new ResizeObserver(above).observe(banner);
+  setInterval(lookAtBanner, 15000);
+  document.addEventListener('visibilitychange', lookAtBanner);
+}
 function keepFor(toast, milliseconds) {
   let timer;
   const start = () => {

@@ -1,14 +1,19 @@
-"""Tries a question before it is offered: whether this reader's search answers it clearly."""
+"""Tries before something is offered: whether a question is answered, and how by other instructions."""
 
 from collections.abc import Sequence
+from contextlib import aclosing
 
-from chat.llm import ChatModel
+from asgiref.sync import async_to_sync
+
+from chat.events import TextDelta
+from chat.llm import ChatModel, Prompt, configured_model
 from chat.llm.quoting import QuotingModel, is_answered_by, search_query
-from chat.requests import EarlierMessage
+from chat.requests import EarlierMessage, Options
 from chatsite.accounts.principal import Principal
 from ingestion.search import retrieval
 
 from .searching import as_source
+from .writing import written
 
 
 def is_answerable(
@@ -35,3 +40,20 @@ def is_answerable(
         return found.sure
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
     return is_answered_by(question, earlier, sources)
+
+
+def draft_answer(principal: Principal, question: str, draft: str) -> str:
+    """The answer by other instructions, from what this person may read. Stores nothing; raises ModelError."""
+    found = retrieval.search(principal, question)
+    sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
+    prompt = Prompt(question, (), sources, Options().temperature, sure=found.sure, template=draft)
+    return async_to_sync(_text)(configured_model(), prompt)
+
+
+async def _text(model: ChatModel, prompt: Prompt) -> str:
+    parts: list[str] = []
+    async with aclosing(written(model, prompt)) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                parts.append(event.text)
+    return "".join(parts)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from django.utils.translation import gettext_noop
 
+from chat import site_texts
 from chat.requests import EarlierMessage, Generation, ImageInput
 from chat.sources import PageImage, SourceView
 
@@ -177,7 +178,7 @@ def messages(prompt: Prompt) -> list[dict[str, Any]]:
 
 def answer_instructions(template: str = "") -> str:
     """The site's own instructions, those of the template, or both if it begins with `>>>`."""
-    own = instructions("answer")
+    own = site_texts.current().texts.prompt or instructions("answer")
     if template.startswith(APPEND_MARK):
         return f"{own}\n\n{template.removeprefix(APPEND_MARK).strip()}"
     return template.strip() or own

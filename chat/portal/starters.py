@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from django.core.cache import cache
 
+from chat import site_texts
 from chat.engine.trial import is_answerable
 from chat.llm import configured_model
 from chatsite.accounts.principal import Principal
@@ -23,6 +24,7 @@ def key_of(value: object) -> str | None:
 
 
 STARTS = 3
+MAX_CHOSEN = 6  # of those that the managers of the site wrote
 LOOKED_AT = 24  # newest documents
 TRIED = 12  # questions, each at the cost of a search
 KEPT_SECONDS = 600
@@ -37,6 +39,16 @@ class Start:
 
 
 def starts(principal: Principal) -> list[Start]:
+    """The questions that the managers wrote for the caller, filled up to three with some that were found."""
+    chosen = [Start(text, "") for text in site_texts.starting_questions(principal.user_id)[:MAX_CHOSEN]]
+    if len(chosen) >= STARTS:
+        return chosen
+    known = {start.question for start in chosen}
+    found = [start for start in found_starts(principal) if start.question not in known]
+    return [*chosen, *found[: STARTS - len(chosen)]]
+
+
+def found_starts(principal: Principal) -> list[Start]:
     """At most three that the caller's documents answer, from several folders or categories if there are any.
 
     Kept for ten minutes for the caller and the documents that they may read.

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
+from chat import site_texts
 from chat.engine import AcceptedRun, Speaker
 from chat.errors import Refused, storage_full
 from chat.events import MessageDone, MessageStarted, members
@@ -60,6 +61,9 @@ def admit(principal: Principal, used: int) -> Allowance | None:
 
     `used` is the number of messages today; used_today() has locked the count.
     """
+    if pause := site_texts.maintenance_for(principal.user_id):
+        words, seconds = pause
+        raise Refused("maintenance", seconds, words)
     if run_slots.at_capacity:
         raise Refused("busy", BUSY_SECONDS)
     if breaker.is_full:  # the question might be stored, and its answer not

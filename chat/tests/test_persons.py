@@ -39,6 +39,8 @@ AND data_type IN ('text', 'character varying', 'json', 'jsonb', 'tsvector', 'ARR
 """
 # Tables that hold no words of a person; a new table belongs here or into `person_with_everything`.
 WITHOUT_WORDS = {
+    "chat_sitetexts": "texts of the site, and the number of who wrote them while they have an account",
+    "chat_startingquestion": "texts of the site",
     "accounts_auditdelivery": "numbers",
     "accounts_auditseal": "digests; of an erased person's entries without their salt",
     "accounts_formeridentity": "MD5 only",

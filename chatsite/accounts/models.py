@@ -347,6 +347,7 @@ class AuditEntry(models.Model):
         IDENTITY_REMOVED = "identity_removed", "Unlinked an account from the sign-in provider"
         ALLOWANCE_CHANGED = "allowance_changed", "Changed how many messages somebody may send"
         AGENT_CHANGED = "agent_changed", "Changed an agent"
+        TEXTS_CHANGED = "texts_changed", "Changed the texts of the site"
         DOCUMENT_CHANGED = "document_changed", "Added, changed or deleted a document in the admin"
         DOCUMENT_READ = "document_read", "Read a document of others in the admin"
         CONVERSATION_DELETED = "conversation_deleted", "Deleted somebody's conversation"

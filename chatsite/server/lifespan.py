@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from chat import runs
+from chat import runs, site_texts
 from chat.limits import connection_limiter
 from chatsite import traces
 from chatsite.accounts import guests
@@ -44,6 +44,7 @@ async def _live(
                 asyncio.create_task(runs.housekeeping()),
                 asyncio.create_task(runs.listening()),
                 asyncio.create_task(guests.housekeeping()),
+                asyncio.create_task(site_texts.follow()),
             ]
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from chatsite.tests.chromium import PHONE, violations
-from chatsite.tests.portal_pages import QUESTION, WIDE, ask, signed_in, wait_for_state
+from chatsite.tests.portal_pages import QUESTION, WIDE, ask, signed_in, wait_for_state, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
@@ -34,3 +34,41 @@ def test_the_overview_of_the_admin_breaks_none_either(chromium, slow_site, schem
         page.goto("/admin/?days=90")
         page.locator(".overview summary").first.click()
         assert violations(page) == []
+
+
+def write_banner(page, text):
+    """As a manager of the site does it, in the admin."""
+    page.goto("/admin/chat/sitetexts/add/")
+    page.get_by_label("Banner:", exact=True).fill(text)
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_url("**/admin/chat/sitetexts/")
+
+
+def test_a_banner_is_shown_on_a_page_that_is_open_already(chromium, slow_site):
+    words = "The canteen is closed on Friday, and the archive moves to the second floor on Monday."
+    with (
+        # axe itself sets styles on this form, which the page's policy refuses.
+        signed_in(chromium, slow_site, "admin", with_problems=True, **WIDE) as manager,
+        signed_in(chromium, slow_site, color_scheme="dark", **PHONE) as page,
+    ):
+        page.goto("/help/")
+        banner = page.locator("#site-banner")
+        expect(banner).to_be_hidden()
+        write_banner(manager, words)
+        try:
+            page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+            expect(banner).to_have_text(words)
+            assert violations(page) == []
+            page.mouse.wheel(0, 600)
+            wait_until(page, "scrollY > 100")
+            wait_until(
+                page,
+                "document.querySelector('.bar').getBoundingClientRect().top >= "
+                "document.querySelector('#site-banner').getBoundingClientRect().bottom - 1",
+            )
+            manager.goto("/admin/chat/sitetexts/add/")
+            assert violations(manager) == []
+        finally:
+            write_banner(manager, "")
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        expect(banner).to_be_hidden()

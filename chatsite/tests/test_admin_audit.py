@@ -25,6 +25,8 @@ KINDS = {
     "chat.agent": "texts of the site; every change is an entry",
     "chat.messageallowance": "numbers; every change is an entry",
     "chat.run": "times and numbers",
+    "chat.sitetexts": "texts of the site; every change is an entry",
+    "chat.startingquestion": "texts of the site; every change is an entry",
     "chat.verifiedanswer": "texts of the site, no wider than the manager's rights; every change is an entry",
     "history.conversation": "words",
     "history.feedback": "words",
@@ -48,6 +50,7 @@ OTHERS = {
     "app_list": "names of kinds",
     "auth_user_password_change": "an entry (test_new_password)",
     "ingestion_document_access": "an entry (test_access_page)",
+    "chat_sitetexts_try": "an answer under the manager's own rights; keeping a draft is an entry",
     "chat_verifiedanswer_try": "an entry (test_verified_admin)",
     "chat_verifiedanswer_unanswered": "an entry (test_unanswered)",
 }

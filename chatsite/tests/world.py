@@ -156,6 +156,7 @@ class World:
             "number": 1,
             "sourcefile": NAME,
             "model": "quotations",
+            "digest": "of-no-picture",
         }
 
     @property

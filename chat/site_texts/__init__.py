@@ -1,0 +1,148 @@
+"""The texts of the site as this process knows them: reading them costs no query.
+
+Each web process reads them again every two seconds, and at once where they are changed. A process that has
+not read any, and one whose database is away at its start, uses those of the program and its settings.
+"""
+
+import asyncio
+import hashlib
+import logging
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.functional import cached_property
+from django.utils.translation import gettext
+
+from chatsite.accounts.models import User
+from chatsite.db.threads import Budget, hurried, in_database_soon
+
+from .models import SiteTexts, StartingQuestion
+
+logger = logging.getLogger(__name__)
+
+REFRESH_SECONDS = 2.0
+RETRY_SECONDS = 300  # Retry-After of a maintenance without an end
+MAX_RETRY_SECONDS = 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """What stands above every page now."""
+
+    kind: str
+    text: str
+
+
+class InUse:
+    """The newest version, and the questions that new conversations offer."""
+
+    def __init__(self, texts: SiteTexts, questions: tuple[tuple[str, int | None], ...] = ()) -> None:
+        self.texts = texts
+        self.questions = questions  # each with the group whose members alone see it
+
+    @property
+    def name(self) -> str:
+        return self.texts.name or settings.SITE_NAME
+
+    @property
+    def sign_in_line(self) -> str:
+        return self.texts.said("sign_in_line")
+
+    @property
+    def welcome(self) -> str:
+        return self.texts.said("welcome")
+
+    @cached_property
+    def mark(self) -> bytes:
+        """A PNG; empty without one."""
+        return bytes(self.texts.mark or b"")
+
+    @cached_property
+    def mark_digest(self) -> str:
+        """For its address, which another picture changes."""
+        return hashlib.sha256(self.mark).hexdigest()[:16] if self.mark else ""
+
+    @property
+    def banner(self) -> Banner | None:
+        now = timezone.now()
+        texts = self.texts
+        if texts.is_maintained(now):
+            return Banner(SiteTexts.Kind.WARNING, maintenance_words(texts))
+        parts = [texts.said("banner")] if texts.is_banner_shown(now) else []
+        kind = texts.banner_kind
+        if texts.maintenance_from is not None and now < texts.maintenance_from:
+            kind = SiteTexts.Kind.WARNING
+            parts.append(_announcement(texts.maintenance_from, texts.maintenance_until))
+        return Banner(kind, " ".join(parts)) if parts else None
+
+
+def maintenance_words(texts: SiteTexts) -> str:
+    """What is said while only staff can ask."""
+    return texts.said("maintenance_words") or gettext(
+        "The site is being maintained: no questions can be asked at the moment. You can read everything."
+    )
+
+
+def _announcement(begin: datetime, end: datetime | None) -> str:
+    moments = {"begin": _moment(begin), "end": _moment(end) if end else ""}
+    if end:
+        return gettext("Maintenance from %(begin)s until %(end)s: no questions can be asked then.") % moments
+    return gettext("Maintenance from %(begin)s: no questions can be asked then.") % moments
+
+
+def _moment(moment: datetime) -> str:
+    return date_format(timezone.localtime(moment), gettext("j M Y, H:i"))
+
+
+_in_use: list[InUse] = []  # one, once they were read
+
+
+def current() -> InUse:
+    return _in_use[0] if _in_use else InUse(SiteTexts())
+
+
+def reload() -> None:
+    """Read them again."""
+    questions = tuple(StartingQuestion.objects.values_list("text", "group_id"))
+    _in_use[:] = [InUse(SiteTexts.objects.first() or SiteTexts(), questions)]
+
+
+def forget() -> None:
+    """Back to those of the program and its settings, until they are read again."""
+    _in_use.clear()
+
+
+async def follow() -> None:
+    """Keep up with what other processes change, until cancelled."""
+    while True:
+        try:
+            with hurried(Budget()):
+                await in_database_soon(reload)
+        except (OperationalError, InterfaceError):
+            pass  # what is known is still good; that the database is away is said elsewhere
+        except Exception:  # whatever it is, the next round must come
+            logger.exception("The texts of the site could not be read")
+        await asyncio.sleep(REFRESH_SECONDS)
+
+
+def maintenance_for(user_id: int) -> tuple[str, int] | None:
+    """Why this person cannot ask now, and the seconds until they can; None where nothing is in the way."""
+    texts, now = current().texts, timezone.now()
+    if not texts.is_maintained(now) or User.objects.filter(pk=user_id, is_staff=True).exists():
+        return None
+    left = (texts.maintenance_until or now + timedelta(seconds=RETRY_SECONDS)) - now
+    return maintenance_words(texts), min(MAX_RETRY_SECONDS, math.ceil(left.total_seconds()))
+
+
+def starting_questions(user_id: int) -> list[str]:
+    """Those for everyone and for the groups of this person, each once."""
+    questions = current().questions
+    groups: set[int] = set()
+    if any(group is not None for _, group in questions):
+        groups = set(User.groups.through.objects.filter(user_id=user_id).values_list("group_id", flat=True))
+    return list(dict.fromkeys(text for text, group in questions if group is None or group in groups))

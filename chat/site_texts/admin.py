@@ -1,0 +1,325 @@
+"""The texts of the site in the admin: each change is a version to compare with others and to bring back."""
+
+import difflib
+from io import BytesIO
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+from django.db.models import Field
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from PIL import Image
+
+from chat.engine.trial import draft_answer
+from chat.errors import words
+from chat.llm import ModelError
+from chat.llm.base import APPEND_MARK, instructions
+from chatsite.accounts.audited_admin import AuditedChanges
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import reading_as
+
+from . import reload
+from .models import MAX_TEXT, SiteTexts, StartingQuestion
+
+MARK_BYTES = 500_000
+MARK_PIXELS = 4_000  # of an edge of the uploaded image
+MARK_EDGE = 128  # of the stored one
+MAX_QUESTION = 1_000
+FORMATS = ("PNG", "JPEG", "WEBP")
+
+
+def as_mark(upload: "UploadedFile[Any]") -> bytes:
+    """A small PNG made from an uploaded picture, of which nothing but its pixels stays.
+
+    Raises ValidationError.
+    """
+    if (upload.size or 0) > MARK_BYTES:
+        raise forms.ValidationError("The file is larger than 500 KB.")
+    try:
+        with Image.open(upload.file or BytesIO(), formats=FORMATS) as picture:
+            if max(picture.size) > MARK_PIXELS:
+                raise forms.ValidationError(f"At most {MARK_PIXELS} pixels wide and high.")
+            picture.thumbnail((MARK_EDGE, MARK_EDGE))
+            small = picture.convert("RGBA")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        raise forms.ValidationError("This is not a picture in PNG, JPEG or WebP.") from None
+    small.info.clear()
+    target = BytesIO()
+    small.save(target, "PNG", optimize=True)
+    return target.getvalue()
+
+
+class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new version, begun from another one."""
+
+    new_mark = forms.FileField(
+        label="mark",
+        required=False,
+        help_text="A square picture beside the name: PNG, JPEG or WebP. Empty: as it is.",
+    )
+    no_mark = forms.BooleanField(label="the program's own mark", required=False)
+    begun_from = forms.IntegerField(widget=forms.HiddenInput, required=False)
+    newest = forms.IntegerField(widget=forms.HiddenInput, required=False)
+
+    class Meta:
+        model = SiteTexts
+        fields = SiteTexts.TEXTS
+
+    def clean_new_mark(self) -> bytes | None:
+        upload = self.cleaned_data["new_mark"]
+        return as_mark(upload) if upload else None
+
+    def clean_prompt(self) -> str:
+        return without_append_mark(self.cleaned_data["prompt"])
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        for begin, end in (("banner_from", "banner_until"), ("maintenance_from", "maintenance_until")):
+            if values.get(begin) and values.get(end) and values[end] <= values[begin]:
+                self.add_error(end, "This is before its beginning.")
+        if values.get("maintenance_until") and not values.get("maintenance_from"):
+            self.add_error("maintenance_from", "From when?")
+        newest = SiteTexts.objects.first()
+        if newest and newest.pk != values.get("newest"):
+            raise forms.ValidationError(
+                f"{newest.changed_by or 'Somebody'} has changed the texts since you opened this page."
+                " Open it again, and make your changes there."
+            )
+        begun_from = SiteTexts.objects.filter(pk=values.get("begun_from") or 0).first()
+        self.instance.mark = None if values.get("no_mark") else begun_from and begun_from.mark
+        self.instance.mark = values.get("new_mark") or self.instance.mark
+        return values
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        if not self.errors and not self.instance.changes_since(SiteTexts.objects.first() or SiteTexts()):
+            self.add_error(None, "Nothing is changed.")
+
+
+def without_append_mark(prompt: str) -> str:
+    if prompt.lstrip().startswith(APPEND_MARK):
+        raise forms.ValidationError(f"Begin with other characters than {APPEND_MARK}.")
+    return prompt.replace("\r\n", "\n").strip()
+
+
+class TryForm(forms.Form):
+    """A draft of the instructions, and a question to try them with."""
+
+    prompt = forms.CharField(
+        label="instructions", max_length=MAX_TEXT, widget=forms.Textarea(attrs={"rows": 16, "cols": 90})
+    )
+    question = forms.CharField(
+        max_length=MAX_QUESTION, required=False, widget=forms.TextInput(attrs={"size": 80})
+    )
+
+    def clean_prompt(self) -> str:
+        return without_append_mark(self.cleaned_data["prompt"])
+
+
+@admin.register(SiteTexts)
+class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+    """Versions of the texts, the newest first. None is ever changed or deleted."""
+
+    audited_as = AuditEntry.Action.TEXTS_CHANGED
+    form = TextsForm
+    list_display = ["__str__", "changed_at", "changed_by", "what"]
+    list_select_related = ["changed_by"]
+    list_per_page = 50
+    fieldsets = [
+        ("Name", {"fields": ["name", "new_mark", "no_mark", "sign_in_line", "sign_in_line_de"]}),
+        ("Welcome", {"fields": ["welcome", "welcome_de"]}),
+        ("Banner", {"fields": ["banner", "banner_de", "banner_kind", "banner_from", "banner_until"]}),
+        (
+            "Maintenance",
+            {
+                "fields": [
+                    "maintenance_from",
+                    "maintenance_until",
+                    "maintenance_words",
+                    "maintenance_words_de",
+                ]
+            },
+        ),
+        ("Privacy", {"fields": ["privacy", "privacy_de"]}),
+        ("Language model", {"fields": ["prompt", "begun_from", "newest"]}),
+    ]
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_fieldsets(self, request: HttpRequest, obj: SiteTexts | None = None) -> Any:
+        if obj is None:
+            return super().get_fieldsets(request, obj)
+        changes = {"fields": ["changed_at", "changed_by", "since_the_one_before", "until_the_one_in_use"]}
+        return [(None, changes), ("Texts", {"fields": SiteTexts.TEXTS})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: SiteTexts | None = None) -> Any:
+        if obj is None:
+            return ()
+        shown = ("changed_at", "changed_by", "since_the_one_before", "until_the_one_in_use")
+        return (*shown, *SiteTexts.TEXTS)
+
+    def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
+        """Day and time have one label, which a screen reader needs at both."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field and isinstance(field.widget, forms.MultiWidget):
+            for part, widget in zip(("day", "time"), field.widget.widgets, strict=True):
+                widget.attrs["aria-label"] = f"{db_field.verbose_name}, {part}"
+        return field
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        shown = {"title": "Edit the texts of the site", "show_save_and_add_another": False}
+        return super().add_view(request, form_url, shown | {"show_save_and_continue": False})
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Those in use, or those of the version that the address names."""
+        newest = SiteTexts.objects.first()
+        named = request.GET.get("version", "")
+        found = SiteTexts.objects.filter(pk=int(named)).first() if named.isdecimal() else None
+        begun_from = found or newest or SiteTexts()
+        values = {name: getattr(begun_from, name) for name in SiteTexts.TEXTS}
+        return values | {"begun_from": begun_from.pk, "newest": newest and newest.pk}
+
+    def save_model(self, request: HttpRequest, obj: SiteTexts, form: Any, change: bool) -> None:
+        obj.changed_by = request.user if isinstance(request.user, User) else None
+        super().save_model(request, obj, form, change)
+        transaction.on_commit(reload)
+
+    def described(self, obj: SiteTexts) -> str:
+        return ", ".join(_names(obj))
+
+    def named(self, obj: SiteTexts) -> str:
+        return str(obj.pk)
+
+    @admin.display(description="what was changed")
+    def what(self, texts: SiteTexts) -> str:
+        return ", ".join(_names(texts)) or "–"
+
+    @admin.display(description="what it changed")
+    def since_the_one_before(self, texts: SiteTexts) -> str:
+        return differences(_before(texts), texts)
+
+    @admin.display(description="compared with the texts in use")
+    def until_the_one_in_use(self, texts: SiteTexts) -> str:
+        return differences(texts, SiteTexts.objects.first() or texts)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.try_view)
+        return [path("try/", view, name="chat_sitetexts_try"), *super().get_urls()]
+
+    def try_view(self, request: HttpRequest) -> HttpResponse:
+        """Answer one question by a draft of the instructions, under the manager's own rights.
+
+        Nothing of the try is stored; on demand the draft becomes the next version.
+        """
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        newest = SiteTexts.objects.first() or SiteTexts()
+        form = TryForm(request.POST or None, initial={"prompt": newest.prompt or instructions("answer")})
+        answer = problem = ""
+        if request.method == "POST" and form.is_valid():
+            draft, question = form.cleaned_data["prompt"], form.cleaned_data["question"]
+            if "_keep" in request.POST:
+                return self._keep(request, newest, draft)
+            if not question:
+                form.add_error("question", "Which question?")
+            else:
+                try:
+                    with reading_as(request.user.pk):
+                        principal = Principal(request.user.pk or 0, "session")
+                        answer = draft_answer(principal, question, draft)
+                except ModelError as error:
+                    problem = words(error.code)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Try instructions for the model",
+            "opts": SiteTexts._meta,
+            "form": form,
+            "answer": answer,
+            "problem": problem,
+        }
+        return TemplateResponse(request, "admin/chat/sitetexts/try.html", context)
+
+    def _keep(self, request: HttpRequest, newest: SiteTexts, draft: str) -> HttpResponse:
+        values = {name: getattr(newest, name) for name in SiteTexts.TEXTS}
+        if draft == (newest.prompt or instructions("answer")):
+            messages.info(request, "These are the instructions in use: nothing is changed.")
+            return redirect("admin:chat_sitetexts_try")
+        with transaction.atomic():
+            kept = SiteTexts(**values | {"prompt": draft}, mark=newest.mark)
+            self.save_model(request, kept, None, False)
+            self.log_addition(request, kept, [{"added": {}}])
+        messages.success(request, f"In use: version {kept.pk}.")
+        return redirect("admin:chat_sitetexts_changelist")
+
+
+def _before(texts: SiteTexts) -> SiteTexts:
+    return SiteTexts.objects.filter(pk__lt=texts.pk).first() or SiteTexts()
+
+
+def _names(texts: SiteTexts) -> list[str]:
+    """Plain names of what a version changed."""
+    return [name.replace("_", " ") for name in texts.changes_since(_before(texts))]
+
+
+def differences(old: SiteTexts, new: SiteTexts) -> SafeString:
+    """What stands in one version and not in the other, line by line."""
+    parts = [
+        (name.replace("_", " "), _lines(getattr(old, name), getattr(new, name)))
+        for name in new.changes_since(old)
+        if name != "mark"
+    ]
+    if "mark" in new.changes_since(old):
+        parts.append(("mark", SafeString("another picture")))
+    if not parts:
+        return SafeString("nothing")
+    return format_html_join("", "<p><strong>{}</strong></p><div>{}</div>", parts)
+
+
+def _lines(old: Any, new: Any) -> SafeString:
+    """The lines that only one of two values has, in their order."""
+    before, after = (str("" if value is None else value).splitlines() for value in (old, new))
+    found = difflib.unified_diff(before, after, n=0, lineterm="")
+    lines = [line for line in list(found)[2:] if line[:1] in "-+"]
+    return format_html_join(
+        "", "<div>{} {}</div>", [("−" if line[0] == "-" else "+", line[1:]) for line in lines]
+    )
+
+
+@admin.register(StartingQuestion)
+class StartingQuestionAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+    """The questions that a new conversation offers, above those that the site finds itself."""
+
+    audited_as = AuditEntry.Action.TEXTS_CHANGED
+    list_display = ["text", "group", "order"]
+    list_editable = ["order"]
+    list_select_related = ["group"]
+    autocomplete_fields = ["group"]
+    search_fields = ["text"]
+
+    def described(self, obj: StartingQuestion) -> str:
+        return f"for {obj.group or 'everyone'}"
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        transaction.on_commit(reload)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        super().delete_model(request, obj)
+        transaction.on_commit(reload)
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        super().delete_queryset(request, queryset)
+        transaction.on_commit(reload)

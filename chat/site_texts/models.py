@@ -1,0 +1,141 @@
+"""The texts of the site, of which each change is a row of its own, and the questions that it offers."""
+
+from datetime import datetime
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import models
+from django.utils.translation import get_language
+
+MAX_LINE = 300  # characters
+MAX_TEXT = 20_000
+GERMAN = "In German. Empty: the same in every language."
+
+
+class SiteTexts(models.Model):
+    """One version of the texts; the newest is in use. Rows are never changed, so that all can be compared."""
+
+    class Kind(models.TextChoices):
+        INFO = "info", "Information"
+        WARNING = "warning", "Warning"
+
+    name = models.CharField("name of the site", max_length=60, blank=True, help_text="Empty: CHATSITE_NAME.")
+    mark = models.BinaryField(null=True, help_text="A PNG that the site made from an uploaded image.")
+    sign_in_line = models.CharField(
+        "line on the sign-in page", max_length=MAX_LINE, blank=True, help_text="Everyone can read it."
+    )
+    sign_in_line_de = models.CharField(
+        "line on the sign-in page in German", max_length=MAX_LINE, blank=True, help_text=GERMAN
+    )
+    welcome = models.CharField(
+        "welcome", max_length=MAX_LINE, blank=True, help_text="Above an empty question box."
+    )
+    welcome_de = models.CharField("welcome in German", max_length=MAX_LINE, blank=True, help_text=GERMAN)
+    prompt = models.TextField(
+        "instructions for the model",
+        max_length=MAX_TEXT,
+        blank=True,
+        help_text="Of every answer. Empty: those of the program. Try them before you save.",
+    )
+    banner = models.CharField(
+        "banner",
+        max_length=MAX_LINE,
+        blank=True,
+        help_text="Above every page, also the sign-in page, which everyone can read.",
+    )
+    banner_de = models.CharField("banner in German", max_length=MAX_LINE, blank=True, help_text=GERMAN)
+    banner_kind = models.CharField("kind of banner", max_length=10, choices=Kind, default=Kind.INFO)
+    banner_from = models.DateTimeField("banner from", null=True, blank=True, help_text="Empty: at once.")
+    banner_until = models.DateTimeField(
+        "banner until", null=True, blank=True, help_text="Empty: until it is taken away."
+    )
+    maintenance_from = models.DateTimeField(
+        "maintenance from",
+        null=True,
+        blank=True,
+        help_text="Announced above every page; from then on only staff can ask. Empty: no maintenance.",
+    )
+    maintenance_until = models.DateTimeField(
+        "maintenance until", null=True, blank=True, help_text="Empty: until it is taken away."
+    )
+    maintenance_words = models.CharField(
+        "what is said meanwhile",
+        max_length=MAX_LINE,
+        blank=True,
+        help_text="Empty: that no questions can be asked at the moment.",
+    )
+    maintenance_words_de = models.CharField(
+        "what is said meanwhile in German", max_length=MAX_LINE, blank=True, help_text=GERMAN
+    )
+    privacy = models.TextField(
+        "privacy note",
+        max_length=MAX_TEXT,
+        blank=True,
+        help_text="A page that the sign-in page and the help lead to. Empty lines part paragraphs.",
+    )
+    privacy_de = models.TextField("privacy note in German", max_length=MAX_TEXT, blank=True, help_text=GERMAN)
+    changed_at = models.DateTimeField(auto_now_add=True)
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", editable=False
+    )
+
+    TEXTS: ClassVar = (
+        "name", "sign_in_line", "sign_in_line_de", "welcome", "welcome_de", "prompt", "banner", "banner_de",
+        "banner_kind", "banner_from", "banner_until", "maintenance_from", "maintenance_until",
+        "maintenance_words", "maintenance_words_de", "privacy", "privacy_de",
+    )  # fmt: skip
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name = "version of the site's texts"
+        verbose_name_plural = "texts of the site"
+        default_permissions = ["add", "view"]
+
+    def __str__(self) -> str:
+        return f"Version {self.pk}"
+
+    def said(self, field: str) -> str:
+        """The text in the language of the page, or in the only one that it has."""
+        german = getattr(self, f"{field}_de") if (get_language() or "").startswith("de") else ""
+        text: str = german or getattr(self, field)
+        return text
+
+    def is_banner_shown(self, now: datetime) -> bool:
+        return bool(self.banner) and _within(now, self.banner_from, self.banner_until)
+
+    def is_maintained(self, now: datetime) -> bool:
+        """Whether only staff can ask."""
+        return self.maintenance_from is not None and _within(
+            now, self.maintenance_from, self.maintenance_until
+        )
+
+    def changes_since(self, other: "SiteTexts") -> list[str]:
+        """Names of the fields that differ."""
+        names = [name for name in self.TEXTS if getattr(self, name) != getattr(other, name)]
+        return names + (["mark"] if bytes(self.mark or b"") != bytes(other.mark or b"") else [])
+
+
+def _within(now: datetime, since: datetime | None, until: datetime | None) -> bool:
+    return (since is None or since <= now) and (until is None or now < until)
+
+
+class StartingQuestion(models.Model):
+    """A question that a new conversation offers: to everyone, or to the members of one group alone."""
+
+    text = models.CharField("question", max_length=MAX_LINE)
+    group = models.ForeignKey(
+        Group,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,  # without its group it would be everyone's
+        related_name="+",
+        help_text="Only its members see the question. Empty: everyone, also guests.",
+    )
+    order = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        ordering = ["order", "pk"]
+
+    def __str__(self) -> str:
+        return self.text

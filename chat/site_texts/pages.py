@@ -1,0 +1,49 @@
+"""Pages for everyone: the privacy note, the mark, and the banner for pages that are open already."""
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils import translation
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from . import current
+
+MARK_POLICY = "default-src 'none'; sandbox"
+
+
+@require_safe
+def privacy(request: HttpRequest) -> HttpResponse:
+    """The site's own note, or in general terms what is stored."""
+    return render(request, "chat/privacy.html", {"note": current().texts.said("privacy")})
+
+
+@require_safe
+def mark(request: HttpRequest, digest: str) -> HttpResponse:
+    """The picture beside the name. Its address changes with it, so caches may keep it."""
+    shown = current()
+    if not shown.mark or digest != shown.mark_digest:
+        raise Http404
+    return HttpResponse(
+        shown.mark,
+        content_type="image/png",
+        headers={
+            "Content-Security-Policy": MARK_POLICY,
+            "X-Content-Type-Options": "nosniff",
+            "Cache-Control": "public, max-age=31536000, immutable",
+        },
+    )
+
+
+@require_safe
+@never_cache
+def banner(request: HttpRequest) -> JsonResponse:
+    """What stands above every page now, in the language of the page that asks; no text where there is none.
+
+    Costs no query: nobody looks at who asks.
+    """
+    language = request.GET.get("language", "")
+    known = language if language in dict(settings.LANGUAGES) else translation.get_language()
+    with translation.override(known):
+        shown = current().banner
+    return JsonResponse({"kind": shown.kind, "text": shown.text} if shown else {"kind": "", "text": ""})

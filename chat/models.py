@@ -1,4 +1,4 @@
-"""Runs and the journal of their events; agents, allowances, verified answers, and figures of use."""
+"""Runs and their journal; agents, allowances, verified answers, the proof of the site, and figures of use."""
 
 import uuid
 from typing import ClassVar
@@ -293,6 +293,156 @@ class DismissedQuestion(models.Model):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class ProofQuestionQuerySet(models.QuerySet["ProofQuestion"]):
+    def managed_by(self, user_id: int) -> "ProofQuestionQuerySet":
+        """Those that want nothing, or what this person may read; theirs, where the document was deleted."""
+        readable = Q(document__access_list__in=AccessEntry.lists_of(user_id))
+        gone = Q(document=None, added_by=user_id)
+        return self.filter(Q(wants_nothing=True) | readable | gone)
+
+
+class ProofQuestion(models.Model):
+    """A question with the document that should be found, or nothing. Managed in the admin; see chat.proof."""
+
+    class Origin(models.TextChoices):
+        HAND = "hand", "by hand"
+        FILE = "file", "a CSV file"
+        VERIFIED = "verified", "a verified answer"
+        UNANSWERED = "unanswered", "what was asked in vain"
+        FEEDBACK = "feedback", "an answer marked good"
+
+    MAX_CHARACTERS: ClassVar = 500
+    MAX_PLACE: ClassVar = 200
+
+    text = models.CharField("question", max_length=MAX_CHARACTERS)
+    wants_nothing = models.BooleanField(
+        "nothing should be found",
+        default=False,
+        help_text="For questions that no document answers: the site should say so.",
+    )
+    document = models.ForeignKey(
+        Document,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Should be among the first five that are found.",
+    )
+    place = models.CharField(
+        max_length=MAX_PLACE,
+        blank=True,
+        help_text="As in a citation: page=4. Empty: anywhere in the document.",
+    )
+    added_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
+    )
+    asker = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.CASCADE, related_name="+",
+        help_text="Whose words these are, where they were taken from an answer marked good.",
+    )  # fmt: skip
+    origin = models.CharField("made from", max_length=10, choices=Origin, default=Origin.HAND, editable=False)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    objects = ProofQuestionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-changed_at", "-pk"]
+        verbose_name = "proof question"
+        constraints = [
+            models.UniqueConstraint(
+                name="proof_question_once",
+                fields=["text", "document", "place"],
+                violation_error_message="This question is there already.",
+            ),
+            models.CheckConstraint(
+                name="proof_question_wants_one",
+                condition=Q(wants_nothing=False) | Q(document=None, place=""),
+                violation_error_message="Choose a document or nothing, not both.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ProofRun(models.Model):
+    """All questions of the proof asked once, with the rights of a group or of the person who started it."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "waiting"
+        RUNNING = "running", "running"
+        DONE = "done", "done"
+        CANCELLED = "cancelled", "cancelled"
+        FAILED = "failed", "failed"
+
+    started_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    group = models.ForeignKey(
+        Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        verbose_name="with the rights of", help_text="Empty: of the person who started it.",
+    )  # fmt: skip
+    note = models.CharField(max_length=200, blank=True, help_text="What was changed before it.")
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name = "proof run"
+        default_permissions = ("add", "delete", "view")
+        constraints = [
+            models.UniqueConstraint(
+                name="proof_run_one_unfinished",
+                fields=["ended_at"],
+                nulls_distinct=False,
+                condition=Q(ended_at=None),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"Run {self.pk} of {timezone.localtime(self.created_at):%-d %B %Y, %H:%M}"
+
+
+class ProofResult(models.Model):
+    """What came of one question in one run; goes with the question, by which it is decided who may see it."""
+
+    class Outcome(models.TextChoices):
+        WAITING = "", "not asked yet"
+        ANSWERED = "answered", "answered"
+        VERIFIED = "verified", "a verified answer"
+        UNSURE = "unsure", "unsure"
+        NOTHING = "nothing", "nothing found"
+
+    run = models.ForeignKey(ProofRun, on_delete=models.CASCADE, related_name="results")
+    question = models.ForeignKey(ProofQuestion, on_delete=models.CASCADE, related_name="+")
+    asked = models.CharField(max_length=64, help_text="Digest of the question and the place it wanted.")
+    wants_nothing = models.BooleanField()
+    wanted = models.BigIntegerField(null=True, help_text="The document, unless it was deleted before.")
+    outcome = models.CharField(max_length=10, choices=Outcome, default=Outcome.WAITING, blank=True)
+    rank = models.PositiveSmallIntegerField(default=0, help_text="Of what was wanted; 0 if it was not found.")
+    found = ArrayField(models.BigIntegerField(), default=list, help_text="Documents, the best first.")
+    statements = models.PositiveSmallIntegerField(default=0, help_text="Of the answer.")
+    supported = models.PositiveSmallIntegerField(default=0, help_text="Of these: said by their sources.")
+
+    class Meta:
+        default_permissions = ()
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(name="proof_result_once", fields=["run", "question"])]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.question_id}: {self.outcome}"
+
+    @property
+    def is_right(self) -> bool:
+        """Whether what was wanted is among the first five; for nothing, whether the site claims no answer."""
+        return (
+            self.outcome in (self.Outcome.NOTHING, self.Outcome.UNSURE)
+            if self.wants_nothing
+            else self.rank > 0
+        )
 
 
 class DayFigures(models.Model):

@@ -19,7 +19,16 @@ from django.db import connection, models, transaction
 from django.db.models import Q, QuerySet
 
 from chat.erased import Erased, note, returned
-from chat.models import DismissedQuestion, JournalEntry, Lease, MessageAllowance, Run, VerifiedAnswer
+from chat.models import (
+    DismissedQuestion,
+    JournalEntry,
+    Lease,
+    MessageAllowance,
+    ProofQuestion,
+    ProofRun,
+    Run,
+    VerifiedAnswer,
+)  # fmt: skip
 from chat.runs import notifications
 from chatsite.accounts.audit import chain, record, record_before
 from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, User
@@ -67,13 +76,14 @@ class Holdings:
     documents: int
     documents_of_others: int  # of these: those that others read
     verified_answers: int
+    proof_questions: int
     api_keys: int
 
     def __str__(self) -> str:
         return (
             f"{self.conversations} conversations with {self.messages} messages, {self.documents} documents"
             f" ({self.documents_of_others} read by others), {self.verified_answers} verified answers,"
-            f" {self.api_keys} API keys"
+            f" {self.proof_questions} proof questions, {self.api_keys} API keys"
         )
 
 
@@ -85,6 +95,7 @@ def holdings_of(person: User) -> Holdings:
             documents=Document.objects.filter(owner=person).count(),
             documents_of_others=_read_by_others(person).count(),
             verified_answers=VerifiedAnswer.objects.filter(owner=person).count(),
+            proof_questions=ProofQuestion.objects.filter(added_by=person).count(),
             api_keys=ApiKey.objects.filter(user=person).count(),
         )
 
@@ -94,8 +105,9 @@ def erase(
 ) -> Holdings:
     """Delete the person and all that is theirs; the audit log keeps their number. Returns what they had.
 
-    Documents that only they could read are deleted. Those that others read, and their verified answers, go to
-    `documents_to` or with `delete_documents` are deleted too. Raises CannotErase before anything is deleted.
+    Documents that only they could read are deleted. Those that others read, their verified answers and the
+    questions that they added to the proof go to `documents_to` or with `delete_documents` are deleted too.
+    Raises CannotErase before anything is deleted.
     """
     had = holdings_of(person)
     _check(person, had, documents_to, delete_documents)
@@ -106,6 +118,7 @@ def erase(
                 BulkItem.objects.filter(document=document).delete()
                 hand_over(document, documents_to)
             VerifiedAnswer.objects.filter(owner=person).update(owner=documents_to)
+            ProofQuestion.objects.filter(added_by=person).update(added_by=documents_to)
         _delete_documents(person)
         with transaction.atomic():
             # Locked, so that a hold that is set meanwhile either counts or finds nobody.
@@ -148,10 +161,12 @@ def _check(person: User, had: Holdings, documents_to: User | None, delete_docume
         raise CannotErase("Documents can be handed over only to another active account.")
     if documents_to and delete_documents:
         raise CannotErase("Either hand the documents over or delete them.")
-    if (had.documents_of_others or had.verified_answers) and not (documents_to or delete_documents):
+    used = had.documents_of_others or had.verified_answers or had.proof_questions
+    if used and not (documents_to or delete_documents):
         raise CannotErase(
             f"Others use what is this person's: {had.documents_of_others} documents,"
-            f" {had.verified_answers} verified answers. Hand them over to somebody, or delete them."
+            f" {had.verified_answers} verified answers, {had.proof_questions} proof questions."
+            " Hand them over to somebody, or delete them."
         )
 
 
@@ -205,6 +220,11 @@ def _delete_rows(person: User) -> None:
     Conversation.objects.filter(owner=person).delete()
     BulkChange.objects.filter(actor=person).delete()
     DismissedQuestion.objects.filter(dismissed_by=person).update(reason="")
+    ProofRun.objects.filter(started_by=person, group=None).delete()
+    ProofRun.objects.filter(started_by=person).update(note="")
+    written = ProofQuestion.objects.filter(Q(added_by=person) | Q(asker=person))
+    _forget_in_admin_log(ProofQuestion, written.values_list("pk", flat=True))
+    written.delete()
     answers = VerifiedAnswer.objects.filter(owner=person)
     _forget_in_admin_log(VerifiedAnswer, answers.values_list("pk", flat=True))
     answers.delete()
@@ -315,6 +335,15 @@ def _records(person: User) -> Iterator[tuple[str, Any]]:
             }
             for answer in answers
         ],
+    )
+    yield (
+        "proof.json",
+        {
+            "questions": list(
+                ProofQuestion.objects.filter(added_by=person).values("text", "place", "origin")
+            ),
+            "runs": list(ProofRun.objects.filter(started_by=person).values("created_at", "note", "state")),
+        },
     )
     entries = AuditEntry.objects.filter(Q(person_id=person.pk) | Q(actor_id=person.pk)).order_by("pk")
     yield "audit.json", list(entries.values("created_at", "action", "actor", "person", "subject"))

@@ -22,7 +22,7 @@ class ErasingForm(forms.Form):
     """The decision on what others use, and the confirmation."""
 
     documents = forms.ChoiceField(
-        label="Documents that others read, and verified answers",
+        label="Documents that others read, verified answers and proof questions",
         required=False,
         choices=[("", "There are none"), ("hand over", "Hand over"), ("delete", "Delete for everybody")],
     )

@@ -1,4 +1,4 @@
-"""The periodic jobs of the worker that concern answers and the audit log."""
+"""The jobs of the worker that concern answers and the audit log."""
 
 from django.conf import settings
 from procrastinate.contrib.django import app
@@ -7,6 +7,7 @@ from chatsite.accounts.audit import chain, streaming
 from ingestion.documents import QUEUE
 
 from .overview.counting import count_ended_runs
+from .proof import running
 
 
 @app.periodic(cron="*/5 * * * *")
@@ -31,3 +32,9 @@ def trim_audit_log(timestamp: int) -> None:
     if settings.AUDIT_DAYS:
         chain.seal_new()
         chain.trim(settings.AUDIT_DAYS)
+
+
+@app.task(name=running.TASK, queue=QUEUE)
+def prove(run_id: int) -> None:
+    """Ask the next questions of a run of the proof."""
+    running.go_on(run_id)

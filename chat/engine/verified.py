@@ -55,7 +55,7 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     if answer_id is None or leaned_on(request.question, request.earlier):
         return None
     answer = VerifiedAnswer.objects.select_related("owner").get(pk=answer_id)
-    passages = _cited(principal, answer_id)
+    passages = cited_passages(principal, answer_id)
     if not passages or len(passages) != answer.citation_count:
         return None  # changed this instant
     labels = [passage.label for passage in passages]
@@ -74,7 +74,7 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
 
 def unsupported_statements(principal: Principal, answer: VerifiedAnswer) -> list[str]:
     """The statements of a written answer that were not found in the passages they cite."""
-    passages = _cited(principal, answer.pk)
+    passages = cited_passages(principal, answer.pk)
     distinct = tuple(dict.fromkeys(passages))
     text = with_labels(answer.text, [passage.label for passage in passages])
     statements = verify(text, [as_source(rank, passage) for rank, passage in enumerate(distinct, start=1)])
@@ -82,7 +82,7 @@ def unsupported_statements(principal: Principal, answer: VerifiedAnswer) -> list
     return [without(words, [passage.label for passage in distinct]).strip() for words in doubtful]
 
 
-def _cited(principal: Principal, answer_id: int) -> list[FoundPassage]:
+def cited_passages(principal: Principal, answer_id: int) -> list[FoundPassage]:
     """The passages of an answer's citations, in their order, as far as they may be read."""
     wanted = [row["passage_id"] for row in rows("verified_sources", {"answer_id": answer_id}, SQL)]
     return retrieval.load(principal, wanted)

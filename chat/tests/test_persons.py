@@ -18,7 +18,15 @@ from django.db.utils import IntegrityError
 from django.test import Client, TestCase, override_settings
 from django.utils import timezone
 
-from chat.models import DismissedQuestion, JournalEntry, MessageAllowance, Run, Usage
+from chat.models import (
+    DismissedQuestion,
+    JournalEntry,
+    MessageAllowance,
+    ProofQuestion,
+    ProofRun,
+    Run,
+    Usage,
+)
 from chat.persons import CannotErase, erase, erase_returned, holdings_of
 from chat.tests.conversations import answered
 from chat.tests.test_verified_answers import make_verified
@@ -51,6 +59,7 @@ WITHOUT_WORDS = {
     "auth_permission": "of the program",
     "chat_agent": "of the site",
     "chat_dayfigures": "numbers",
+    "chat_proofresult": "digests and numbers",
     "django_content_type": "of the program",
     "django_migrations": "of the program",
     "django_session": "signed and encoded; the person's are deleted (tested below)",
@@ -128,6 +137,13 @@ def person_with_everything():
     BulkItem.objects.create(change=change, document=own, before=CANARY)
     verified = make_verified(own, text=f"{CANARY} [1]", question=f"What says {CANARY}?", owner=person)
     verified.citations.update(words=CANARY)
+    proven = ProofQuestion.objects.create(text=f"Who says {CANARY}?", wants_nothing=True, added_by=person)
+    ProofRun.objects.create(started_by=person, group=group, note=CANARY, ended_at=timezone.now())
+    ProofQuestion.objects.create(text=f"Who {CANARY}?", document=own, asker=person)
+    LogEntry.objects.create(
+        user=make_user("secretary"), content_type=ContentType.objects.get_for_model(ProofQuestion),
+        object_id=str(proven.pk), object_repr=CANARY, action_flag=CHANGE,
+    )  # fmt: skip
     DismissedQuestion.objects.create(
         digest="d", reason=CANARY, dismissed_by=person, dismissed_at=timezone.now()
     )

@@ -1,0 +1,104 @@
+"""One question of the proof, asked as the site answers it without a language model."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from uuid import uuid4
+
+from django.contrib.auth.models import Group
+from django.db import transaction
+
+from chat.engine.searching import as_source
+from chat.engine.verified import cited_passages, matching, with_labels
+from chat.llm.base import Prompt
+from chat.llm.quoting import quote, search_query
+from chat.models import ProofQuestion, ProofResult, VerifiedAnswer
+from chat.sources import SourceView
+from chat.verification import verify
+from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import reading_as
+from ingestion.evaluation.bm25 import Place
+from ingestion.evaluation.judging import Wanted, ranking
+from ingestion.search import retrieval
+from ingestion.search.labels import cleaned_label
+from ingestion.search.retrieval import FoundPassage
+
+FIRST = 5  # places among which a document counts as found; an answer is given as many passages
+SAID = ("quoted", "supported")  # verdicts on statements that their sources say
+
+Outcome = ProofResult.Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the site says to a question, and the passages it rests on, the best first."""
+
+    outcome: Outcome
+    text: str
+    passages: tuple[FoundPassage, ...]
+
+    @property
+    def sources(self) -> list[SourceView]:
+        return [as_source(rank, passage) for rank, passage in enumerate(self.passages, start=1)]
+
+
+@contextmanager
+def member_of(group: Group) -> Iterator[Principal]:
+    """Somebody who is in this group and in no other, for as long as the block runs.
+
+    The account never exists for others: the transaction of the block is rolled back, so the block must not
+    write anything that should stay.
+    """
+    with transaction.atomic():
+        member = User.objects.create(username=f"proof-{uuid4()}", password="!")  # noqa: S106 (none fits)
+        member.groups.add(group)
+        with reading_as(member.pk):
+            yield Principal(member.pk, "command")
+        transaction.set_rollback(True)
+
+
+def ask(principal: Principal, question: ProofQuestion) -> ProofResult:
+    """Ask under the rights of `principal`; the row is not stored."""
+    reply = reply_to(principal, question.text)
+    said = verify(reply.text, reply.sources) if reply.text else ()
+    return ProofResult(
+        wants_nothing=question.wants_nothing,
+        wanted=question.document_id,
+        outcome=reply.outcome,
+        rank=0 if question.wants_nothing else _rank(reply, question),
+        found=list(dict.fromkeys(passage.document_id for passage in reply.passages)),
+        statements=len(said),
+        supported=sum(statement.verdict in SAID for statement in said),
+    )
+
+
+def reply_to(principal: Principal, question: str) -> Reply:
+    """A verified answer if one speaks, else quotations from what a search finds."""
+    answer_id = matching(principal, question)
+    if answer_id is not None:
+        answer = VerifiedAnswer.objects.get(pk=answer_id)
+        passages = cited_passages(principal, answer_id)
+        if passages and len(passages) == answer.citation_count:
+            text = with_labels(answer.text, [passage.label for passage in passages])
+            return Reply(Outcome.VERIFIED, text, tuple(dict.fromkeys(passages)))
+    query = search_query(question, [])
+    found = retrieval.search(principal, query.text, context=query.context, top=FIRST)
+    sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
+    quoted = quote(Prompt(question, [], sources, 0.0, sure=found.sure))
+    if not quoted.texts:
+        return Reply(Outcome.NOTHING, "", found.passages)
+    outcome = Outcome.ANSWERED if quoted.is_sure else Outcome.UNSURE
+    return Reply(outcome, "\n\n".join(quoted.texts), found.passages)
+
+
+def _rank(reply: Reply, question: ProofQuestion) -> int:
+    """The place, from 1, of what the question wants; 0 if it is not there."""
+    if question.document_id is None:
+        return 0  # deleted: nothing can be right until somebody says what should be found now
+    wanted = Wanted(question.document_id, cleaned_label(question.place))
+    places = [
+        Place(passage.document_id, passage.label.partition("#")[2]) for passage in reply.passages[:FIRST]
+    ]
+    keys = ranking(places, {wanted})
+    return next((place for place, key in enumerate(keys, start=1) if key is not None), 0)

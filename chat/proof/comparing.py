@@ -1,0 +1,174 @@
+"""Numbers of a run and of the difference between two, with what chance alone can make of them. Pure.
+
+Shares have Wilson intervals. Whether a run is better or worse is decided by the exact test of McNemar on
+the questions that turned right or wrong; the interval of the difference is that of Clopper and Pearson on
+these same questions, so that it leaves out 0 exactly where the test decides. All are at 95 %.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from ingestion.evaluation.intervals import Interval, intervals
+
+LEVEL = 0.05
+Z = 1.959963984540054  # of the normal distribution, two-sided at LEVEL
+LEAST_CHANGED = 6  # questions that must change the same way before it cannot be chance: 2 / 2 ** 6 < LEVEL
+STEPS = 60  # of halving: beyond the digits of a float
+
+Verdict = Literal["better", "worse", "chance", "same"]
+
+
+class Result(Protocol):
+    """What came of one question."""
+
+    wants_nothing: bool
+    outcome: str
+    statements: int
+    supported: int
+
+    @property
+    def is_right(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many of so many, and where the share would lie in 95 of 100 other draws of questions."""
+
+    hits: int
+    total: int
+    low: float
+    high: float
+
+    @property
+    def percent(self) -> int:
+        return round(100 * self.hits / self.total) if self.total else 0
+
+    @property
+    def low_percent(self) -> int:
+        return round(100 * self.low)
+
+    @property
+    def high_percent(self) -> int:
+        return round(100 * self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The numbers of one run."""
+
+    right: Share
+    found: Share  # of the questions that want a document: it is among the first five
+    nothing: Share  # of the questions that want nothing: nothing was found
+    outcomes: Counter[str]
+    supported: Share  # of the statements: said by their sources
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How the questions that both runs asked changed from right to wrong and back."""
+
+    better: int
+    worse: int
+    total: int
+    difference: float  # of the share that is right
+    low: float
+    high: float
+    p: float
+
+    @property
+    def verdict(self) -> Verdict:
+        if not self.better and not self.worse:
+            return "same"
+        if self.p >= LEVEL:
+            return "chance"
+        return "better" if self.better > self.worse else "worse"
+
+
+def summary(results: Iterable[Result]) -> Summary:
+    every = list(results)
+    wanted = [each for each in every if not each.wants_nothing]
+    unwanted = [each for each in every if each.wants_nothing]
+    return Summary(
+        right=wilson(sum(each.is_right for each in every), len(every)),
+        found=wilson(sum(each.is_right for each in wanted), len(wanted)),
+        nothing=wilson(sum(each.outcome == "nothing" for each in unwanted), len(unwanted)),
+        outcomes=Counter(each.outcome for each in every),
+        supported=wilson(sum(each.supported for each in every), sum(each.statements for each in every)),
+    )
+
+
+def change(pairs: Sequence[tuple[Result, Result]]) -> Change:
+    """From pairs of the same question, (before, after)."""
+    better = sum(after.is_right and not before.is_right for before, after in pairs)
+    worse = sum(before.is_right and not after.is_right for before, after in pairs)
+    changed, total = better + worse, len(pairs)
+    low, high = clopper_pearson(better, changed)
+    scale = changed / total if total else 0.0
+    return Change(
+        better,
+        worse,
+        total,
+        (better - worse) / total if total else 0.0,
+        (2 * low - 1) * scale,
+        (2 * high - 1) * scale,
+        mcnemar(better, worse),
+    )
+
+
+def change_of_support(pairs: Sequence[tuple[Result, Result]]) -> Interval | None:
+    """The difference of the share of supported statements, by drawing questions again (bootstrap).
+
+    Of the questions that got statements in both runs; None without any.
+    """
+    both = [(one, two) for one, two in pairs if one.statements and two.statements]
+    if not both:
+        return None
+    gains = [two.supported / two.statements - one.supported / one.statements for one, two in both]
+    return intervals(np.array(gains)[:, None])[0]
+
+
+def wilson(hits: int, total: int) -> Share:
+    if not total:
+        return Share(hits, total, 0.0, 1.0)
+    share, weight = hits / total, Z**2 / total
+    middle = share + weight / 2
+    reach = Z * math.sqrt(share * (1 - share) / total + weight / (4 * total))
+    return Share(
+        hits, total, max(0.0, (middle - reach) / (1 + weight)), min(1.0, (middle + reach) / (1 + weight))
+    )
+
+
+def mcnemar(better: int, worse: int) -> float:
+    """How likely chance alone changes as many questions as unevenly; two-sided and exact."""
+    changed = better + worse
+    return min(1.0, 2 * _at_most(min(better, worse), changed, 0.5)) if changed else 1.0
+
+
+def clopper_pearson(hits: int, total: int) -> tuple[float, float]:
+    """The exact interval of a share; all of 0 to 1 for none."""
+    if not total:
+        return 0.0, 1.0
+    low = _where(lambda share: 1 - _at_most(hits - 1, total, share) >= LEVEL / 2) if hits else 0.0
+    high = _where(lambda share: _at_most(hits, total, share) < LEVEL / 2) if hits < total else 1.0
+    return low, high
+
+
+def _where(holds: Callable[[float], bool]) -> float:
+    """Where between 0 and 1 `holds` begins."""
+    low, high = 0.0, 1.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _at_most(hits: int, total: int, share: float) -> float:
+    """The probability of at most so many hits."""
+    return sum(
+        math.comb(total, each) * share**each * (1 - share) ** (total - each) for each in range(hits + 1)
+    )

@@ -1,0 +1,200 @@
+"""The questions of the proof: in and out as CSV, and made from what the site has already."""
+
+import csv
+import functools
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+
+from chat.models import ProofQuestion, VerifiedAnswer
+from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
+from history.models import Feedback, Message
+from ingestion.evaluation.judging import Resolver, Wanted, resolver_for
+from ingestion.models import AccessEntry, Document
+
+from .running import MAX_QUESTIONS
+
+COLUMNS = ("question", "document", "place")
+NOTHING = "nothing"  # in place of a document
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins to calculate
+MAX_FILE_BYTES = 1_000_000
+MAX_PROPOSED = 50
+MAX_LOOKED_AT = 200  # answers marked good, the newest
+Origin = ProofQuestion.Origin
+
+
+class BadFile(Exception):
+    """The line of a file that cannot be taken, and why. Nothing was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A question that could be added; `key` names it in a form."""
+
+    key: str
+    text: str
+    document: Document
+    origin: Origin
+    asker_id: int | None = None  # whose words these are
+
+
+def write_csv(user: User) -> str:
+    """All questions that `user` may see, as read_csv takes them; documents by name, or else by id."""
+    resolve = functools.cache(resolver_for(Principal(user.pk, "session"), user.get_username()))
+    written = io.StringIO()
+    writer = csv.writer(written)
+    writer.writerow(COLUMNS)
+    for each in ProofQuestion.objects.managed_by(user.pk).select_related("document").order_by("pk"):
+        named = NOTHING if each.wants_nothing else ""
+        if document := each.document:
+            is_clear = resolve(document.name) == Wanted(document.pk) and document.name.lower() != NOTHING
+            named = document.name if is_clear else str(document.public_id)
+        writer.writerow([_plain(cell) for cell in (each.text, named, each.place)])
+    return written.getvalue()
+
+
+def read_csv(user: User, content: bytes) -> int:
+    """Add the questions of a file; how many were new. Raises BadFile, and then has added none of them."""
+    if len(content) > MAX_FILE_BYTES:
+        raise BadFile(f"The file has more than {MAX_FILE_BYTES // 1_000_000} MB.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise BadFile(f"Line {line}: this is not UTF-8. Save the file as “CSV UTF-8”.") from None
+    found = list(_questions(user, text))
+    with transaction.atomic():
+        known = {_key(each) for each in ProofQuestion.objects.managed_by(user.pk)}
+        new = list({_key(each): each for each in found if _key(each) not in known}.values())
+        room = MAX_QUESTIONS - ProofQuestion.objects.count()
+        if len(new) > room:
+            raise BadFile(f"{len(new)} questions are new, and there is room for {max(room, 0)}.")
+        ProofQuestion.objects.bulk_create(new)
+    return len(new)
+
+
+def proposals(user: User) -> list[Proposal]:
+    """New questions: of verified answers, and of answers marked good whose askers agreed."""
+    known = set(ProofQuestion.objects.managed_by(user.pk).values_list("text", "document"))
+    found: list[Proposal] = []
+    for proposal in (*_of_verified(user), *_of_feedback(user)):
+        if (proposal.text, proposal.document.pk) not in known:
+            known.add((proposal.text, proposal.document.pk))
+            found.append(proposal)
+    return found[:MAX_PROPOSED]
+
+
+def add(user: User, chosen: Sequence[Proposal]) -> list[ProofQuestion]:
+    """Store them, as far as there is room."""
+    room = max(MAX_QUESTIONS - ProofQuestion.objects.count(), 0)
+    return ProofQuestion.objects.bulk_create(
+        ProofQuestion(
+            text=each.text,
+            document=each.document,
+            added_by=user,
+            asker_id=each.asker_id,
+            origin=each.origin,
+        )
+        for each in chosen[:room]
+    )
+
+
+def _questions(user: User, text: str) -> Iterator[ProofQuestion]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    resolve = resolver_for(Principal(user.pk, "session"), user.get_username())
+    line = 1
+    try:
+        for row in reader:
+            cells = [_unplain(cell.strip()) for cell in row]
+            is_header = line == 1 and [cell.lower() for cell in cells] == list(COLUMNS)[: len(cells)]
+            if any(cells) and not is_header:
+                yield _question(user, cells, line, resolve)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise BadFile(f"Line {line}: {error}.") from None
+
+
+def _question(user: User, cells: list[str], line: int, resolve: Resolver) -> ProofQuestion:
+    if not 2 <= len(cells) <= len(COLUMNS):
+        raise BadFile(f"Line {line}: it has {len(cells)} columns and not 2 or 3: {', '.join(COLUMNS)}.")
+    text, document, place = [*cells, ""][:3]
+    if not text or len(text) > ProofQuestion.MAX_CHARACTERS:
+        raise BadFile(f"Line {line}: a question has 1 to {ProofQuestion.MAX_CHARACTERS} characters.")
+    if any("\0" in cell for cell in cells):
+        raise BadFile(f"Line {line}: it holds a NUL character.")
+    question = ProofQuestion(text=text, added_by=user, origin=Origin.FILE)
+    if document.lower() == NOTHING:
+        if place:
+            raise BadFile(f"Line {line}: nothing has no place.")
+        question.wants_nothing = True
+        return question
+    if not document:
+        raise BadFile(f"Line {line}: name the document that should be found, or write “{NOTHING}”.")
+    name, _, anchor = document.partition("#")
+    found = _by_public_id(user, name) or resolve(name)
+    if isinstance(found, str):
+        raise BadFile(f"Line {line}: you can read no document, or several, of the name “{name[:100]}”.")
+    question.document_id = found if isinstance(found, int) else found.document_id
+    question.place = place or anchor
+    if len(question.place) > ProofQuestion.MAX_PLACE:
+        raise BadFile(f"Line {line}: the place is too long.")
+    return question
+
+
+def _by_public_id(user: User, name: str) -> int | None:
+    """The number of the document with this public id, which names it for all readers alike."""
+    try:
+        public_id = UUID(name)
+    except ValueError:
+        return None
+    readable = Document.objects.visible_to(Principal(user.pk, "session"))
+    return readable.with_public_id(public_id).values_list("pk", flat=True).first()
+
+
+def _of_verified(user: User) -> Iterator[Proposal]:
+    answers = VerifiedAnswer.objects.managed_by(user.pk).filter(active=True)
+    for answer in answers.prefetch_related("questions", "citations__document"):
+        cited = next(iter(answer.citations.all()), None)
+        if cited:
+            for question in answer.questions.all():
+                yield Proposal(f"v{question.pk}", question.text, cited.document, Origin.VERIFIED)
+
+
+def _of_feedback(user: User) -> Iterator[Proposal]:
+    """First questions of conversations only: later ones may lean on what was said before."""
+    agreed = Feedback.objects.filter(
+        rating=Feedback.Rating.GOOD, shared=True, message__position=1,
+        message__conversation__listed=True, message__conversation__deleted_at=None,
+    )  # fmt: skip
+    readable = set(
+        Document.objects.filter(access_list__in=AccessEntry.lists_of(user.pk)).values_list("pk", flat=True)
+    )
+    for feedback in agreed.select_related("message__conversation")[:MAX_LOOKED_AT]:
+        answer = feedback.message
+        sources = {source.label: source.document for source in answer.sources.select_related("document")}
+        cited = [sources.get(label) for label in answer.citations]
+        asked = Message.objects.filter(
+            conversation=answer.conversation_id, position=0, role=Message.Role.USER, imported=False
+        ).first()
+        # What cites anything that the manager may not read may tell of it.
+        if asked and cited and all(document and document.pk in readable for document in cited):
+            text = " ".join(asked.content.split())
+            if cited[0] and 0 < len(text) <= ProofQuestion.MAX_CHARACTERS:
+                yield Proposal(f"f{answer.pk}", text, cited[0], Origin.FEEDBACK, answer.conversation.owner_id)
+
+
+def _key(question: ProofQuestion) -> tuple[str, int | None, str]:
+    return question.text, question.document_id, question.place
+
+
+def _plain(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell.startswith(FORMULA) else cell
+
+
+def _unplain(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell

@@ -1,0 +1,420 @@
+"""The proof in the admin: its questions, its runs, and what changed from one run to another.
+
+A manager sees questions that want nothing or a document that they may read in the portal, and what came of
+these alone: all numbers are counted from what is shown.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import ForeignKey, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_safe
+
+from chatsite.accounts.audit import record, record_before
+from chatsite.accounts.audited_admin import AuditedChanges
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.principal import Principal
+from ingestion.models import Document
+
+from .models import ProofQuestion, ProofResult, ProofRun
+from .proof import comparing, questions, running
+
+MAX_OPTIONS = 300  # of a choice; beyond them the name is typed
+MAX_OTHERS = 20  # runs to compare with that a page offers
+VERDICTS = {
+    "better": "Better",
+    "worse": "Worse",
+    "chance": "No difference that could not be chance",
+    "same": "No difference",
+}
+
+
+class QuestionForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A question, and the document that should be found or nothing."""
+
+    class Meta:
+        model = ProofQuestion
+        fields = ["text", "wants_nothing", "document", "place"]
+        widgets = {"text": forms.TextInput(attrs={"size": 80})}
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or {}
+        if not self.errors and bool(values.get("document")) == bool(values.get("wants_nothing")):
+            raise forms.ValidationError(
+                "Choose the document that should be found, or say that nothing should."
+            )
+        if values.get("place") and values.get("wants_nothing"):
+            self.add_error("place", "Nothing has no place.")
+        return values
+
+
+class FileForm(forms.Form):
+    """Questions as CSV."""
+
+    upload = forms.FileField(
+        label="CSV file",
+        help_text="Columns: question, document, place. A document is named as in citations. “nothing”"
+        " stands for none. The place may be missing. If one line is wrong, nothing is taken.",
+    )
+
+
+class StartForm(forms.Form):
+    """With whose rights the questions are asked, and what was changed before."""
+
+    group = forms.ModelChoiceField(
+        Group.objects.none(),
+        required=False,
+        label="With the rights of",
+        empty_label="me",
+        to_field_name="name",
+        help_text="Of a group: of somebody who is in this group and in no other.",
+    )
+    note = forms.CharField(
+        max_length=200,
+        required=False,
+        label="What was changed",
+        widget=forms.TextInput(attrs={"size": 60}),
+        help_text="Rights, words, documents … You see it in the list of runs.",
+    )
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["group"]
+        assert isinstance(field, forms.ModelChoiceField)
+        groups = running.groups_of(user).order_by("name")
+        if groups.count() > MAX_OPTIONS:
+            field.widget = forms.TextInput(attrs={"placeholder": "me"})
+            field.help_text = f"The name of a group; empty: me. {field.help_text}"
+        field.queryset = groups
+
+
+class WithResults:
+    """Deletion names the rows and not their hundreds of results."""
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        allowed = self.has_delete_permission(request)  # type: ignore[attr-defined]
+        return [str(each) for each in objs], {}, set() if allowed else {"proof"}, []
+
+
+@admin.register(ProofQuestion)
+class ProofQuestionAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+    audited_as = AuditEntry.Action.PROOF_CHANGED
+    form = QuestionForm
+    list_display = ["text", "wanted", "origin", "changed_at"]
+    list_filter = ["wants_nothing", "origin"]
+    list_select_related = ["document"]
+    search_fields = ["text"]
+    autocomplete_fields = ["document"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ProofQuestion]:
+        return ProofQuestion.objects.managed_by(request.user.pk or 0)
+
+    def formfield_for_foreignkey(
+        self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        if db_field.name == "document":
+            reader = Principal(request.user.pk or 0, "session")
+            kwargs["queryset"] = Document.objects.visible_to(reader)
+        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if field and db_field.name == "document":
+            field.widget.can_add_related = field.widget.can_change_related = False
+            field.widget.can_delete_related = field.widget.can_view_related = False
+        return field
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Not beyond the most that a run asks."""
+        return super().has_add_permission(request) and not _is_full()
+
+    def save_model(self, request: HttpRequest, obj: ProofQuestion, form: Any, change: bool) -> None:
+        if not change:
+            obj.added_by = _user(request)
+            if request.GET.get("origin") == ProofQuestion.Origin.UNANSWERED:
+                obj.origin = ProofQuestion.Origin.UNANSWERED
+        super().save_model(request, obj, form, change)
+
+    def named(self, obj: ProofQuestion) -> str:
+        """Without its words: they may be those of somebody who is erased later."""
+        return f"number {obj.pk}"
+
+    @admin.display(description="should find", ordering="document__name")
+    def wanted(self, question: ProofQuestion) -> str:
+        return wanted_words(question)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("collect/", view(self.collect), name="chat_proofquestion_collect"),
+            path("file/", view(self.take_file), name="chat_proofquestion_file"),
+            path("questions.csv", view(require_safe(self.csv_file)), name="chat_proofquestion_csv"),
+            *super().get_urls(),
+        ]
+
+    def collect(self, request: HttpRequest) -> HttpResponse:
+        """Questions that the site has already, to be chosen from."""
+        if not super().has_add_permission(request):
+            raise PermissionDenied
+        user = _user(request)
+        proposed = questions.proposals(user)
+        if request.method == "POST":
+            keys = set(request.POST.getlist("chosen"))
+            added = questions.add(user, [each for each in proposed if each.key in keys])
+            _record(user, f"Added {len(added)} questions that the site had")
+            messages.success(request, f"Added: {len(added)}.")
+            return redirect("admin:chat_proofquestion_changelist")
+        return self._page(request, "collect.html", "Questions that the site has already", proposed=proposed)
+
+    def take_file(self, request: HttpRequest) -> HttpResponse:
+        if not super().has_add_permission(request):
+            raise PermissionDenied
+        user = _user(request)
+        form = FileForm(request.POST or None, request.FILES or None)
+        if request.method == "POST" and form.is_valid():
+            upload: UploadedFile[bytes] = form.cleaned_data["upload"]
+            try:
+                count = questions.read_csv(user, upload.read(questions.MAX_FILE_BYTES + 1))
+            except questions.BadFile as refusal:
+                form.add_error("upload", f"{refusal} Nothing was taken.")
+            else:
+                _record(user, f"Added {count} questions of a file")
+                messages.success(request, f"Added: {count}. Those that were there already stay as they are.")
+                return redirect("admin:chat_proofquestion_changelist")
+        return self._page(request, "file.html", "Questions of a CSV file", form=form)
+
+    def csv_file(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        response = HttpResponse(questions.write_csv(_user(request)), content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = 'attachment; filename="questions.csv"'
+        return response
+
+    def _page(self, request: HttpRequest, name: str, title: str, **values: Any) -> HttpResponse:
+        context = {**self.admin_site.each_context(request), "title": title, "opts": self.opts, **values}
+        return TemplateResponse(request, f"admin/chat/proofquestion/{name}", context)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A question on the page of a run, or of two."""
+
+    result: ProofResult
+    found: list[str]  # documents that the viewer may read
+    others: int  # that they may not
+    before: ProofResult | None = None
+
+    @property
+    def wanted(self) -> str:
+        return wanted_words(self.result.question)
+
+    @property
+    def words(self) -> str:
+        return result_words(self.result)
+
+    @property
+    def words_before(self) -> str:
+        return result_words(self.before) if self.before else ""
+
+    @property
+    def kind(self) -> str:
+        if self.before is None or self.before.is_right == self.result.is_right:
+            return "same"
+        return "better" if self.result.is_right else "worse"
+
+
+@admin.register(ProofRun)
+class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+    audited_as = AuditEntry.Action.PROOF_CHANGED
+    list_display = ["__str__", "rights", "note", "state", "started_by"]
+    list_filter = ["state"]
+    list_select_related = ["group", "started_by"]
+    search_fields = ["note"]
+
+    class Media:
+        js = [forms.Script("admin_proof.js", type="module")]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ProofRun]:
+        return running.runs_of(_user(request))
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @admin.display(description="with the rights of", ordering="group")
+    def rights(self, run: ProofRun) -> str:
+        return run.group.name if run.group else str(run.started_by)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(require_safe(self.compare))
+        return [path("compare/", view, name="chat_proofrun_compare"), *super().get_urls()]
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Start a run."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        user = _user(request)
+        form = StartForm(user, request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            group, note = form.cleaned_data["group"], form.cleaned_data["note"]
+            try:
+                run = running.start(user, group, note)
+            except running.CannotRun as refusal:
+                messages.error(request, str(refusal))
+            else:
+                subject = f"{run}, with the rights of {group.name if group else 'their own'}: {note}"
+                record(AuditEntry.Action.PROOF_STARTED, actor=user, subject=subject)
+                return redirect("admin:chat_proofrun_change", run.pk)
+        count = min(ProofQuestion.objects.managed_by(user.pk).count(), running.MAX_QUESTIONS)
+        return self._page(request, "start.html", "Run the proof", form=form, count=count)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """What came of a run; a POST cancels it."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        user = _user(request)
+        run = self.get_object(request, unquote(object_id))
+        if run is None:
+            raise Http404
+        if request.method == "POST":
+            if not self.has_add_permission(request):
+                raise PermissionDenied
+            if running.cancel(run):
+                _record(user, f"Cancelled {run}")
+                messages.success(request, "Cancelled. What was asked until then is kept.")
+            return redirect("admin:chat_proofrun_change", run.pk)
+        _record_look(user, run)
+        every = running.results_of(run, user)
+        asked = [each for each in every if each.outcome]
+        earlier = self.get_queryset(request).filter(pk__lt=run.pk).exclude(ended_at=None)
+        return self._page(
+            request,
+            "run.html",
+            str(run),
+            run=run,
+            rights=self.rights(run),
+            may_cancel=self.has_add_permission(request),
+            total=len(every),
+            asked=len(asked),
+            summary=comparing.summary(asked),
+            lines=_lines(user, asked),
+            others=earlier.select_related("group", "started_by")[:MAX_OTHERS],
+        )
+
+    def compare(self, request: HttpRequest) -> HttpResponse:
+        """Two runs, question by question: `before` and `after` of the address."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        user = _user(request)
+        runs = self.get_queryset(request).select_related("group", "started_by")
+        before = get_object_or_404(runs, pk=int(request.GET.get("before", "0")))
+        after = get_object_or_404(runs, pk=int(request.GET.get("after", "0")))
+        for run in (before, after):
+            _record_look(user, run)
+        former, asked = (
+            [each for each in running.results_of(run, user) if each.outcome] for run in (before, after)
+        )
+        pairs = running.pairs_of(former, asked)
+        change, support = comparing.change(pairs), comparing.change_of_support(pairs)
+        return self._page(
+            request,
+            "compare.html",
+            "Before and after",
+            before=before,
+            after=after,
+            runs=(before, after),
+            rights=(self.rights(before), self.rights(after)),
+            change=change,
+            verdict=VERDICTS[change.verdict],
+            least=comparing.LEAST_CHANGED,
+            difference=_points(change.difference, change.low, change.high),
+            support=_points(support.mean, support.low, support.high) if support else None,
+            summaries=(
+                comparing.summary(one for one, _ in pairs),
+                comparing.summary(two for _, two in pairs),
+            ),
+            unpaired=len(former) + len(asked) - 2 * len(pairs),
+            lines=sorted(
+                _lines(user, [two for _, two in pairs], [one for one, _ in pairs]),
+                key=lambda line: ("worse", "better", "same").index(line.kind),
+            ),
+        )
+
+    def _page(self, request: HttpRequest, name: str, title: str, **values: Any) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "opts": self.opts,
+            "media": self.media,
+            **values,
+        }
+        return TemplateResponse(request, f"admin/chat/proofrun/{name}", context)
+
+
+def wanted_words(question: ProofQuestion) -> str:
+    if question.wants_nothing:
+        return "nothing"
+    if question.document is None:
+        return "a document that was deleted"
+    return f"{question.document.name}#{question.place}" if question.place else question.document.name
+
+
+def result_words(result: ProofResult) -> str:
+    """How it ended, and where what was wanted stood."""
+    outcome = ProofResult.Outcome(result.outcome).label
+    if result.wants_nothing:
+        return outcome
+    return f"{outcome}, found as number {result.rank}" if result.rank else f"{outcome}, not found"
+
+
+def _lines(user: User, results: list[ProofResult], before: list[ProofResult] | None = None) -> list[Line]:
+    """Documents are named as far as this person may read them now."""
+    wanted = {number for result in results for number in result.found}
+    readable = Document.objects.visible_to(Principal(user.pk, "session")).filter(pk__in=wanted)
+    names = dict(readable.values_list("pk", "name"))
+    former: list[ProofResult | None] = [*before] if before else [None] * len(results)
+    lines = []
+    for result, one in zip(results, former, strict=True):
+        shown = [names[number] for number in result.found if number in names]
+        lines.append(Line(result, shown, len(result.found) - len(shown), one))
+    return lines
+
+
+def _points(*shares: float) -> list[str]:
+    """As percentage points with their sign."""
+    return [f"{100 * share:+.1f}".replace("-", "−") for share in shares]
+
+
+def _is_full() -> bool:
+    return ProofQuestion.objects.count() >= running.MAX_QUESTIONS
+
+
+def _user(request: HttpRequest) -> User:
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
+
+
+def _record(user: User, subject: str) -> None:
+    record(AuditEntry.Action.PROOF_CHANGED, actor=user, subject=subject)
+
+
+def _record_look(user: User, run: ProofRun) -> None:
+    """A look at what others find, whose group the person is not in, is in the audit log."""
+    if run.group and not user.groups.filter(pk=run.group.pk).exists():
+        subject = f"{run}, with the rights of {run.group.name}"
+        record_before(AuditEntry.Action.PROOF_READ, actor=user, subject=subject)

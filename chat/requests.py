@@ -105,6 +105,8 @@ class RunRequest:
     echo: Mapping[str, Any] = field(
         default_factory=dict
     )  # JSON stored with the run, for the protocol's own use
+    instead_of: int | None = None  # position of a question that this one is asked instead of, in a new branch
+    seen: int | None = None  # position of the last answer that the asker saw: the question is of its branch
 
 
 class InvalidRequest(Exception):

@@ -15,6 +15,7 @@ from chat.verification import verify
 from chat.verification.lexicon import STOP_WORDS
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_everything
+from history.branches import Branches
 from history.citation_text import without
 from history.models import Message, Share, Source
 from ingestion.models import Document, Passage
@@ -85,8 +86,9 @@ class _Reader:
 
 def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
     """The messages that a share shows, in order, as `principal` may see them now."""
-    rows = share.conversation.messages.filter(position__lte=share.up_to).defer("search").order_by("position")
-    messages = list(rows)
+    path = Branches(share.conversation_id).path_to(share.up_to)
+    rows = share.conversation.messages.filter(position__in=path)
+    messages = list(rows.defer("search").order_by("position"))
     questions = [row.content for row in messages if row.role == Message.Role.USER]
     open_sources = _readable(principal, messages)
     closed_sources = _others(messages, open_sources)

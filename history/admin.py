@@ -15,6 +15,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.accounts.read_only_admin import ReadOnly
 
 from . import sharing
+from .branches import question_of
 from .models import Conversation, Feedback, Message, Share, Source, SourceQuerySet
 
 COMMENT_SHOWN = 120  # characters of it in the list
@@ -53,8 +54,8 @@ class MessageInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
 
     model = Message
     fields = readonly_fields = (
-        "position", "role", "agent_name", "imported", "content", "state", "error_code", "request_id",
-        "created_at",
+        "position", "follows", "chosen", "role", "agent_name", "imported", "content", "state", "error_code",
+        "request_id", "created_at",
     )  # fmt: skip
     extra = 0
 
@@ -143,10 +144,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
         if not feedback.shared:
             return "Not shared by who asked."
         answer = feedback.message
-        asked = Message.objects.filter(
-            conversation=answer.conversation_id, role=Message.Role.USER, position__lt=answer.position
-        )
-        question = asked.order_by("-position").first()
+        question = question_of(answer)
         return question.content if question else "–"
 
     @admin.display(description="answer")

@@ -9,6 +9,7 @@ from uuid import UUID
 from chatsite.accounts.principal import Principal
 
 from . import listing
+from .branches import Branches
 from .citation_text import (
     CITATION,
     rewrite,
@@ -25,14 +26,26 @@ UNSAFE_LINK = re.compile(r"(?i)(\]\(\s*|\]:\s*)(?!https?:|mailto:)([a-z][a-z0-9+
 
 
 def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
-    messages, sources = listing.said(principal, conversation)
-    return ConversationRowSerializer(listing.summaries([conversation])[0]).data | {
+    """The conversation with all of its messages: those of the chosen branch, and then the others.
+
+    Each of the others says which message it follows, null for none.
+    """
+    messages, sources = listing.said(principal, conversation, aside=True)
+    rows = StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
+    body = ConversationRowSerializer(listing.summaries([conversation])[0]).data | {
         "mode": conversation.mode,
         "createdAt": timestamp(conversation.created_at),
-        "messages": StoredMessageSerializer(
-            cast(Any, messages), many=True, context={"sources": sources}
-        ).data,
+        "messages": [row for message, row in zip(messages, rows, strict=True) if message.chosen],
     }
+    if len(body["messages"]) < len(rows):
+        branches = Branches(conversation.pk)
+        ids = {message.position: row["messageId"] for message, row in zip(messages, rows, strict=True)}
+        body["otherBranches"] = [
+            row | {"follows": ids.get(branches.before(message.position))}
+            for message, row in zip(messages, rows, strict=True)
+            if not message.chosen
+        ]
+    return body
 
 
 def as_markdown(principal: Principal, conversation: Conversation) -> str:
@@ -56,7 +69,7 @@ def messages_as_markdown(
 
 def answer_as_markdown(principal: Principal, conversation: Conversation, position: int) -> str | None:
     """One answer with the list of its sources; None where there is none at that position."""
-    messages, sources = listing.said(principal, conversation)
+    messages, sources = listing.said(principal, conversation, aside=True)
     for message in messages:
         if message.position == position and message.role == Message.Role.ASSISTANT:
             return message_as_markdown(message, sources.get(message.pk, ()))

@@ -65,7 +65,7 @@ def place(last: Conversation) -> Place:
 
 def summaries(conversations: Sequence[Conversation]) -> list[Summary]:
     """Summaries of conversations, in two queries."""
-    said = Message.objects.filter(conversation=OuterRef("pk")).order_by()
+    said = Message.objects.chosen().filter(conversation=OuterRef("pk")).order_by()
     newest = said.exclude(content="").order_by("-position").values("pk")[:1]
     counted = said.values("conversation").annotate(number=Count("*")).values("number")
     figures = {
@@ -112,13 +112,19 @@ def shortened(text: str, length: int) -> str:
 
 
 def said(
-    principal: Principal, conversation: Conversation
+    principal: Principal, conversation: Conversation, *, aside: bool = False
 ) -> tuple[Sequence[Message], dict[UUID, list[Source]]]:
-    """The messages, and for each the sources that the caller may open now, in two queries."""
-    messages = list(conversation.messages.defer("thoughts", "search").order_by("position"))
-    rows = Source.objects.visible_to(principal).filter(message__conversation=conversation)
+    """The messages, and for each the sources that the caller may open now, in two queries.
+
+    `aside` includes those of branches that are not chosen.
+    """
+    rows = conversation.messages.all() if aside else conversation.messages.chosen()
+    messages = list(rows.defer("thoughts", "search").order_by("position"))
+    found = Source.objects.visible_to(principal).filter(message__conversation=conversation)
+    if not aside:
+        found = found.filter(message__chosen=True)
     sources: dict[UUID, list[Source]] = {}
-    for row in rows.select_related("document").order_by("message_id", "rank"):
+    for row in found.select_related("document").order_by("message_id", "rank"):
         sources.setdefault(row.message_id, []).append(row)
     _leave_out_withdrawn(principal, messages)
     return messages, sources

@@ -19,6 +19,7 @@ from django.utils import timezone
 from chatsite.accounts.principal import Principal
 
 from . import recording
+from .branches import START
 from .citation_text import without, without_links
 from .listing import shortened
 from .models import Conversation, Message, Source
@@ -46,7 +47,16 @@ COPIED_FIELDS = (
     "followups",
     "thoughts", "usage", "searched_count", "created_at", "finished_at",
 )  # fmt: skip
-LOADED_FIELDS = ("id", "conversation_id", "position", "client_id", "imported", "finished_at", *SAVED_FIELDS)
+LOADED_FIELDS = (
+    "id",
+    "conversation_id",
+    "position",
+    "chosen",
+    "client_id",
+    "imported",
+    "finished_at",
+    *SAVED_FIELDS,
+)
 
 
 class TooMany(Exception):
@@ -81,6 +91,9 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
             size += _size(row)
     first = stored[-1].position + 1 if stored else 0
     added = [_new(conversation, first + number, item) for number, item in enumerate(new)]
+    before = max((row.position for row in stored if row.chosen), default=START)
+    if added and before != first - 1:
+        added[0].follows = before
     if size + sum(map(_size, added)) > most:
         raise TooLarge
     for row in changed:
@@ -157,7 +170,7 @@ def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str,
 
 def _nameless(stored: Sequence[Message], item: Incoming, named: set[UUID]) -> Message | None:
     for row in stored:
-        unnamed = not row.imported and row.client_id is None and row.pk not in named
+        unnamed = row.chosen and not row.imported and row.client_id is None and row.pk not in named
         unnamed = unnamed and "content" not in row.get_deferred_fields()
         if unnamed and row.role == item.role and without_links(row.content) == without_links(item.content):
             return row

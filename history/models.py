@@ -95,9 +95,16 @@ class MessageQuerySet(models.QuerySet["Message"]):
     def owned_by(self, principal: Principal) -> "MessageQuerySet":
         return self.filter(conversation__owner_id=principal.user_id, conversation__deleted_at=None)
 
+    def chosen(self) -> "MessageQuerySet":
+        """Those of the branch that the owner reads."""
+        return self.filter(chosen=True)
+
 
 class Message(models.Model):
-    """A question or an answer. Terminal states never change back, and partial text is kept in each."""
+    """A question or an answer. Terminal states never change back, and partial text is kept in each.
+
+    Of an edited question and of an answer that was given again all versions stay: see history.branches.
+    """
 
     class Role(models.TextChoices):
         USER = "user"
@@ -119,6 +126,17 @@ class Message(models.Model):
         Conversation, on_delete=models.CASCADE, related_name="messages", db_index=False
     )  # message_position serves it
     position = models.PositiveIntegerField(help_text="Order in the conversation, from 0.")
+    follows = models.IntegerField(
+        null=True,
+        editable=False,
+        help_text="Position of the message that it follows, -1 for none; empty: the one before it.",
+    )
+    chosen = models.BooleanField(
+        default=True,
+        db_default=True,
+        editable=False,
+        help_text="False: of a branch that is kept aside, by an edited question or another version.",
+    )
     role = models.CharField(max_length=10, choices=Role)
     content = models.TextField(blank=True)
     state = models.CharField(max_length=11, choices=State, default=State.COMPLETE)
@@ -260,7 +278,9 @@ class Share(models.Model):
         related_name="+",
         help_text="The one answer that it shows; empty: the conversation.",
     )
-    up_to = models.PositiveIntegerField(help_text="Position of the last message that it shows.")
+    up_to = models.PositiveIntegerField(
+        help_text="Position of the last message that it shows, with those that lead to it."
+    )
     access_list = models.ForeignKey(
         AccessList, on_delete=models.PROTECT, related_name="+", help_text="Who can open it."
     )

@@ -13,12 +13,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
 
+from .branches import START, Branches
 from .citation_text import without
 from .models import Conversation, Message, Source
 from .search_words import (
@@ -90,19 +91,48 @@ def lock_conversation(principal: Principal, conversation_id: UUID) -> Conversati
 
 
 def append(conversation: Conversation, role: str, content: str = "", **values: Any) -> Message:
-    """Add the next message; the caller holds the conversation's lock."""
-    last = conversation.messages.aggregate(last=Max("position"))["last"]
-    position = 0 if last is None else last + 1
+    """Add the next message of the chosen branch; the caller holds the conversation's lock."""
+    position = last_position(conversation) + 1
+    before = last_position(conversation, chosen=True)
     message = Message.objects.create(
         conversation=conversation,
         role=role,
         content=content,
         position=position,
+        follows=None if before == position - 1 else before,
         search=search_vector(conversation.owner_id, without(content, values.get("citations", ()))),
         **values,
     )
     Conversation.objects.filter(pk=conversation.pk).update(updated_at=message.created_at)
     return message
+
+
+def last_position(conversation: Conversation, *, chosen: bool = False) -> int:
+    """The position of its last message, or of the last of the chosen branch; START without any."""
+    rows = conversation.messages.chosen() if chosen else conversation.messages.all()
+    last = rows.order_by("-position").values_list("position", flat=True).first()
+    return START if last is None else last
+
+
+def go_back(conversation: Conversation, position: int) -> None:
+    """End the chosen branch at a message, whichever branch that is of; the others are kept aside.
+
+    START goes back before the first message. The caller holds the conversation's lock.
+    """
+    path = Branches(conversation.pk).path_to(position)
+    messages = conversation.messages
+    messages.filter(chosen=True).exclude(position__in=path).update(chosen=False)
+    messages.filter(chosen=False, position__in=path).update(chosen=True)
+
+
+def choose_branch(conversation: Conversation, position: int) -> None:
+    """Choose the branch of a message, up to the newest that was said in it.
+
+    The caller holds the conversation's lock. Raises Message.DoesNotExist.
+    """
+    if not conversation.messages.get(position=position).chosen:
+        newest = Branches(conversation.pk).newest_from(position, last_position(conversation))
+        go_back(conversation, newest)
 
 
 @transaction.atomic

@@ -88,7 +88,7 @@ def _read_through(
     mine = Conversation.objects.owned_by(principal).annotate(titled=_titled(principal, words))
     read, older = listing.page(mine, number, below)
     found = {row.pk for row in read if row.titled}  # type: ignore[attr-defined]
-    said = Message.objects.filter(conversation__in=[row.pk for row in read if row.pk not in found])
+    said = Message.objects.chosen().filter(conversation__in=[row.pk for row in read if row.pk not in found])
     having = said.filter(_read(principal, words)).order_by().distinct()
     found |= set(having.values_list("conversation", flat=True))
     return [row for row in read if row.pk in found], older
@@ -112,7 +112,7 @@ def _indexed(principal: Principal, words: Sequence[str]) -> ConversationQuerySet
     join all of the person's conversations with the matches. The owner's word limits them to that person.
     """
     mine = Conversation.objects.owned_by(principal)
-    said = Message.objects.filter(_said(principal, words)).order_by()
+    said = Message.objects.chosen().filter(_said(principal, words)).order_by()
     titled = mine.filter(_said(principal, words)).order_by()
     unknown = mine.filter(_in_title(words), search=None).exclude(title="").order_by()
     found = [said.values("conversation"), titled.values("pk"), unknown.values("pk")]
@@ -141,7 +141,7 @@ def hits(principal: Principal, conversations: Sequence[UUID], query: str) -> dic
     if not words or not conversations:
         return {}
     number = Window(RowNumber(), partition_by=F("conversation"), order_by=F("position").asc())
-    mine = Message.objects.owned_by(principal).filter(conversation__in=conversations)
+    mine = Message.objects.owned_by(principal).chosen().filter(conversation__in=conversations)
     rows = mine.filter(_read(principal, words)).annotate(number=number)
     shown = rows.filter(number__lte=HITS).order_by("conversation_id", "position")
     found: dict[UUID, list[Hit]] = {}

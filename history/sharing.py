@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -18,6 +17,7 @@ from chatsite.accounts.principal import Principal
 from ingestion.access.lists import Audience, access_list_for
 
 from . import recording
+from .branches import START
 from .models import Conversation, Message, Share, ShareQuerySet
 
 DEFAULT_DAYS = 30
@@ -63,8 +63,8 @@ def create(
     if answer_id is not None:
         finished = conversation.messages.filter(role=Message.Role.ASSISTANT)
         answer = finished.exclude(state__in=Message.UNFINISHED).get(pk=answer_id)
-    last = conversation.messages.aggregate(last=Max("position"))["last"]
-    if last is None:
+    last = recording.last_position(conversation, chosen=True)
+    if last == START:
         raise Invalid(gettext("This conversation is empty."), "conversation")
     if not (audience.everyone or audience.user_ids or audience.group_ids):
         raise Invalid(gettext("Choose a group, name a person, or select “Everyone”."), "everyone")

@@ -326,6 +326,57 @@ document.addEventListener('click', async event => {
   toast(count > 1 ? t('Copied with {n} sources.', count) : count ? t('Copied with 1 source.') : t('Copied.'));
 });
 
+// ---- Editing a question in its place: the form is that of the page which the link leads to. -----------------------
+function showAsEdited(ask, edited) {
+  ask.classList.toggle('edited', edited);
+  $('.question', ask).classList.toggle('hidden', edited); // still the heading of what follows
+}
+function closeEdit() {
+  const form = $('.ask form.edit');
+  if (!form) return;
+  const ask = form.closest('.ask');
+  form.remove();
+  showAsEdited(ask, false);
+  $('[data-edit]', ask).focus();
+}
+async function openEdit(link) {
+  closeEdit();
+  let page;
+  try {
+    const reply = await fetch(link.href, { redirect: 'manual' });
+    if (!reply.ok) throw new Error(reply.status);
+    page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+  } catch {
+    location.assign(link.href);
+    return;
+  }
+  const ask = link.closest('.ask');
+  if ($('.edit', ask)) return;
+  showAsEdited(ask, true);
+  ask.append(document.adoptNode($('form.edit', page)));
+  const words = $('.edit textarea', ask);
+  words.focus();
+  words.setSelectionRange(words.value.length, words.value.length);
+}
+document.addEventListener('click', event => {
+  const link = event.target.closest('[data-edit], .ask [data-cancel-edit]');
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  if (link.matches('[data-edit]')) openEdit(link);
+  else closeEdit();
+});
+document.addEventListener('keydown', event => {
+  const form = event.target.closest('.ask form.edit');
+  if (!form || event.isComposing) return;
+  if (event.key === 'Escape') {
+    event.preventDefault();
+    closeEdit();
+  } else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    form.requestSubmit();
+  }
+});
+
 // ---- Feedback: what stands below the answer comes back as HTML; without an answer the form is sent as a page. --------
 document.addEventListener('submit', async event => {
   const form = event.target.closest('form[data-feedback]');

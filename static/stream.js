@@ -1,6 +1,6 @@
 // Shows an answer while it arrives: safe HTML from the server, of which new words are revealed evenly.
-// Sends: ask {key, text}, follow {run, after}, wait {first}, stop {run}.
-// Receives: accepted, asked, refused, and frames {seq, place, messages}; `handlers` has one function per message.
+// Sends: ask {key, text, seen}, follow {run, after}, wait {first}, stop {run}.
+// Receives: accepted, asked, branched, refused, and frames {seq, place, messages}; `handlers` has one function per message.
 
 const NEAR = 4;
 const TRIES_BEFORE_POLLING = 3;
@@ -310,13 +310,10 @@ export function begin({ $, $$, t, parsed, say, tell, enliven, reveal, conversati
     if (follows) scrollToEnd();
     updateJumpButton();
   }
-  // The positions that this page has are those before `first`.
+  // The last position that this page has: the identifiers of turns and answers end with theirs.
+  const lastPlace = () => Math.max(-1, ...$$('.turn, .answer', thread).map(({ id }) => +id.slice(2)));
   function waitForQuestion() {
-    if (isOpen() && !run && !ending)
-      sendMessage({
-        type: 'wait',
-        first: 1 + Math.max(-1, ...$$('.answer', thread).map(node => +node.dataset.place)),
-      });
+    if (isOpen() && !run && !ending) sendMessage({ type: 'wait', first: 1 + lastPlace() });
   }
   function showRunning() {
     state.running(true);
@@ -340,6 +337,7 @@ export function begin({ $, $$, t, parsed, say, tell, enliven, reveal, conversati
     }
     if (message.type === 'accepted') showAccepted(message);
     if (message.type === 'asked') showAskedElsewhere(message);
+    if (message.type === 'branched') location.reload();
     if (message.type === 'refused') {
       const mine = asking && message.key === asking.key;
       // Asked meanwhile in another tab: its answer is shown, and what was typed here stays in the box.
@@ -487,6 +485,7 @@ export function begin({ $, $$, t, parsed, say, tell, enliven, reveal, conversati
       if (ended) return tell(t('You were signed out. Sign in to continue; your text is kept.'), true);
       if (run || asking) return undefined;
       asking = { key: state.keyOf(words), text: words };
+      if (lastPlace() >= 0) asking.seen = lastPlace();
       state.busy(true);
       heard = Date.now();
       if (isOpen()) sendMessage({ type: 'ask', ...asking });

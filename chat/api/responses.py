@@ -41,6 +41,7 @@ from chat.runs.start import stored_messages
 from chatsite.accounts.principal import Principal
 from chatsite.http.address_limit import release_slot
 from history import recording
+from history.branches import Branches
 from history.citation_text import without
 from history.models import Conversation, Message
 from history.withheld import withheld_labels
@@ -210,11 +211,12 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
     if asked.generation.json is not None and run.conversation.mode == Conversation.Mode.MULTI_AGENT:
         raise InvalidRequest(f"“{member}” names a conversation of several agents: it has no JSON.", member)
     messages = run.conversation.messages
-    newest = messages.filter(role=Message.Role.USER).latest("position")
+    newest = messages.chosen().filter(role=Message.Role.USER).latest("position")
     if run.question_id == newest.pk and run.conversation.listed:
         return replace(asked, conversation_id=run.conversation_id, listed=True)
     last = messages.filter(run_id=run.pk).latest("position")
-    said = messages.filter(position__lte=last.position).exclude(state__in=Message.UNFINISHED)
+    path = Branches(run.conversation_id).path_to(last.position)
+    said = messages.filter(position__in=path).exclude(state__in=Message.UNFINISHED)
     turns = stored_messages(principal, run.conversation_id, said)
     return replace(asked, earlier=turns, listed=asked.listed and run.conversation.listed)
 

@@ -1,10 +1,11 @@
-"""POST views of the portal's forms: ask, stop, answer again, rate, rename, pin, archive, delete and undo."""
+"""POST views of the portal's forms: questions, answers given again, branches, feedback, and conversations."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -78,6 +79,55 @@ def again(request: HttpRequest, principal: Principal, conversation_id: UUID, pos
         return _refused(request, principal, row, "", refused)
     _start(accepted)
     return _latest(row.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_caller
+def edit(request: HttpRequest, principal: Principal, conversation_id: UUID, asked: int) -> HttpResponse:
+    """Ask something else instead of one question. It and what follows it stay, as another branch."""
+    row = own_conversation(principal, conversation_id)
+    question = row.messages.filter(position=asked, role=Message.Role.USER).first()
+    if question is None:
+        raise Http404
+    shown = {
+        "conversation": row,
+        "question": question,
+        "form_key": uuid4().hex,
+        "most_characters": settings.MESSAGE_MAX_CHARACTERS,
+        "text": question.content,
+    }
+    if request.method != "POST":
+        return render(request, "chat/edit.html", shown)
+    text = _question(request)
+    edited = RunRequest(text, row.pk, instead_of=asked)
+    try:
+        accepted = _begin(request, principal, edited, key_of(request.POST.get("key")))
+    except Refused as refused:
+        if refused.code == "not_found":
+            raise Http404 from None
+        shown |= {"text": text.replace("\x00", "\ufffd"), "problem": gettext(refused.message)}
+        return _to_come_back(render(request, "chat/edit.html", shown, status=refused.status), refused)
+    _start(accepted)
+    return _latest(row.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_caller
+def choose(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
+    """Go to another version of a question or an answer, and to what followed it."""
+    row = own_conversation(principal, conversation_id)
+    if request.method != "POST":
+        return _latest(row.pk)
+    message = row.messages.filter(position=position).only("role").first()
+    if message is None:
+        raise Http404
+    try:
+        _free(principal, row.pk)
+        runs.choose_branch(principal, row.pk, position)
+    except Refused as refused:
+        return _refused(request, principal, row, "", refused)
+    kind = "e" if message.role == Message.Role.USER else "m"
+    return SeeOther(reverse("chat:conversation", args=[row.pk]) + f"#{kind}-{position}")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -243,11 +293,17 @@ def _answer_url(conversation_id: UUID, position: int, *, form: bool = False) -> 
 
 
 def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -> HttpResponse:
-    # A browser posts line ends as CR LF; the same text typed in the socket's box has LF.
-    text = request.POST.get("question", "").replace("\r\n", "\n")
+    text = _question(request)
     team = row is None and request.POST.get("mode") == "team"
     scope = scope_asked_for(request.POST)
-    asked = RunRequest(text, row.pk if row else None, team=team, options=Options(scope=scope))
+    seen = request.POST.get("seen", "")
+    asked = RunRequest(
+        text,
+        row.pk if row else None,
+        team=team,
+        options=Options(scope=scope),
+        seen=int(seen) if seen.isascii() and seen.isdecimal() and len(seen) < 7 else None,
+    )
     try:
         accepted = _begin(request, principal, asked, key_of(request.POST.get("key")))
     except Refused as refused:
@@ -257,6 +313,11 @@ def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -
         url = reverse("chat:conversation", args=[accepted.conversation_id])
         return JsonResponse({"url": url, "run": str(accepted.run_id)}, status=201)
     return _latest(accepted.conversation_id)
+
+
+def _question(request: HttpRequest) -> str:
+    """What was typed. A browser posts line ends as CR LF; the same text typed in the socket's box has LF."""
+    return request.POST.get("question", "").replace("\r\n", "\n")
 
 
 def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: str | None) -> AcceptedRun:

@@ -1,10 +1,12 @@
 """The portal's socket: one conversation of the signed-in person.
 
 Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which
-asks for what is asked on other devices from that position of the conversation on. Messages to the page:
-`accepted`, `refused`, `asked` (elsewhere; its answer follows) and the frames.encode chat.portal.frames, of
-which the last has `done`. An empty frame every few seconds shows the page that the socket is alive. Closing
-the socket does not stop the answer; the next socket follows it from where the page is.
+asks for what is asked on other devices from that position of the conversation on. `ask` may say the position
+of the last answer that the page shows (`seen`). Messages to the page: `accepted`, `refused`, `asked`
+(elsewhere; its answer follows), `branched` (another branch was chosen elsewhere) and the frames of
+chat.portal.frames, of which the last has `done`. An empty frame every few seconds shows the page that the
+socket is alive. Closing the socket does not stop the answer; the next socket follows it from where the page
+is.
 """
 
 import asyncio
@@ -209,7 +211,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if key is None or not isinstance(text, str):
             await self.close(CLOSED_INVALID)
             return
-        asked = RunRequest(text, self.conversation_id)
+        seen = _whole(message["seen"]) if "seen" in message else None
+        asked = RunRequest(text, self.conversation_id, seen=seen)
         try:
             accepted = await self._begin(asked, key, budget)
         except Refused as refused:
@@ -285,6 +288,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             while (found := await retry_until_available(self._asked_after, first)) is None:
                 await news.comes()
         run_id, html = found
+        if html is None:
+            await self._send_message({"type": "branched"})
+            return
         await self._send_message({"type": "asked", "run": str(run_id or "") or None, "html": html})
         place = (
             await retry_until_available(place_of_run, self.principal, self.conversation_id, run_id)
@@ -294,7 +300,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if run_id and place is not None:
             await self._read_run(run_id, place, 0)
 
-    def _asked_after(self, first: int) -> tuple[UUID | None, str] | None:
+    def _asked_after(self, first: int) -> tuple[UUID | None, str | None] | None:
         if not still_valid(self.principal):
             return None
         return asked_after(self.principal, self.conversation_id, first)

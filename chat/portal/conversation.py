@@ -15,6 +15,7 @@ from chat.runs import journal
 from chat.statements import Proof, Statement, from_rows
 from chatsite.accounts.principal import Principal
 from history import feedback
+from history.branches import Branches
 from history.citation_text import without
 from history.models import Conversation, Feedback, Message, Source
 from history.signatures import signed
@@ -91,6 +92,27 @@ STEP_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
+class Switch:
+    """Which of several branches is shown, and the positions that the ones beside it begin at."""
+
+    number: int  # from 1
+    count: int
+    previous: int | None
+    next: int | None
+
+
+def switch_of(branches: Branches | None, position: int) -> Switch | None:
+    """None where the message at this position is the only one that follows the one before it."""
+    siblings = branches.siblings(position) if branches else [position]
+    if len(siblings) < 2:
+        return None
+    place = siblings.index(position)
+    previous = siblings[place - 1] if place else None
+    following = siblings[place + 1] if place + 1 < len(siblings) else None
+    return Switch(place + 1, len(siblings), previous, following)
+
+
+@dataclass(frozen=True, slots=True)
 class SourceLine:
     """One row of the list of sources; without a source the reader may not open it (any more)."""
 
@@ -131,10 +153,16 @@ class Answer:
     superseded: bool = False  # the same question was answered again
     shareable: bool = True  # guests share nothing
     scope: str = ""  # what was searched, in words, where it was not all that the reader may read
+    branches: Branches | None = None  # of its conversation; None where only one is shown
 
     @property
     def place(self) -> int:
         return self.message.position
+
+    @cached_property
+    def switch(self) -> Switch | None:
+        """Between the versions of the answer; of a team's, at its first message."""
+        return switch_of(self.branches, self.place)
 
     @property
     def repeatable(self) -> bool:
@@ -311,6 +339,12 @@ class Turn:
 
     question: Message
     answers: list[Answer] = field(default_factory=list)
+    branches: Branches | None = None  # as of its answers
+
+    @cached_property
+    def switch(self) -> Switch | None:
+        """Between the question and others that were asked instead of it."""
+        return switch_of(self.branches, self.question.position)
 
     @property
     def last(self) -> int:
@@ -338,7 +372,9 @@ def scope_of(answer: Message) -> str:
     return ""
 
 
-def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer]:
+def answers_of(
+    principal: Principal, messages: Sequence[Message], branches: Branches | None = None
+) -> list[Answer]:
     """The given answers with their sources: two queries, and one for the run of one that is written."""
     ids = [message.pk for message in messages]
     readable: dict[Any, list[Source]] = {}
@@ -361,22 +397,25 @@ def answers_of(principal: Principal, messages: Sequence[Message]) -> list[Answer
             shows_thoughts=shows_thoughts,
             shareable=principal.method != "guest",
             scope=scopes[scope_of(message)],
+            branches=branches,
         )
         for message in messages
     ]
 
 
 def turns_of(principal: Principal, conversation: Conversation) -> list[Turn]:
-    """The whole conversation, in order."""
-    messages = list(conversation.messages.select_related("feedback").order_by("position"))
-    answers = answers_of(principal, [row for row in messages if row.role == Message.Role.ASSISTANT])
+    """The chosen branch of a conversation, in order."""
+    messages = list(conversation.messages.chosen().select_related("feedback").order_by("position"))
+    branches = Branches(conversation.pk)
+    said = [row for row in messages if row.role == Message.Role.ASSISTANT]
+    answers = answers_of(principal, said, branches)
     if answers:
         answers[-1].newest = True
     by_id = {answer.message.pk: answer for answer in answers}
     turns: list[Turn] = []
     for message in messages:
         if message.role == Message.Role.USER:
-            turns.append(Turn(message))
+            turns.append(Turn(message, branches=branches))
         elif turns:
             for earlier in turns[-1].answers:
                 # Answers of other agents of the same run are shown beside it and replace nothing.

@@ -38,6 +38,7 @@ from chat.sources import SourceView
 from chat.statements import to_rows
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import in_database
+from history.branches import Branches
 from history.models import Conversation, Message
 
 from .conversation import (
@@ -222,17 +223,29 @@ def next_answer(principal: Principal, conversation_id: UUID, message_id: UUID) -
 def new_turn(principal: Principal, run_id: UUID) -> str:
     """The question that was just accepted, with its empty answer."""
     run = Run.objects.owned_by(principal).select_related("conversation", "question", "answer").get(pk=run_id)
-    answer = answers_of(principal, [run.answer])[0]
+    branches = Branches(run.conversation_id)
+    answer = answers_of(principal, [run.answer], branches)[0]
     answer.newest = True
-    turn = Turn(run.question, [answer])
+    turn = Turn(run.question, [answer], branches)
     return render_to_string("chat/turn.html", {"turn": turn, "conversation": run.conversation})
 
 
-def asked_after(principal: Principal, conversation_id: UUID, first: int) -> tuple[UUID | None, str] | None:
-    """The running run and the HTML of all turns from that position on; None if there are none."""
+def asked_after(
+    principal: Principal, conversation_id: UUID, first: int
+) -> tuple[UUID | None, str | None] | None:
+    """The running run and the HTML of all turns from that position on; None if there are none.
+
+    Without HTML where they do not go on from the turns before that position, but are a branch of their own.
+    """
     conversation = Conversation.objects.owned_by(principal).filter(pk=conversation_id).first()
-    if conversation is None or not conversation.messages.filter(position__gte=first).exists():
+    if conversation is None:
         return None
+    rows = conversation.messages.chosen().filter(position__gte=first).order_by("position")
+    forks = list(rows.values_list("follows", flat=True))
+    if not forks:
+        return None
+    if any(follows is not None for follows in forks):
+        return None, None
     newer = [each for each in turns_of(principal, conversation) if each.last >= first]
     context = {"conversation": conversation}
     html = "\n".join(render_to_string("chat/turn.html", context | {"turn": each}) for each in newer)
@@ -260,8 +273,8 @@ def ended(
         message.finish_reason = rendered.ended.finish_reason
         message.citations = list(rendered.ended.citations)
         message.verification = to_rows(rendered.ended.verification)
-    answer: Answer = answers_of(principal, [message])[0]
-    answer.newest = not conversation.messages.filter(position__gt=place).exists()
+    answer: Answer = answers_of(principal, [message], Branches(conversation_id))[0]
+    answer.newest = not conversation.messages.chosen().filter(position__gt=place).exists()
     context = {"answer": answer, "conversation": conversation}
     message_frame: Json = {
         "type": "done",

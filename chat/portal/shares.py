@@ -179,7 +179,7 @@ def _shown(rows: Sequence[Share]) -> list[tuple[Share, str]]:
 
 def _answers(conversation: Conversation) -> list[tuple[Message, str]]:
     """The finished answers, newest first, each with the words by which one chooses it."""
-    rows = conversation.messages.order_by("position").only("position", "role", "content", "state")
+    rows = conversation.messages.chosen().order_by("position").only("position", "role", "content", "state")
     question, found = "", []
     for row in rows:
         if row.role == Message.Role.USER:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 from chat.quotations import best_span
 from chat.statements import Proof
 from chatsite.accounts.principal import Principal
+from history.branches import question_of
 from history.models import Conversation, Message, Source
 from history.withheld import withheld_labels
 from ingestion.access.explain import why_readable
@@ -264,12 +265,8 @@ class Panel:
 
     @cached_property
     def _question(self) -> str:
-        earlier = Message.objects.filter(
-            conversation=self.answer.message.conversation_id,
-            role=Message.Role.USER,
-            position__lt=self.answer.place,
-        )
-        return earlier.order_by("-position").values_list("content", flat=True).first() or ""
+        question = question_of(self.answer.message)
+        return question.content if question else ""
 
     @property
     def found_by(self) -> str:

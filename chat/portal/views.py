@@ -96,6 +96,7 @@ def conversation_page(
         "running": _running(turns),
         "panel": _panel(request, principal, conversation),
         "rating_form": request.GET.get("rating", ""),
+        "seen": turns[-1].last if turns else None,
         "shares": shares_of(principal, conversation),
         **scopes(principal, conversation.scope),
     }

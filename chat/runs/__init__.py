@@ -32,11 +32,12 @@ from .revalidation import access_revalidator
 from .start import (
     again,
     begin,
+    choose_branch,
     request_stop,
 )
 
 __all__ = [
-    "access_revalidator", "again", "begin", "close_expired", "end_afterthoughts", "expire_all", "follow",
-    "housekeeping", "hub", "is_written_here", "last_event", "listening", "progress", "request_stop",
-    "run_so_far", "shutdown", "start", "stop", "watch", "whole",
+    "access_revalidator", "again", "begin", "choose_branch", "close_expired", "end_afterthoughts",
+    "expire_all", "follow", "housekeeping", "hub", "is_written_here", "last_event", "listening", "progress",
+    "request_stop", "run_so_far", "shutdown", "start", "stop", "watch", "whole",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -36,6 +37,7 @@ from chatsite.db.availability import breaker
 from chatsite.db.sql_files import rows, rows_of_each, statement
 from chatsite.db.threads import reading_as, tried_twice
 from history import recording
+from history.branches import Branches, question_of
 from history.citation_text import without
 from history.models import Conversation, Message
 from history.withheld import withheld_labels
@@ -120,6 +122,8 @@ def _store_turn(
     """Store the question with a queued answer. Raises Refused."""
     known = free(principal, request.conversation_id) if request.conversation_id else None
     title = title_of(request.question)
+    if known:
+        _go_to_branch(known, request)
     if known and not known.title:
         recording.set_title(principal.user_id, known.pk, title)
     mode = Conversation.Mode.MULTI_AGENT if request.team else Conversation.Mode.STANDARD
@@ -149,6 +153,18 @@ def _store_turn(
     return replace(run, is_first=is_first, is_untitled=is_first and not (known and known.title_by_owner))
 
 
+def _go_to_branch(conversation: Conversation, request: RunRequest) -> None:
+    """Choose the branch that the question is asked in. Raises Refused for one instead of an unknown one."""
+    if request.instead_of is not None:
+        asked = conversation.messages.filter(role=Message.Role.USER, position=request.instead_of)
+        if not asked.exists():
+            raise Refused("not_found")
+        recording.go_back(conversation, Branches(conversation.pk).before(request.instead_of))
+    elif request.seen is not None:
+        with suppress(Message.DoesNotExist):
+            recording.choose_branch(conversation, request.seen)
+
+
 def _answer_again(
     principal: Principal,
     request: RunRequest,
@@ -157,8 +173,9 @@ def _answer_again(
     request_id: str,
     allowance: Allowance | None,
 ) -> AcceptedRun:
-    """Store one more queued answer to a question that is stored."""
+    """Store one more queued answer to a stored question, as another version beside those it has."""
     run_id = uuid4()
+    recording.go_back(conversation, question.position)
     by_team = _by_team(conversation.mode, request)
     answer = recording.append(
         conversation,
@@ -295,16 +312,11 @@ def begin(
 
 @tried_twice
 def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> AcceptedRun:
-    """Answer the question of an earlier answer again; the earlier answer is kept. Raises Refused."""
+    """Answer the question of an earlier answer again, in a branch of its own. Raises Refused."""
     with transaction.atomic():
         used = used_today(principal)
         question = _question_of(principal, answer_id)
         conversation = free(principal, question.conversation_id)
-        newest = conversation.messages.filter(role=Message.Role.USER).latest("position")
-        if question.pk != newest.pk:
-            question = recording.append(
-                conversation, Message.Role.USER, question.content, request_id=request_id
-            )
         request = _scoped(RunRequest(question.content, conversation.pk), conversation)
         allowance = admit(principal, used)
         run = _answer_again(principal, request, conversation, question, request_id, allowance)
@@ -322,11 +334,20 @@ def _question_of(principal: Principal, answer_id: UUID) -> Message:
         return run.question
     question = None
     if answer.client_id is None and not answer.imported:
-        asked = Message.objects.filter(conversation=answer.conversation_id, role=Message.Role.USER)
-        question = asked.filter(position__lt=answer.position).order_by("-position").first()
+        question = question_of(answer)
     if question is None:
         raise Refused("answer_not_found")
     return question
+
+
+@tried_twice
+def choose_branch(principal: Principal, conversation_id: UUID, position: int) -> None:
+    """Go on from another version of a question or an answer. Raises Refused, also during an answer."""
+    with transaction.atomic():
+        try:
+            recording.choose_branch(free(principal, conversation_id), position)
+        except Message.DoesNotExist:
+            raise Refused("not_found") from None
 
 
 @tried_twice
@@ -363,9 +384,8 @@ def earlier_messages(run: AcceptedRun) -> tuple[EarlierMessage, ...]:
     if run.request.alone:
         return ()
     position = Message.objects.filter(pk=run.question_id).values("position")
-    rows = Message.objects.filter(
-        conversation_id=run.conversation_id, position__lt=Subquery(position)
-    ).exclude(state__in=Message.UNFINISHED)
+    rows = Message.objects.filter(conversation_id=run.conversation_id, position__lt=Subquery(position))
+    rows = rows.chosen().exclude(state__in=Message.UNFINISHED)
     return stored_messages(run.principal, run.conversation_id, rows) or messages_of_request(run)
 
 
@@ -423,8 +443,9 @@ def _digest(request: RunRequest) -> str:
         "conversation_id": str(request.conversation_id or ""),
         "images": images,
     }
+    del values["seen"]  # the same form, sent again from a page that was loaded anew
     # Left out if empty, so that the digest equals that of versions without these members.
-    for name, nothing in (("wish", ""), ("generation", Generation()), ("echo", {})):
+    for name, nothing in (("wish", ""), ("generation", Generation()), ("echo", {}), ("instead_of", None)):
         if getattr(request, name) == nothing:
             del values[name]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

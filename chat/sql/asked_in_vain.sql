@@ -56,11 +56,22 @@ judged AS (
             FILTER (WHERE answer.created_at <= asked.created_at + interval '2 minutes') > 1 AS again
         FROM history_message AS answer
         LEFT JOIN history_feedback AS feedback ON feedback.message_id = answer.id
+        -- An answer that was given again stands after later questions, and says which one it follows.
+        LEFT JOIN LATERAL (
+            SELECT first.follows
+            FROM history_message AS first
+            WHERE first.exchange = answer.exchange
+            ORDER BY first.position
+            LIMIT 1
+        ) AS beginning ON true
         WHERE
             answer.conversation_id = asked.conversation_id
             AND answer.role = 'assistant'
-            AND answer.position > asked.position
-            AND answer.position < asked.next_position
+            AND CASE
+                WHEN beginning.follows IS NULL
+                    THEN answer.position > asked.position AND answer.position < asked.next_position
+                ELSE beginning.follows = asked.position
+            END
     ) AS answers
 ),
 

@@ -96,6 +96,10 @@ chat:source              GET    session  sign-in   absent   absent   yes      ab
 chat:ask                 GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:ask                 POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:stop                POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:edit                GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:edit                POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:choose              GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:choose              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:again               GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:again               POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:feedback            GET    session  sign-in   absent   absent   yes      absent   sign-in

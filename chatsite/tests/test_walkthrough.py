@@ -142,6 +142,40 @@ def test_an_answer_is_read_aloud_by_a_voice_of_the_device_in_its_language(chromi
         assert page.evaluate("speechSynthesis.left.length") == 0
 
 
+def test_a_question_is_edited_and_an_answer_given_again_in_place_and_without_scripts(chromium, slow_site):
+    with signed_in(chromium, slow_site) as page:
+        ask_and_wait(page, QUESTION)
+        page.get_by_role("link", name="Edit and ask again").click()
+        box = page.locator(".ask").get_by_label("Your question")
+        expect(box).to_be_focused()
+        assert violations(page) == []
+        box.press("Escape")
+        expect(box).to_have_count(0)
+        page.get_by_role("link", name="Edit and ask again").press("Enter")
+        box.fill(HR_QUESTION)
+        box.press("Control+Enter")
+        see_question(page, HR_QUESTION)
+        wait_for_state(page, "complete")
+        expect(page.get_by_role("group", name="Question 2 of 2")).to_be_visible()
+        expect(page.locator(".question")).to_have_count(1)
+        page.get_by_role("button", name="Answer again").click()
+        expect(page.get_by_role("group", name="Version 2 of 2")).to_be_visible()
+        wait_for_state(page, "complete")
+        assert violations(page) == []
+        address = page.url.partition("#")[0]
+    with signed_in(chromium, slow_site, java_script_enabled=False) as page:
+        page.goto(address)
+        page.get_by_role("button", name="Previous version").click()
+        expect(page.get_by_role("group", name="Version 1 of 2")).to_be_visible()
+        page.get_by_role("button", name="Previous question").click()
+        see_question(page, QUESTION)
+        page.get_by_role("link", name="Edit and ask again").click()
+        page.get_by_label("Your question").fill("Who approves exceptions?")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        see_question(page, "Who approves exceptions?")
+        expect(page.get_by_role("group", name="Question 3 of 3")).to_be_visible()
+
+
 def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, slow_site):
     with signed_in(chromium, slow_site, "hr") as page:
         ask_and_wait(page, HR_QUESTION)

@@ -149,6 +149,7 @@ class World:
             "document_id": DOCUMENT,
             "key_id": ApiKey.objects.get(user=self.people["owner"]).pk,
             "position": 1,
+            "asked": 0,
             "share_id": SHARE,
             "token": TOKEN,
             "place": "1.1",

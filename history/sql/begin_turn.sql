@@ -1,4 +1,4 @@
--- A question and the queued answer to it, at the end of a conversation, which is opened with them where it is new.
+-- A question and the queued answer to it, at the end of the chosen branch of a conversation, which is opened with them where it is new.
 -- The caller holds the lock of a conversation that exists already.
 WITH opened AS (
     INSERT INTO history_conversation (
@@ -16,17 +16,29 @@ continued AS (
 ),
 
 place AS (
-    SELECT coalesce(max(said.position) + 1, 0) AS position
+    SELECT
+        coalesce(max(said.position) + 1, 0) AS position,
+        coalesce(
+            (
+                SELECT shown.position
+                FROM history_message AS shown
+                WHERE shown.conversation_id = :'conversation' AND shown.chosen
+                ORDER BY shown.position DESC
+                LIMIT 1
+            ),
+            -1
+        ) AS before
     FROM history_message AS said
     WHERE said.conversation_id = :'conversation'
 )
 
 INSERT INTO history_message (
-    id, conversation_id, position, role, content, state, exchange, agent_name, search, request_id, created_at,
+    id, conversation_id, position, follows, role, content, state, exchange, agent_name, search, request_id, created_at,
     finish_reason, error_code, imported, content_type, citations, followups, thoughts, usage
 )
 SELECT
-    added.id, :'conversation', place.position + added.step, added.role, added.content, added.state, added.run_id,
+    added.id, :'conversation', place.position + added.step,
+    CASE WHEN added.step = 0 THEN nullif(place.before, place.position - 1) END, added.role, added.content, added.state, added.run_id,
     added.agent_name, array_to_tsvector(added.words), :'request_id', :'now',
     '', '', false, '', '[]', '[]', '[]', '{}'
 FROM place

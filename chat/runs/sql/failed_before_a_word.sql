@@ -23,6 +23,7 @@ JOIN history_message AS question ON question.id = run.question_id
 WHERE
     run.finished_at IS NOT NULL
     AND run.idempotency_key IS NULL
+    AND question.chosen
     AND NOT EXISTS (
         SELECT FROM history_message AS later
         WHERE

@@ -306,6 +306,7 @@ def _records(person: User) -> Iterator[tuple[str, Any]]:
         "prefix", "name", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at"
     )
     yield "api-keys.json", list(keys)
+    yield "webhooks.json", list(person.webhooks.values("id", "name", "url", "events", "active", "created_at"))
     yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
     shares = Share.objects.filter(conversation__owner=person)
     yield (

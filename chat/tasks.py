@@ -4,21 +4,22 @@ from django.conf import settings
 from procrastinate.contrib.django import app
 
 from chatsite.accounts.audit import chain, streaming
-from ingestion.documents import QUEUE
+from chatsite.accounts.webhooks import SIDE_QUEUE
 
+from . import announcements  # noqa: F401  (what webhooks are sent is looked up there)
 from .overview.counting import count_ended_runs
 from .proof import running
 
 
 @app.periodic(cron="*/5 * * * *")
-@app.task(name="chat.count_ended_runs", queue=QUEUE, queueing_lock="count-ended-runs")
+@app.task(name="chat.count_ended_runs", queue=SIDE_QUEUE, queueing_lock="count-ended-runs")
 def count_runs(timestamp: int) -> None:
     """Bring the figures of the admin's first page up to date."""
     count_ended_runs()
 
 
 @app.periodic(cron="* * * * *")
-@app.task(name="chat.seal_audit_log", queue=QUEUE, queueing_lock="seal-audit-log")
+@app.task(name="chat.seal_audit_log", queue=SIDE_QUEUE, queueing_lock="seal-audit-log")
 def seal_audit_log(timestamp: int) -> None:
     """Chain the new entries of the audit log, and send them where an operator wants them."""
     chain.seal_new()
@@ -26,7 +27,7 @@ def seal_audit_log(timestamp: int) -> None:
 
 
 @app.periodic(cron="41 2 * * *")
-@app.task(name="chat.trim_audit_log", queue=QUEUE, queueing_lock="trim-audit-log")
+@app.task(name="chat.trim_audit_log", queue=SIDE_QUEUE, queueing_lock="trim-audit-log")
 def trim_audit_log(timestamp: int) -> None:
     """Remove the entries whose time is over, if they have one."""
     if settings.AUDIT_DAYS:
@@ -34,7 +35,7 @@ def trim_audit_log(timestamp: int) -> None:
         chain.trim(settings.AUDIT_DAYS)
 
 
-@app.task(name=running.TASK, queue=QUEUE)
+@app.task(name=running.TASK, queue=SIDE_QUEUE)
 def prove(run_id: int) -> None:
     """Ask the next questions of a run of the proof."""
     running.go_on(run_id)

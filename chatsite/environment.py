@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -126,6 +127,19 @@ def time_zone(name: str, default: str) -> str:
 def words(name: str, default: str = "") -> list[str]:
     """A comma-separated list."""
     return [word for part in text(name, default).split(",") if (word := part.strip())]
+
+
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """A list of networks and addresses."""
+    found = []
+    for word in words(name):
+        try:
+            found.append(ip_network(word))
+        except ValueError:
+            raise ImproperlyConfigured(
+                f"{name}: “{word}” is neither an address such as 10.0.0.5 nor a network such as 10.0.0.0/24."
+            ) from None
+    return found
 
 
 def path(name: str, default: Path) -> Path:

@@ -154,6 +154,7 @@ MCP_AUDIENCE = environment.text("CHATSITE_MCP_AUDIENCE")  # of access tokens for
 API_KEY_DAYS = environment.whole("CHATSITE_API_KEY_DAYS", 365)
 AUDIT_SYSLOG = environment.text("CHATSITE_AUDIT_SYSLOG")
 AUDIT_WEBHOOK = environment.text("CHATSITE_AUDIT_WEBHOOK")
+WEBHOOK_NETWORKS = environment.networks("CHATSITE_WEBHOOK_NETWORKS")
 AUDIT_DAYS = environment.whole("CHATSITE_AUDIT_DAYS", 0)
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
@@ -212,6 +213,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "SearchModeEnum": ["hybrid", "text", "vectors"],
         "DocumentStatusEnum": "ingestion.models.Document.Status",
+        "ShareStateEnum": ["open", "expired", "revoked"],
+        "DeliveryStateEnum": "chatsite.accounts.models.WebhookDelivery.State",
     },
 }
 

@@ -1,14 +1,18 @@
 """Feedback on answers: good or bad, why, and which source does not say what it is cited for."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
 
+from chatsite.accounts import webhooks
+from chatsite.accounts.models import User, WebhookDelivery
 from chatsite.accounts.principal import Principal
 
 from .models import Feedback, Message
+
+MAY_SEE_FEEDBACK = "history.view_feedback"
 
 
 class Invalid(ValueError):
@@ -71,12 +75,40 @@ def give(principal: Principal, message_id: UUID, opinion: Opinion) -> Feedback:
                 "shared": opinion.shared,
             },
         )
+        _announce(principal, answer, {"rating": given.rating, "reasons": given.reasons})
     return given
 
 
 def take_back(principal: Principal, message_id: UUID) -> None:
     """Delete feedback, if there is any. Raises Message.DoesNotExist as :func:`give`."""
-    Feedback.objects.filter(message=rated(principal, message_id)).delete()
+    answer = rated(principal, message_id)
+    with transaction.atomic():
+        deleted, _ = Feedback.objects.filter(message=answer).delete()
+        if deleted:
+            _announce(principal, answer, {"rating": None, "reasons": []})
+
+
+def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> None:
+    """Tell the asker's webhooks, and without the conversation those of who may see feedback."""
+
+    def listeners(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
+        data = {"message_id": str(answer.pk), **opinion}
+        staff = User.objects.filter(pk__in=candidates)
+        heard = {each.pk: data for each in staff if each.has_perm(MAY_SEE_FEEDBACK)}
+        own = {principal.user_id: {"conversation_id": str(answer.conversation_id), **data}}
+        return heard | {owner: said for owner, said in own.items() if owner in candidates}
+
+    webhooks.announce(webhooks.Event.ANSWER_FEEDBACK, listeners)
+
+
+def _feedback_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
+    """What was written down, for the asker, or while the owner of the webhook may see feedback."""
+    if delivery.event != webhooks.Event.ANSWER_FEEDBACK or "conversation_id" in delivery.data:
+        return dict(delivery.data)
+    return dict(delivery.data) if User.objects.get(pk=owner_id).has_perm(MAY_SEE_FEEDBACK) else None
+
+
+webhooks.register("answer", _feedback_now)
 
 
 def of(message: Message) -> Feedback | None:

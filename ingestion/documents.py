@@ -47,6 +47,7 @@ from ingestion.parsing.sections import Unreadable
 
 from . import quota
 from .details import Details, columns
+from .events import Event, announce
 from .fair_queue import (
     job_priority,
     next_position,
@@ -219,12 +220,15 @@ def hand_over(document: Document, to: User) -> None:
     same_name = Document.objects.filter(origin=origin, folder=document.folder, name=document.name)
     if document.origin is None or same_name.exists():
         origin = document.origin  # unlike any of theirs, which an upload of that name goes on replacing
-    Document.objects.filter(pk=document.pk).update(
-        owner=to,
-        origin=origin,
-        access_list=access_list_for(audience, to.pk),
-        audience_version=F("audience_version") + 1,
-    )
+    former, access_list = document.access_list_id, access_list_for(audience, to.pk)
+    with transaction.atomic():
+        Document.objects.filter(pk=document.pk).update(
+            owner=to,
+            origin=origin,
+            access_list=access_list,
+            audience_version=F("audience_version") + 1,
+        )
+        announce(Event.ACCESS_CHANGED, document, former, access_list.pk)
 
 
 def retry(document: Document) -> None:
@@ -246,6 +250,7 @@ def delete_documents(documents: Iterable[Document]) -> None:
             reading.allow_long_statements()
             batch = identifiers[start : start + DELETE_BATCH]
             for locked in Document.objects.select_for_update().filter(pk__in=batch).order_by("pk"):
+                announce(Event.DOCUMENT_DELETED, locked)
                 delete_passages(locked)
                 locked.delete()
                 transaction.on_commit(partial(files.remove, str(locked.file.name)), robust=True)
@@ -495,10 +500,13 @@ def _fail(document_id: int, reason: str, stored: files.Stored | None) -> None:
     if stored:
         reason = f"The new file was not taken, the former stays. {reason}"
         unfinished = documents.exclude(file=stored.name)  # taken after all: only the word of it was lost
-    unfinished.update(
-        status=Document.Status.FAILED, reason=reason[:300], progress_done=0, progress_total=0,
-        changed_at=timezone.now(),
-    )  # fmt: skip
+    with transaction.atomic():
+        failed = unfinished.update(
+            status=Document.Status.FAILED, reason=reason[:300], progress_done=0, progress_total=0,
+            changed_at=timezone.now(),
+        )  # fmt: skip
+        if failed:
+            announce(Event.DOCUMENT_FAILED, documents.get())
     if stored:
         files.discard(stored, document_id)
 

@@ -91,13 +91,6 @@ def position_after_yielding(document: Document) -> int:
     return next_position(document) + YIELDED_POSITIONS
 
 
-def newcomer_priority() -> int:
-    """Return the priority of the first document of somebody who has none waiting."""
-    with connection.cursor() as cursor:
-        cursor.execute(CURRENT_POSITION)
-        return job_priority(cursor.fetchone()[0] + 1)
-
-
 def job_priority(position: int) -> int:
     """Return the job's priority: the highest is served first, so documents come after all other jobs."""
     return -position

@@ -15,8 +15,8 @@ from procrastinate.contrib.django import app
 from chat.models import ProofQuestion, ProofResult, ProofRun
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
+from chatsite.accounts.webhooks import SIDE_QUEUE
 from chatsite.db.threads import reading_as
-from ingestion.documents import QUEUE
 
 from .asking import ask, member_of
 
@@ -150,7 +150,7 @@ def _end(run_id: int, state: State) -> bool:
 
 
 def _defer(run_id: int) -> None:
-    app.configure_task(TASK, queue=QUEUE).defer(run_id=run_id)
+    app.configure_task(TASK, queue=SIDE_QUEUE).defer(run_id=run_id)
 
 
 def _digest(question: ProofQuestion) -> str:

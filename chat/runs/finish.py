@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from chat.announcements import announce_end
 from chat.citations import cited_labels
 from chat.events import Event, Failed, Finished, Json, Spoken, Whole
 from chat.models import Lease
@@ -166,6 +167,7 @@ def _close(ended: Ended, whole: Whole) -> None:
     spoken += [Spoken(str(message_id)) for message_id in ended.unfinished if message_id not in known]
     closings = {UUID(each.message_id): _closing(each, whole, whole.end) for each in spoken}
     recording.close_answers(ended.owner_id, closings)
+    announce_end(ended.owner_id, closings)
 
 
 def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:

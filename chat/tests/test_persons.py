@@ -31,7 +31,15 @@ from chat.persons import CannotErase, erase, erase_returned, holdings_of
 from chat.tests.conversations import answered
 from chat.tests.test_verified_answers import make_verified
 from chatsite.accounts.audit import record
-from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, ManagedMembership, User
+from chatsite.accounts.models import (
+    ApiKey,
+    AuditEntry,
+    ExternalIdentity,
+    ManagedMembership,
+    User,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from history.models import Feedback, Message, Share, Source
 from ingestion.access.lists import Audience, access_list_for
 from ingestion.documents import upsert
@@ -132,6 +140,10 @@ def person_with_everything():
     MessageAllowance.objects.create(user=person, messages=5)
     Usage.objects.create(owner=person, day=timezone.localdate(), messages=2)
     ExternalId.objects.create(owner=person, external_id=CANARY, document=own)
+    hook = WebhookEndpoint.objects.create(
+        owner=person, name=CANARY, url="https://a.test", events=["answer.feedback"]
+    )
+    WebhookDelivery.objects.create(endpoint=hook, event="document.ready", data={"external_id": CANARY})
     CitedName.objects.create(reader=person, name=own.public_id, document=own.public_id)
     change = BulkChange.objects.create(actor=person, kind="category", wanted={"category": CANARY})
     BulkItem.objects.create(change=change, document=own, before=CANARY)

@@ -19,13 +19,23 @@ from django.utils.text import Truncator
 from .audit import record, record_before
 from .audited_admin import AuditedChanges, permissions_of, rights_of
 from .forms import AdminSignInForm, ApiKeyAdminForm
-from .models import ApiKey, AuditEntry, ExternalIdentity, GroupMapping, User
+from .models import (
+    ApiKey,
+    AuditEntry,
+    ExternalIdentity,
+    GroupMapping,
+    User,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from .oidc.identities import drop_unmapped_memberships, unlink
 from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
 from .read_only_admin import ReadOnly
 from .sessions import end_sessions
+from .webhooks import sending
 
 SUPERUSERS_ONLY = ("is_superuser", "legal_hold")
+DELIVERIES_SHOWN = 50
 SUBJECT_SHOWN = 100  # characters of it in a list
 
 admin.site.site_header = "chatsite administration"
@@ -340,3 +350,72 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description="Subject")
     def shortened(self, entry: AuditEntry) -> str:
         return Truncator(entry.subject).chars(SUBJECT_SHOWN)
+
+
+class DeliveryInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
+    """The newest deliveries of a webhook."""
+
+    model = WebhookDelivery
+    fields = ("created_at", "event", "state", "attempts", "status_code", "detail", "next_at")
+    readonly_fields = (*fields,)
+    extra = 0
+    can_delete = False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("accounts.view_webhookendpoint")
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        formset = super().get_formset(request, obj, **kwargs)
+        newest = WebhookDelivery.objects.filter(endpoint=obj).values("pk")[:DELIVERIES_SHOWN]
+
+        class Newest(formset):  # type: ignore[misc, valid-type]
+            def get_queryset(self) -> QuerySet[WebhookDelivery]:
+                return WebhookDelivery.objects.filter(pk__in=list(newest.values_list("pk", flat=True)))
+
+        return Newest
+
+
+@admin.register(WebhookEndpoint)
+class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
+    """What programs have sent to them. Owners decide it by the API; staff switch it off or send again."""
+
+    list_display = ["name", "owner", "host", "active", "failing_since", "created_at"]
+    list_filter = ["active"]
+    list_select_related = ["owner"]
+    search_fields = ["name", "owner__username"]
+    fields = (
+        "name",
+        "owner",
+        "host",
+        "events",
+        "active",
+        "reason",
+        "failing_since",
+        "paused_until",
+        "created_at",
+    )
+    readonly_fields = (*fields,)
+    inlines = [DeliveryInline]
+    actions = ["switch_off", "send_again"]
+
+    def has_switch_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("accounts.change_webhookendpoint")
+
+    @admin.action(description="Switch off", permissions=["switch"])
+    def switch_off(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
+        actor = request.user if isinstance(request.user, User) else None
+        with transaction.atomic():
+            for endpoint in queryset.select_related("owner").filter(active=True):
+                endpoint.active, endpoint.reason = False, "It was switched off by an administrator."
+                endpoint.save(update_fields=["active", "reason"])
+                subject = f"Switched off webhook {endpoint.pk}"
+                record(AuditEntry.Action.WEBHOOK_CHANGED, actor=actor, person=endpoint.owner, subject=subject)
+
+    @admin.action(description="Send again what was given up", permissions=["switch"])
+    def send_again(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
+        given_up = WebhookDelivery.objects.filter(
+            endpoint__in=queryset, endpoint__active=True, state=WebhookDelivery.State.FAILED
+        )
+        for delivery in given_up:
+            sending.replay(delivery)
+        messages.success(request, f"Sent again: {len(given_up)}.")

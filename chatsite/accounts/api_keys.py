@@ -22,6 +22,7 @@ class Scope(models.TextChoices):
     SEARCH = "search", gettext_lazy("Search the documents")
     DOCUMENTS_READ = "documents:read", gettext_lazy("List and open documents")
     DOCUMENTS_WRITE = "documents:write", gettext_lazy("Add, change and delete documents")
+    WEBHOOKS = "webhooks", gettext_lazy("Have events sent to an address of its own")
 
 
 # Also those of keys that were created before keys had scopes: what every key could do until then.

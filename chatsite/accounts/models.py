@@ -1,7 +1,9 @@
 """People and programs that may ask: users, and the keys their programs present."""
 
+import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.hashers import verify_password
@@ -354,6 +356,7 @@ class AuditEntry(models.Model):
         DOCUMENT_CHANGED = "document_changed", "Added, changed or deleted a document in the admin"
         DOCUMENT_READ = "document_read", "Read a document of others in the admin"
         CONVERSATION_DELETED = "conversation_deleted", "Deleted somebody's conversation"
+        WEBHOOK_CHANGED = "webhook_changed", "Made, changed or deleted a webhook"
         LOG_READ = "log_read", "Looked at the audit log"
         LOG_EXPORTED = "log_exported", "Exported the audit log"
         LOG_TRIMMED = "log_trimmed", "Removed old entries of the audit log"
@@ -408,3 +411,96 @@ class AuditDelivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.target}: {self.position}"
+
+
+class WebhookEndpointQuerySet(models.QuerySet["WebhookEndpoint"]):
+    def listening(self, event: str) -> "WebhookEndpointQuerySet":
+        """Those that want events of this type, of people who can sign in."""
+        return self.filter(
+            active=True, events__contains=[event], owner__is_active=True, owner__guest_until=None
+        )
+
+
+class WebhookEndpoint(models.Model):
+    """An address of a program that wants to hear of events, with the rights of its owner."""
+
+    class Event(models.TextChoices):
+        DOCUMENT_READY = "document.ready"
+        DOCUMENT_FAILED = "document.failed"
+        DOCUMENT_DELETED = "document.deleted"
+        ACCESS_CHANGED = "access.changed"
+        ANSWER_COMPLETED = "answer.completed"
+        ANSWER_FEEDBACK = "answer.feedback"
+        QUESTION_UNANSWERED = "question.unanswered"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="webhooks")
+    api_key = models.ForeignKey(
+        ApiKey,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text="By which it was made or last changed: without it nothing is sent.",
+    )
+    name = models.CharField(max_length=100, blank=True)
+    url = models.CharField(max_length=2_000)
+    events = ArrayField(models.CharField(max_length=30, choices=Event))
+    secret = models.TextField(
+        editable=False, help_text="Encrypted with a key made from the site's secret key."
+    )
+    former_secret = models.TextField(blank=True, editable=False)
+    former_secret_until = models.DateTimeField(
+        null=True, editable=False, help_text="Until then it signs, too."
+    )
+    active = models.BooleanField(default=True)
+    reason = models.CharField(
+        max_length=200, blank=True, editable=False, help_text="Why it was switched off."
+    )
+    failing_since = models.DateTimeField(null=True, editable=False)
+    paused_until = models.DateTimeField(
+        null=True, editable=False, help_text="It does not answer; until then none is tried."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = WebhookEndpointQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = "webhook"
+
+    def __str__(self) -> str:
+        return self.name or self.host
+
+    @property
+    def host(self) -> str:
+        """The part of the address that others may see: the rest may be as good as a password."""
+        return urlsplit(self.url).hostname or ""
+
+
+class WebhookDelivery(models.Model):
+    """An event for one endpoint, and what became of it. Its data are ids and states, never words."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        DELIVERED = "delivered", "Delivered"
+        FAILED = "failed", "Given up"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    endpoint = models.ForeignKey(WebhookEndpoint, on_delete=models.CASCADE, related_name="deliveries")
+    event = models.CharField(max_length=30)
+    data = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    attempts = models.PositiveIntegerField(default=0)
+    next_at = models.DateTimeField(null=True, help_text="Of the next attempt.")
+    attempted_at = models.DateTimeField(null=True)
+    status_code = models.PositiveIntegerField(null=True)
+    detail = models.CharField(max_length=200, blank=True, help_text="What the last attempt met, in words.")
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name_plural = "webhook deliveries"
+        indexes = [models.Index(fields=["endpoint", "-created_at"], name="webhook_log")]
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.pk}"

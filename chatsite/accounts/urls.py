@@ -4,6 +4,9 @@ from django.urls import path, re_path
 
 from . import api, views
 from .oidc import views as oidc
+from .webhooks import api as webhooks_api
+
+ONE_WEBHOOK = r"^api/webhooks/(?P<webhook_id>[^/]+)"
 
 app_name = "accounts"
 urlpatterns = [
@@ -17,5 +20,19 @@ urlpatterns = [
     path("settings/keys/<int:key_id>/revoke/", views.revoke_key, name="revoke-key"),
     path("settings/sessions/", views.sessions, name="sessions"),
     re_path(r"^api/whoami/?\Z", api.WhoAmIView.as_view(), name="whoami"),
+    re_path(r"^api/webhooks/?\Z", webhooks_api.WebhooksView.as_view(), name="webhooks"),
+    re_path(rf"{ONE_WEBHOOK}/?\Z", webhooks_api.WebhookView.as_view(), name="webhook"),
+    re_path(rf"{ONE_WEBHOOK}/secret/?\Z", webhooks_api.WebhookSecretView.as_view(), name="webhook-secret"),
+    re_path(rf"{ONE_WEBHOOK}/test/?\Z", webhooks_api.WebhookTestView.as_view(), name="webhook-test"),
+    re_path(
+        rf"{ONE_WEBHOOK}/deliveries/?\Z",
+        webhooks_api.WebhookDeliveriesView.as_view(),
+        name="webhook-deliveries",
+    ),
+    re_path(
+        rf"{ONE_WEBHOOK}/deliveries/(?P<delivery_id>[^/]+)/replay/?\Z",
+        webhooks_api.WebhookReplayView.as_view(),
+        name="webhook-replay",
+    ),
     path("help/", views.help_page, name="help"),
 ]

@@ -43,6 +43,7 @@ TAGS = {
     "Shares": "Links to one's own conversations for others. Refusals are problem details (RFC 9457).",
     "Documents": "What the caller may read: lists, text and files.",
     "Search": "Passages of documents, without an answer. Refusals are problem details (RFC 9457).",
+    "Webhooks": "Events that are sent to programs. Refusals are problem details (RFC 9457).",
     "Account": "The caller.",
 }
 

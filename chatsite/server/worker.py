@@ -1,4 +1,4 @@
-"""The ingestion worker process: one document at a time."""
+"""The worker process: one document at a time, and beside it what need not wait for documents."""
 
 import argparse
 import asyncio
@@ -25,12 +25,19 @@ from procrastinate.contrib.django.django_connector import DjangoConnector  # noq
 from procrastinate.exceptions import ConnectorException  # noqa: E402
 
 from chatsite import traces  # noqa: E402
+from chatsite.accounts import webhooks  # noqa: E402
 from chatsite.db.availability import why_absent  # noqa: E402
+from ingestion import documents  # noqa: E402
 from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs, yield_to_others  # noqa: E402
 
 from . import metrics_page  # noqa: E402
 from .lifeline import die_with  # noqa: E402
 
+LANES = (
+    (documents.QUEUE, 1),
+    (webhooks.SIDE_QUEUE, 2),
+    (webhooks.QUEUE, 4),
+)  # queues, and how many jobs of each are done at once
 GRACE_SECONDS = 2  # what is still being read then goes back into the queue
 
 
@@ -61,22 +68,30 @@ async def work() -> None:
     assert isinstance(app.connector, DjangoConnector)
     with app.replace_connector(app.connector.get_worker_connector()) as worker_app:
         async with worker_app.open_async():
-            working = asyncio.create_task(
-                worker_app.run_worker_async(
-                    concurrency=1, install_signal_handlers=False, delete_jobs="successful"
+            lanes = {
+                asyncio.create_task(
+                    worker_app.run_worker_async(
+                        queues=[queue],
+                        concurrency=concurrency,
+                        install_signal_handlers=False,
+                        delete_jobs="successful",
+                    )
                 )
-            )
+                for queue, concurrency in LANES
+            }
             yielding = asyncio.create_task(yield_to_others())
             asked = asyncio.create_task(stopping.wait())
-            await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*lanes, asked}, return_when=asyncio.FIRST_COMPLETED)
             asked.cancel()
             yielding.cancel()
-            working.cancel()  # it finishes the current job and takes no other
-            ended, _ = await asyncio.wait({working}, timeout=GRACE_SECONDS)
-            if not ended:
+            for lane in lanes:
+                lane.cancel()  # it finishes its current jobs and takes no others
+            _, unfinished = await asyncio.wait(lanes, timeout=GRACE_SECONDS)
+            if unfinished:
                 await _leave()
-            with contextlib.suppress(asyncio.CancelledError):
-                await working
+            for lane in lanes:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await lane
 
 
 async def _leave() -> NoReturn:

@@ -50,6 +50,24 @@ accounts:sessions        POST   session  sign-in   yes      yes      yes      ye
 accounts:help            GET    session  sign-in   yes      yes      yes      yes      sign-in
 accounts:whoami          GET    session  401       yes      yes      yes      yes      401
 accounts:whoami          GET    key      401       yes      yes      yes      yes      401
+accounts:webhooks            GET    session  401      yes      yes      yes      yes      401
+accounts:webhooks            GET    key      401      yes      yes      yes      yes      401
+accounts:webhooks            POST   session  401      yes      yes      yes      yes      401
+accounts:webhooks            POST   key      401      yes      yes      yes      yes      401
+accounts:webhook             GET    session  401      absent   absent   yes      absent   401
+accounts:webhook             GET    key      401      absent   absent   yes      absent   401
+accounts:webhook             PATCH  session  401      absent   absent   yes      absent   401
+accounts:webhook             PATCH  key      401      absent   absent   yes      absent   401
+accounts:webhook             DELETE session  401      absent   absent   yes      absent   401
+accounts:webhook             DELETE key      401      absent   absent   yes      absent   401
+accounts:webhook-secret      POST   session  401      absent   absent   yes      absent   401
+accounts:webhook-secret      POST   key      401      absent   absent   yes      absent   401
+accounts:webhook-test        POST   session  401      absent   absent   yes      absent   401
+accounts:webhook-test        POST   key      401      absent   absent   yes      absent   401
+accounts:webhook-deliveries  GET    session  401      absent   absent   yes      absent   401
+accounts:webhook-deliveries  GET    key      401      absent   absent   yes      absent   401
+accounts:webhook-replay      POST   session  401      absent   absent   yes      absent   401
+accounts:webhook-replay      POST   key      401      absent   absent   yes      absent   401
 
 ingestion:documents      GET    session  sign-in   yes      yes      yes      yes      sign-in
 ingestion:add            GET    session  sign-in   yes      yes      yes      yes      sign-in

@@ -20,6 +20,7 @@ KINDS = {
     "accounts.auditentry": "words",
     "accounts.externalidentity": "subjects; every change is an entry",
     "accounts.groupmapping": "names of groups; every change is an entry",
+    "accounts.webhookendpoint": "hosts, ids and states; switching one off is an entry",
     "accounts.user": "names; every change is an entry",
     "auth.group": "names of groups; every change is an entry",
     "chat.agent": "texts of the site; every change is an entry",

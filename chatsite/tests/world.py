@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from chat.models import Lease, Run
 from chatsite.accounts.api_keys import Scope
-from chatsite.accounts.models import ApiKey, User
+from chatsite.accounts.models import ApiKey, User, WebhookDelivery, WebhookEndpoint
 from chatsite.demo import SAMPLES
 from history.models import Conversation, Feedback, Message, Share, Source
 from history.sharing import digest_of
@@ -26,6 +26,8 @@ DOCUMENT = uuid.UUID("22222222-2222-4222-8222-222222222222")
 MESSAGE = uuid.UUID("44444444-4444-4444-8444-444444444444")
 NOWHERE = uuid.UUID("99999999-9999-4999-8999-999999999999")
 SHARE = uuid.UUID("55555555-5555-4555-8555-555555555555")
+WEBHOOK = uuid.UUID("66666666-6666-4666-8666-666666666666")
+DELIVERY = uuid.UUID("77777777-7777-4777-8777-777777777777")
 TOKEN = "a-token-of-the-board"
 NAME = "minutes.pdf"
 PDF = SAMPLES / "everyone" / "safety-manual.pdf"  # any file with pages
@@ -58,6 +60,8 @@ class World:
         Document.objects.all().delete()
         owner = self.people["owner"]
         ApiKey.objects.filter(user=owner).update(revoked_at=None)
+        WebhookEndpoint.objects.all().delete()
+        self._webhook(owner)
         self.document = self._document(owner)
         self.conversation = self._conversation(owner)
 
@@ -80,6 +84,12 @@ class World:
         document.save()
         Passage.objects.create(document=document, position=0, content="The board met.")
         return document
+
+    def _webhook(self, owner):
+        endpoint = WebhookEndpoint.objects.create(
+            id=WEBHOOK, owner=owner, url="https://hooks.example.org/", events=["document.ready"], active=False
+        )
+        WebhookDelivery.objects.create(id=DELIVERY, endpoint=endpoint, event="webhook.test", data={})
 
     def _conversation(self, owner):
         conversation = Conversation.objects.create(id=CONVERSATION, owner=owner, title="A secret title")
@@ -151,6 +161,8 @@ class World:
             "position": 1,
             "asked": 0,
             "share_id": SHARE,
+            "webhook_id": WEBHOOK,
+            "delivery_id": DELIVERY,
             "token": TOKEN,
             "place": "1.1",
             "page": 1,
@@ -172,6 +184,8 @@ class World:
             "document_id": NOWHERE,
             "key_id": 999_999,
             "share_id": NOWHERE,
+            "webhook_id": NOWHERE,
+            "delivery_id": NOWHERE,
             "token": "a-token-of-nobody",
             "sourcefile": "nothing-here.pdf",
         }

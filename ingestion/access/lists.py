@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.db.threads import reading_everything
+from ingestion import events
 from ingestion.models import (
     AccessEntry,
     AccessList,
@@ -94,12 +95,14 @@ def narrowed(before: Audience, after: Audience) -> Audience:
 
 def set_audience(document: Document, audience: Audience) -> None:
     """Give the document other readers: one row is written, and the next query of anyone goes by it."""
+    former = document.access_list_id
     document.access_list = access_list_for(audience, document.owner_id)
     # Somebody who manages a document for its owner may remove themselves: their right was checked before.
     with reading_everything():
         Document.objects.filter(pk=document.pk).update(
             access_list=document.access_list, audience_version=F("audience_version") + 1
         )
+        events.announce(events.Event.ACCESS_CHANGED, document, former, document.access_list_id)
 
 
 def count_people(audience: Audience) -> int:

@@ -15,19 +15,20 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count
 from django.utils import timezone
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
 
+from chatsite.accounts import webhooks
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.db.threads import reading_everything
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of, change_rights
 from ingestion.details import label_names
-from ingestion.fair_queue import newcomer_priority
 from ingestion.models import BulkChange, BulkItem, Document
 
 TASK = "ingestion.bulk_change"
 BATCH = 50  # documents in a transaction
-SECONDS = 5.0  # of one job: documents to be read wait no longer
+SECONDS = 5.0  # of one job
 KEPT = timedelta(days=30)  # changes, and with them the way back
 GONE = "It was deleted meanwhile."
 MOVED = "It belongs to somebody else meanwhile."
@@ -259,9 +260,19 @@ def work(change_id: int, seconds: float = SECONDS) -> bool:
 
 
 def defer(change_id: int) -> None:
-    """Queue the next part of a change, which takes its turn as somebody's first document would."""
-    task = app.configure_task(TASK, queue=documents.QUEUE, priority=newcomer_priority())
-    task.defer(change_id=change_id)
+    """Queue the next part of a change."""
+    app.configure_task(TASK, queue=webhooks.SIDE_QUEUE).defer(change_id=change_id)
+
+
+def queue_lost() -> None:
+    """Queue running changes again that no job is for: a worker of another version did not know it."""
+    running = set(BulkChange.objects.filter(state=State.RUNNING).values_list("pk", flat=True))
+    if running:
+        jobs = ProcrastinateJob.objects.filter(task_name=TASK, status__in=["todo", "doing"])
+        for change_id in running - {
+            arguments["change_id"] for arguments in jobs.values_list("args", flat=True)
+        }:
+            defer(change_id)
 
 
 def delete_old() -> None:

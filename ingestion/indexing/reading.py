@@ -13,6 +13,7 @@ from ingestion.embedding import (
     EmbeddingError,
     lock_active,
 )
+from ingestion.events import Event, announce
 from ingestion.file_names import title_of
 from ingestion.models import Document
 from ingestion.parsing import process
@@ -142,6 +143,10 @@ def _swap(
             progress_done=0, progress_total=0, questions=document.questions,
             versions=_versions(current, document, stored, len(passages)), **changes,
         )  # fmt: skip
+        if audience and "access_list_id" in changes:
+            announce(Event.ACCESS_CHANGED, current, current.access_list_id, audience.access_list_id)
+        if not retitled:
+            announce(Event.DOCUMENT_READY, current, changes.get("access_list_id", current.access_list_id))
         if stored:  # done is done, also where the storage fails now: what is left there goes with the orphans
             transaction.on_commit(lambda: files.remove(str(current.file.name)), robust=True)
     return True

@@ -59,6 +59,7 @@ CLASSES: dict[str, tuple[int, int, str]] = {
     Action.ALLOWANCE_CHANGED: (ENTITY, UPDATE, "message allowance"),
     Action.AGENT_CHANGED: (ENTITY, UPDATE, "agent"),
     Action.TEXTS_CHANGED: (ENTITY, UPDATE, "texts of the site"),
+    Action.WEBHOOK_CHANGED: (ENTITY, UPDATE, "webhook"),
     Action.DOCUMENT_CHANGED: (ENTITY, UPDATE, "document"),
     Action.DOCUMENT_READ: (RESOURCES, READ, "document"),
     Action.CONVERSATION_DELETED: (ENTITY, DELETE, "conversation"),

@@ -1,0 +1,55 @@
+"""What webhooks hear of answers: their askers, and of questions asked in vain those who may see these."""
+
+from collections.abc import Collection, Mapping
+from uuid import UUID
+
+from chat.llm.base import NOTHING_FITS
+from chat.llm.quoting import UNSURE
+from chatsite.accounts import webhooks
+from chatsite.accounts.models import User, WebhookDelivery
+from history.models import Message
+from history.recording import Closing
+
+Event = webhooks.Event
+MAY_SEE_UNANSWERED = "chat.view_unanswered"
+
+
+def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
+    """Tell of a run that ended with these answers; call it in the transaction that stores them."""
+    if not closings:
+        return
+    last_id, last = list(closings.items())[-1]
+
+    def asker(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
+        answer = Message.objects.filter(pk=last_id).first() if owner_id in candidates else None
+        if answer is None:
+            return {}
+        ids = {"conversation_id": answer.conversation_id, "message_id": answer.pk, "run_id": answer.run_id}
+        return {owner_id: {name: str(value) for name, value in ids.items()} | {"state": last.state.value}}
+
+    webhooks.announce(Event.ANSWER_COMPLETED, asker)
+    if reason := _in_vain(last):
+        listed = Message.objects.filter(pk=last_id, conversation__listed=True)
+
+        def managers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
+            staff = User.objects.filter(pk__in=candidates) if listed.exists() else User.objects.none()
+            return {each.pk: {"reason": reason} for each in staff if each.has_perm(MAY_SEE_UNANSWERED)}
+
+        webhooks.announce(Event.QUESTION_UNANSWERED, managers)
+
+
+def _in_vain(answer: Closing) -> str:
+    """Why the list of what was asked in vain has the question, or nothing; see asked_in_vain.sql."""
+    if answer.content == NOTHING_FITS:
+        return "refused"
+    uncited = answer.state == Message.State.COMPLETE and answer.content and not answer.citations
+    return "unsure" if uncited or answer.content.startswith(UNSURE) else ""
+
+
+def _unanswered_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
+    """What was written down, while the owner of the webhook may see what is asked in vain."""
+    allowed = User.objects.get(pk=owner_id).has_perm(MAY_SEE_UNANSWERED)
+    return dict(delivery.data) if allowed else None
+
+
+webhooks.register("question", _unanswered_now)

@@ -1,0 +1,100 @@
+"""Which addresses webhooks are sent to: those of the Internet, and networks that the operator allows."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.utils.translation import gettext
+
+Address = IPv4Address | IPv6Address
+MAX_URL_CHARACTERS = 2_000
+NAT64 = ip_network("64:ff9b::/96")
+RESOLVE_SECONDS = 3.0
+
+
+class Forbidden(ValueError):
+    """An address that nothing is sent to; the text says why."""
+
+
+def check_url(url: str) -> None:
+    """Refuse what could never be sent to, without a look at the network. Raises Forbidden."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise Forbidden(gettext("This is not an address.")) from error
+    if len(url) > MAX_URL_CHARACTERS or not url.isascii() or not url.isprintable() or " " in url:
+        raise Forbidden(gettext("This is not an address of at most 2,000 ASCII characters."))
+    if parts.scheme not in ("http", "https") or not host:
+        raise Forbidden(gettext("An address begins with https://."))
+    if parts.username is not None or parts.password is not None:
+        raise Forbidden(gettext("An address has no user name or password in it."))
+    try:
+        literal = ip_address(host)
+    except ValueError:
+        if parts.scheme == "http" and not settings.WEBHOOK_NETWORKS:
+            raise Forbidden(gettext("An address begins with https://.")) from None
+        return
+    check_address(literal, encrypted=parts.scheme == "https")
+
+
+def check_address(address: Address, *, encrypted: bool) -> None:
+    """Refuse addresses of our own network, and unencrypted ones elsewhere. Raises Forbidden."""
+    meant = _embedded(address)
+    if any(meant in network for network in settings.WEBHOOK_NETWORKS if meant.version == network.version):
+        return
+    site_local = isinstance(meant, IPv6Address) and meant.is_site_local
+    if not meant.is_global or meant.is_multicast or meant.is_reserved or site_local:
+        raise Forbidden(
+            gettext(
+                "The address leads to a network that webhooks are not sent to: CHATSITE_WEBHOOK_NETWORKS."
+            )
+        )
+    if not encrypted:
+        raise Forbidden(gettext("An address begins with https://."))
+
+
+async def resolve(host: str, port: int, *, encrypted: bool) -> Address:
+    """An address of the host that may be sent to. Raises Forbidden if any of them may not, and OSError."""
+    async with asyncio.timeout(RESOLVE_SECONDS):
+        found = await _look_up(host, port)
+    addresses = [ip_address(name.partition("%")[0]) for name in found]
+    for address in addresses:
+        check_address(address, encrypted=encrypted)
+    return addresses[0]
+
+
+async def _look_up(host: str, port: int) -> list[str]:
+    """The addresses of a name, from a thread that nothing waits for when the time is over."""
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[list[str]] = loop.create_future()
+
+    def look_up() -> None:
+        result: list[str] | OSError | UnicodeError
+        try:
+            result = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        except (OSError, UnicodeError) as error:
+            result = error
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(end, result)
+
+    def end(result: list[str] | OSError | UnicodeError) -> None:
+        if not found.done():
+            found.set_exception(result) if isinstance(result, Exception) else found.set_result(result)
+
+    threading.Thread(target=look_up, daemon=True, name="webhook-name").start()
+    return await found
+
+
+def _embedded(address: Address) -> Address:
+    """The IPv4 address that a form of IPv6 stands for, else the address itself."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    teredo = address.teredo[1] if address.teredo else None
+    return address.ipv4_mapped or address.sixtofour or teredo or address

@@ -1,0 +1,277 @@
+"""`/api/webhooks`: the caller's webhooks, their secrets, and what was delivered."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.http import Http404
+from django.utils import timezone
+from django.utils.translation import gettext
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chatsite.accounts.api_keys import Scope
+from chatsite.accounts.audit import record
+from chatsite.accounts.models import AuditEntry, User, WebhookDelivery, WebhookEndpoint
+from chatsite.accounts.resource_views import ResourceView
+from chatsite.http.problem_details import ProblemDetails
+from chatsite.http.strict_fields import BoundedListField, StrictBooleanField, StrictCharField
+
+from . import TEST, queue, secrets
+from .addresses import MAX_URL_CHARACTERS, Forbidden, check_url
+from .sending import replay
+
+MAX_ENDPOINTS = 10  # of one person
+MAX_LISTED = 200  # newest deliveries
+FORMER_SECRET_VALID = timedelta(days=1)
+ENDPOINT_ID = OpenApiParameter("webhook_id", UUID, OpenApiParameter.PATH, description="The id of a webhook.")
+DELIVERY_ID = OpenApiParameter(
+    "delivery_id", UUID, OpenApiParameter.PATH, description="The id of a delivery."
+)
+MISSING = OpenApiResponse(description="The caller has no such webhook or delivery.")
+
+
+class EndpointFieldsSerializer(serializers.Serializer[WebhookEndpoint]):
+    """What the owner of a webhook decides."""
+
+    name = StrictCharField(max_length=100, required=False, allow_blank=True, help_text="For people.")
+    url = StrictCharField(
+        max_length=MAX_URL_CHARACTERS, help_text="An address of https that is not in the site's own network."
+    )
+    events = BoundedListField(
+        child=serializers.ChoiceField(WebhookEndpoint.Event.choices),
+        min_length=1,
+        max_length=len(WebhookEndpoint.Event),
+        help_text="The types of events to hear of.",
+    )
+    active = StrictBooleanField(
+        required=False, help_text="Whether events are sent; true switches it on again."
+    )
+
+    def validate_url(self, url: str) -> str:
+        try:
+            check_url(url)
+        except Forbidden as error:
+            raise serializers.ValidationError(str(error)) from None
+        return url
+
+    def validate_events(self, events: list[str]) -> list[str]:
+        return [event for event in WebhookEndpoint.Event.values if event in events]
+
+
+class EndpointSerializer(serializers.ModelSerializer[WebhookEndpoint]):
+    """A webhook as its owner sees it."""
+
+    reason = serializers.CharField(allow_blank=True, help_text="Why the site switched it off; else empty.")
+    failing_since = serializers.DateTimeField(
+        allow_null=True, help_text="The first failure since the last success; null where there is none."
+    )
+
+    class Meta:
+        model = WebhookEndpoint
+        fields = ["id", "name", "url", "events", "active", "reason", "failing_since", "created_at"]
+
+
+class EndpointWithSecretSerializer(EndpointSerializer):
+    """A webhook with its secret, in the response that makes the secret alone."""
+
+    secret = serializers.CharField(
+        source="new_secret", help_text="Signs what is sent, and begins with whsec_; shown this once."
+    )
+
+    class Meta(EndpointSerializer.Meta):
+        fields = [*EndpointSerializer.Meta.fields, "secret"]
+
+
+class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
+    """An event that was sent, or will be."""
+
+    message_id = serializers.SerializerMethodField(help_text="What its header `webhook-id` says.")
+    data = serializers.JSONField(help_text="The ids that the event is about.")  # type: ignore[assignment]
+    status_code = serializers.IntegerField(
+        allow_null=True, help_text="Of the last attempt's response, if any."
+    )
+    detail = serializers.CharField(allow_blank=True, help_text="What the last attempt met, for people.")
+
+    class Meta:
+        model = WebhookDelivery
+        fields = [
+            "id", "message_id", "event", "data", "state", "attempts", "status_code", "detail",
+            "created_at", "attempted_at", "next_at",
+        ]  # fmt: skip
+
+    def get_message_id(self, delivery: WebhookDelivery) -> str:
+        return f"msg_{delivery.pk.hex}"
+
+
+class _View(ResourceView):
+    required_scopes = (Scope.WEBHOOKS,)
+    serializer_class: Any = EndpointSerializer
+    api_tag = "Webhooks"
+
+    def endpoint(self, webhook_id: str) -> WebhookEndpoint:
+        """The caller's webhook. Raises Http404."""
+        try:
+            return WebhookEndpoint.objects.get(pk=UUID(webhook_id), owner=self.principal.user_id)
+        except (ValueError, WebhookEndpoint.DoesNotExist):
+            raise Http404 from None
+
+    def key_id(self) -> int | None:
+        """The key that is used, for what is made by it ends with it."""
+        return int(self.principal.credential) if self.principal.method == "api_key" else None
+
+    def note(self, what: str, endpoint: WebhookEndpoint) -> None:
+        owner = User.objects.get(pk=self.principal.user_id)
+        subject = f"{what} webhook {endpoint.pk} to {endpoint.host}"
+        record(AuditEntry.Action.WEBHOOK_CHANGED, actor=owner, person=owner, subject=subject)
+
+
+class WebhooksView(_View):
+    """Lists and creates the caller's webhooks."""
+
+    @extend_schema(summary="One's webhooks, newest first", responses=EndpointSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        mine = WebhookEndpoint.objects.filter(owner=self.principal.user_id)
+        return Response(EndpointSerializer(mine, many=True).data)
+
+    @extend_schema(
+        summary="Have events sent to an address",
+        request=EndpointFieldsSerializer,
+        responses={201: EndpointWithSecretSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        asked = EndpointFieldsSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        secret = secrets.new_secret()
+        with transaction.atomic():
+            User.objects.select_for_update(no_key=True).get(
+                pk=self.principal.user_id
+            )  # two at once are counted
+            if WebhookEndpoint.objects.filter(owner=self.principal.user_id).count() >= MAX_ENDPOINTS:
+                raise ProblemDetails(
+                    gettext("You have %(most)d webhooks already: delete one.") % {"most": MAX_ENDPOINTS},
+                    "url",
+                )
+            endpoint = WebhookEndpoint.objects.create(
+                owner_id=self.principal.user_id,
+                api_key_id=self.key_id(),
+                secret=secrets.encrypt(secret),
+                **asked.validated_data,
+            )
+            self.note("Made", endpoint)
+        endpoint.new_secret = secret  # type: ignore[attr-defined]
+        return Response(EndpointWithSecretSerializer(endpoint).data, status=status.HTTP_201_CREATED)
+
+
+class WebhookView(_View):
+    """One of the caller's webhooks."""
+
+    @extend_schema(
+        summary="A webhook", parameters=[ENDPOINT_ID], responses={200: EndpointSerializer, 404: MISSING}
+    )
+    def get(self, request: Request, webhook_id: str) -> Response:
+        return Response(EndpointSerializer(self.endpoint(webhook_id)).data)
+
+    @extend_schema(
+        summary="Change a webhook; what is left out stays as it is",
+        parameters=[ENDPOINT_ID],
+        request=EndpointFieldsSerializer(partial=True),
+        responses={200: EndpointSerializer, 404: MISSING},
+    )
+    def patch(self, request: Request, webhook_id: str) -> Response:
+        endpoint = self.endpoint(webhook_id)
+        asked = EndpointFieldsSerializer(data=request.data, partial=True)
+        asked.is_valid(raise_exception=True)
+        for name, value in asked.validated_data.items():
+            setattr(endpoint, name, value)
+        endpoint.api_key_id = self.key_id()
+        if asked.validated_data.get("active"):
+            endpoint.reason, endpoint.failing_since, endpoint.paused_until = "", None, None
+        with transaction.atomic():
+            endpoint.save()
+            self.note("Changed", endpoint)
+        return Response(EndpointSerializer(endpoint).data)
+
+    @extend_schema(
+        summary="Delete a webhook with its deliveries",
+        parameters=[ENDPOINT_ID],
+        responses={204: None, 404: MISSING},
+    )
+    def delete(self, request: Request, webhook_id: str) -> Response:
+        endpoint = self.endpoint(webhook_id)
+        with transaction.atomic():
+            self.note("Deleted", endpoint)
+            endpoint.delete()
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class WebhookSecretView(_View):
+    """Replaces the secret of a webhook."""
+
+    @extend_schema(
+        summary="Replace the secret; for a day the former one signs, too",
+        parameters=[ENDPOINT_ID],
+        request=None,
+        responses={200: EndpointWithSecretSerializer, 404: MISSING},
+    )
+    def post(self, request: Request, webhook_id: str) -> Response:
+        endpoint = self.endpoint(webhook_id)
+        secret = secrets.new_secret()
+        endpoint.former_secret, endpoint.secret = endpoint.secret, secrets.encrypt(secret)
+        endpoint.former_secret_until = timezone.now() + FORMER_SECRET_VALID
+        with transaction.atomic():
+            endpoint.save()
+            self.note("Replaced the secret of", endpoint)
+        endpoint.new_secret = secret  # type: ignore[attr-defined]
+        return Response(EndpointWithSecretSerializer(endpoint).data)
+
+
+class WebhookTestView(_View):
+    """Sends an event that tells of nothing."""
+
+    @extend_schema(
+        summary="Send an event of the type webhook.test, once",
+        parameters=[ENDPOINT_ID],
+        request=None,
+        responses={202: DeliverySerializer, 404: MISSING},
+    )
+    def post(self, request: Request, webhook_id: str) -> Response:
+        endpoint = self.endpoint(webhook_id)
+        delivery = queue(endpoint, TEST, {"webhook_id": str(endpoint.pk)})
+        return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)
+
+
+class WebhookDeliveriesView(_View):
+    """The log of a webhook."""
+
+    @extend_schema(
+        summary=f"The newest {MAX_LISTED} deliveries of the last 30 days",
+        parameters=[ENDPOINT_ID],
+        responses={200: DeliverySerializer(many=True), 404: MISSING},
+    )
+    def get(self, request: Request, webhook_id: str) -> Response:
+        rows = self.endpoint(webhook_id).deliveries.all()[:MAX_LISTED]
+        return Response(DeliverySerializer(rows, many=True).data)
+
+
+class WebhookReplayView(_View):
+    """Sends a delivery once more."""
+
+    @extend_schema(
+        summary="Send a delivery again, with the id that it had",
+        parameters=[ENDPOINT_ID, DELIVERY_ID],
+        request=None,
+        responses={202: DeliverySerializer, 404: MISSING},
+    )
+    def post(self, request: Request, webhook_id: str, delivery_id: str) -> Response:
+        endpoint = self.endpoint(webhook_id)
+        try:
+            delivery = endpoint.deliveries.get(pk=UUID(delivery_id))
+        except (ValueError, WebhookDelivery.DoesNotExist):
+            raise Http404 from None
+        replay(delivery)
+        delivery.refresh_from_db()
+        return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)

@@ -1,0 +1,48 @@
+"""The secrets that webhooks are signed with: kept encrypted, for a signature needs them whole."""
+
+import base64
+import hashlib
+import hmac
+import secrets
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+
+PREFIX = "whsec_"
+SECRET_BYTES = 32
+PURPOSE = b"chatsite.webhooks.secrets"
+
+
+class Unreadable(Exception):
+    """A secret was encrypted with another secret key of the site."""
+
+
+def new_secret() -> str:
+    return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def encrypt(secret: str) -> str:
+    return _box().encrypt(secret.encode()).decode()
+
+
+def decrypt(stored: str) -> str:
+    """Raises Unreadable."""
+    try:
+        return _box().decrypt(stored.encode()).decode()
+    except InvalidToken as error:
+        raise Unreadable from error
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """The signature of a message by the scheme v1 of Standard Webhooks."""
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    signed = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
+    return "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
+
+
+def _box() -> MultiFernet:
+    """With a key for this purpose alone, made from the site's secret key; former ones still decrypt."""
+    keys = [str(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+    return MultiFernet(
+        [Fernet(base64.urlsafe_b64encode(hmac.digest(key.encode(), PURPOSE, hashlib.sha256))) for key in keys]
+    )

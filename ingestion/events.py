@@ -1,0 +1,73 @@
+"""What webhooks hear of documents: those who may read one, and only for as long as they may."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from chatsite.accounts import webhooks
+from chatsite.accounts.models import WebhookDelivery
+from chatsite.accounts.principal import Principal
+from chatsite.db.threads import reading_as
+
+from .models import Document, ExternalId
+
+Event = webhooks.Event
+READERS = """
+    SELECT candidate FROM unnest(%s::bigint[]) AS candidate
+    WHERE EXISTS (
+        SELECT FROM ingestion_readable_entries(candidate) AS mine WHERE mine.access_list_id = ANY(%s)
+    )
+"""
+
+
+def announce(event: webhooks.Event, document: Document, *lists: int) -> None:
+    """Tell those who are on the document's access list, or on one of `lists`; call it in the transaction."""
+    webhooks.announce(event, _readers(document, lists or (document.access_list_id,)))
+
+
+def _readers(
+    document: Document, lists: Collection[int]
+) -> Callable[[Collection[int]], Mapping[int, webhooks.Data]]:
+    def readers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
+        with connection.cursor() as cursor:
+            cursor.execute(READERS, [list(candidates), list(lists)])
+            found = [owner for (owner,) in cursor.fetchall()]
+        names = _external_ids(document, found)
+        return {
+            owner: {"document_id": str(document.public_id), "external_id": names.get(owner, "")}
+            for owner in found
+        }
+
+    return readers
+
+
+def _external_ids(document: Document, owners: Collection[int]) -> dict[int, str]:
+    rows = ExternalId.objects.filter(document=document, owner__in=owners)
+    return dict(rows.values_list("owner", "external_id"))
+
+
+def _document_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
+    """The document as it is, or None where the owner of the webhook may not read it (any more)."""
+    if delivery.event == Event.DOCUMENT_DELETED:  # who could read it then was looked up then
+        return dict(delivery.data)
+    document = _readable(owner_id, delivery.data)
+    if document is None:
+        return None
+    return {**delivery.data, "status": document.status, "version": document.version}
+
+
+def _access_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
+    """Whether the owner of the webhook may read the document now."""
+    return {**delivery.data, "readable": _readable(owner_id, delivery.data) is not None}
+
+
+def _readable(owner_id: int, data: Mapping[str, Any]) -> Document | None:
+    principal = Principal(owner_id, "command")
+    with reading_as(owner_id):
+        return Document.objects.visible_to(principal).with_public_id(UUID(data["document_id"])).first()
+
+
+webhooks.register("document", _document_now)
+webhooks.register("access", _access_now)

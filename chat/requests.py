@@ -106,6 +106,7 @@ class RunRequest:
         default_factory=dict
     )  # JSON stored with the run, for the protocol's own use
     instead_of: int | None = None  # position of a question that this one is asked instead of, in a new branch
+    continues: str = ""  # id of an answer that was cut short, and that this one goes on from
     seen: int | None = None  # position of the last answer that the asker saw: the question is of its branch
 
 

@@ -25,6 +25,7 @@ urlpatterns = [
     path("c/<uuid:conversation_id>/q/<int:asked>/edit", actions.edit, name="edit"),
     path("c/<uuid:conversation_id>/m/<int:position>/choose", actions.choose, name="choose"),
     path("c/<uuid:conversation_id>/m/<int:position>/again", actions.again, name="again"),
+    path("c/<uuid:conversation_id>/m/<int:position>/continue", actions.go_on, name="continue"),
     path("c/<uuid:conversation_id>/m/<int:position>/feedback", actions.feedback, name="feedback"),
     path("c/<uuid:conversation_id>/rename", actions.rename, name="rename"),
     path("c/<uuid:conversation_id>/pin", actions.pin, name="pin"),

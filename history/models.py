@@ -203,6 +203,15 @@ class Message(models.Model):
     def __str__(self) -> str:
         return f"{self.role} {self.position}"
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether it is one of the site's own answers that was cut short, and not one of a team's."""
+        cut = self.state == self.State.INTERRUPTED or (
+            self.state == self.State.COMPLETE and self.finish_reason == "length"
+        )
+        own = self.run_id is not None and not self.agent_name and not self.verified
+        return bool(cut and own and self.content) and len(self.content) < settings.ANSWER_MAX_CHARACTERS
+
 
 class Feedback(models.Model):
     """What a person thinks of an answer. It is theirs to change and to take back."""

@@ -28,6 +28,7 @@ from ingestion.questions import document_questions
 from ingestion.search.retrieval import SearchResult
 
 from . import searching
+from .continuing import begun
 from .run import AcceptedRun, Speaker
 from .searching import Search, keep_context, search
 from .team import next_speaker
@@ -67,7 +68,11 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
         generation=request.generation,
     )
     state = _Answer(run, publish, prompt)
-    model, found = await _model_and_search(run, model)
+    known = await retry_until_available(begun, run) if request.continues else None
+    if known:
+        found, state.prompt = known.found, replace(prompt, begun=known.text)
+    else:
+        model, found = await _model_and_search(run, model)
     if run.team:
         await _team_messages(state, model, found)
     else:

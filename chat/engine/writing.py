@@ -31,9 +31,11 @@ async def written(
 ) -> AsyncGenerator[Thinking | TextDelta | MessageDone | Usage, None]:
     """Yield Thinking (if the model reasons), the text, then MessageDone.
 
+    The text begins with that of the prompt, of an answer that goes on.
+
     On failure raises ModelError after yielding all text that has arrived.
     """
-    if not (prompt.sources or prompt.earlier or prompt.said or prompt.images):
+    if not (prompt.sources or prompt.earlier or prompt.said or prompt.images or prompt.begun):
         # Without sources and without a conversation the model could only invent an answer.
         yield TextDelta(NOTHING_FITS)
         yield MessageDone("stop", ())
@@ -95,6 +97,8 @@ async def _verified(
 ) -> AsyncGenerator[str | Reasoning, None]:
     """Yield Reasoning and verified text, which may be empty; on failure also the text held back."""
     stops = StopSequences(prompt.generation.stop)
+    if prompt.begun:
+        yield citations.feed(prompt.begun)
     try:
         async with aclosing(model.answer(prompt)) as parts:
             async for part in parts:

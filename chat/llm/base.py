@@ -50,6 +50,7 @@ class Prompt:
     template: str = ""  # in place of the site's own instructions, or after >>> behind them
     wish: str = ""  # of the caller, for the form of the answer
     generation: Generation = field(default_factory=Generation)
+    begun: str = ""  # the beginning of the answer, from which the model goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,12 @@ def messages(prompt: Prompt) -> list[dict[str, Any]]:
     content = f"{question}\n\nSources:\n{sources_text(prompt.sources)}"
     if prompt.said:
         content += f"\n\nWhat the other agents have said:\n{said_text(prompt.said)}"
+    if prompt.begun:
+        cut = [
+            {"role": "assistant", "content": prompt.begun},
+            {"role": "user", "content": instructions("continue")},
+        ]
+        return [*earlier, {"role": "user", "content": content}, *cut]
     if not (prompt.images or prompt.pages):
         return [*earlier, {"role": "user", "content": content}]  # plain text, which every server reads
     parts: list[dict[str, Any]] = [{"type": "text", "text": content}]

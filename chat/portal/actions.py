@@ -67,14 +67,30 @@ def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> Ht
 @for_caller
 def again(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
     """Answer the question of one answer once more; as :func:`ask`."""
+    return _again(request, principal, conversation_id, position, goes_on=False)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_caller
+def go_on(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
+    """Write the rest of an answer that was cut short; as :func:`again`."""
+    return _again(request, principal, conversation_id, position, goes_on=True)
+
+
+def _again(
+    request: HttpRequest, principal: Principal, conversation_id: UUID, position: int, *, goes_on: bool
+) -> HttpResponse:
     row = own_conversation(principal, conversation_id)
     if request.method != "POST":
         return _latest(row.pk)
     answer = row.messages.filter(position=position, role=Message.Role.ASSISTANT).first()
     if answer is None:
         raise Http404
+    if goes_on and not answer.can_go_on:
+        return _latest(row.pk)
     try:
-        accepted = runs.again(principal, answer.pk, request_id=_request_id(request))
+        _free(principal, row.pk)
+        accepted = runs.again(principal, answer.pk, goes_on=goes_on, request_id=_request_id(request))
     except Refused as refused:
         return _refused(request, principal, row, "", refused)
     _start(accepted)

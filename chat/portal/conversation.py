@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chat.errors import words
@@ -303,6 +304,11 @@ class Answer:
     def followups(self) -> Sequence[str]:
         """Questions to go on with; they may name what a source was about, so none where one is gone."""
         return self.message.followups if len(self.sources) >= len(self.labels) else ()
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether a model can write the rest of it; offered for the newest answer, which nothing follows."""
+        return bool(settings.CHAT_MODEL) and self.newest and self.repeatable and self.message.can_go_on
 
     @property
     def note(self) -> Note | None:

@@ -116,7 +116,7 @@ class ActiveRun:
     def publish(self, event: Event) -> None:
         self.events.append(event)
         if isinstance(event, TextDelta):
-            if self.first_word_ms is None:
+            if self.first_word_ms is None and not self.run.request.continues:
                 seconds = time.monotonic() - self.begun
                 self.first_word_ms = round(1000 * seconds)
                 metrics.FIRST_TOKEN_SECONDS.observe(seconds)

@@ -311,13 +311,24 @@ def begin(
 
 
 @tried_twice
-def again(principal: Principal, answer_id: UUID, *, request_id: str = "") -> AcceptedRun:
-    """Answer the question of an earlier answer again, in a branch of its own. Raises Refused."""
+def again(
+    principal: Principal, answer_id: UUID, *, goes_on: bool = False, request_id: str = ""
+) -> AcceptedRun:
+    """Answer the question of an earlier answer again, in a branch of its own. Raises Refused.
+
+    With `goes_on` the new answer begins with the text of the earlier one, which was cut short.
+    """
     with transaction.atomic():
         used = used_today(principal)
         question = _question_of(principal, answer_id)
         conversation = free(principal, question.conversation_id)
-        request = _scoped(RunRequest(question.content, conversation.pk), conversation)
+        continues = ""
+        if goes_on:
+            if not Message.objects.get(pk=answer_id).can_go_on:
+                raise Refused("answer_not_found")
+            continues = str(answer_id)
+        request = RunRequest(question.content, conversation.pk, continues=continues)
+        request = _scoped(request, conversation)
         allowance = admit(principal, used)
         run = _answer_again(principal, request, conversation, question, request_id, allowance)
         return _store_run(run, _digest(request), None)
@@ -445,7 +456,13 @@ def _digest(request: RunRequest) -> str:
     }
     del values["seen"]  # the same form, sent again from a page that was loaded anew
     # Left out if empty, so that the digest equals that of versions without these members.
-    for name, nothing in (("wish", ""), ("generation", Generation()), ("echo", {}), ("instead_of", None)):
+    for name, nothing in (
+        ("wish", ""),
+        ("generation", Generation()),
+        ("echo", {}),
+        ("instead_of", None),
+        ("continues", ""),
+    ):
         if getattr(request, name) == nothing:
             del values[name]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

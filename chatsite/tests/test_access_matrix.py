@@ -120,6 +120,8 @@ chat:choose              GET    session  sign-in   absent   absent   yes      ab
 chat:choose              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:again               GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:again               POST   session  sign-in   absent   absent   yes      absent   sign-in
+chat:continue            GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:continue            POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:feedback            GET    session  sign-in   absent   absent   yes      absent   sign-in
 chat:feedback            POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:rename              POST   session  sign-in   absent   absent   yes      absent   sign-in

@@ -1,0 +1,38 @@
+"""An answer that goes on from the text of one that was cut short, with the same sources."""
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+from chat.events import thought_from_json
+from history.models import Message, Source
+from ingestion.search import retrieval
+from ingestion.search.fusion import FoundBy
+
+from .run import AcceptedRun
+from .searching import Search, as_source
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The text that there is already, and what it was written from."""
+
+    text: str
+    found: Search
+
+
+def begun(run: AcceptedRun) -> Begun | None:
+    """None where a source was deleted, closed to the asker or read anew since: what rests on it is not given
+    to the model, and the question is answered from the beginning."""
+    former = Message.objects.owned_by(run.principal).get(pk=run.request.continues)
+    sources = list(Source.objects.visible_to(run.principal).filter(message=former).order_by("rank"))
+    passages = retrieval.load(run.principal, [source.passage_id for source in sources])
+    if [passage.label for passage in passages] != former.labels:
+        return None
+    found = [
+        replace(passage, score=source.score, found_by=cast(FoundBy, source.found_by))
+        for passage, source in zip(passages, sources, strict=True)
+    ]
+    thoughts = [thought_from_json(each) for each in former.thoughts]
+    searched = tuple(each for each in thoughts if each.title == "Generated search query")
+    views = tuple(as_source(rank, passage) for rank, passage in enumerate(found, start=1))
+    return Begun(former.content, Search(run.request.question, views, tuple(found), searched, ()))

@@ -290,6 +290,8 @@ class WhatIsOpen(SimpleTestCase):
         self.assertEqual({name for name in welcoming if name.partition(":")[0] not in namespaces}, pages)
         # What a front end asks before anybody has signed in: the same for all.
         configuration = {"chat:auth-setup", "chat:config", "mcp:resource-metadata"}
+        # The texts and the mark of the site, also for those who have not signed in.
+        configuration |= {"chat:privacy", "chat:banner", "chat:mark"}
         # Costs the operator's money and answers no question: for callers with an account.
         accounts_only = {"chat-api:embeddings"}
         # Guests share nothing, and nothing is shared with them.

@@ -7,6 +7,7 @@ from chat.llm.base import NOTHING_FITS
 from chat.llm.quoting import UNSURE
 from chatsite.accounts import webhooks
 from chatsite.accounts.models import User, WebhookDelivery
+from history import feedback  # noqa: F401  (registers what is sent of it, also in workers)
 from history.models import Message
 from history.recording import Closing
 

@@ -213,9 +213,7 @@ def _of_queue() -> Iterator[Finding]:
     if waiting and not workers:
         yield wrong(f"{waiting} documents wait to be read, and no worker runs: start one (up, or work).")
     elif age > OLD_JOB_SECONDS:
-        yield wrong(
-            f"A document has waited for {age / 60:.0f} minutes, behind {workers} workers: start more of them."
-        )
+        yield wrong(f"A document has waited for {age / 60:.0f} minutes, and workers run: start more of them.")
     else:
         yield ok(f"{waiting} documents wait to be read; {workers} workers run.")
 

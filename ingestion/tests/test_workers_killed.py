@@ -41,6 +41,8 @@ LEFT = {"status__in": ["todo", "doing"], "task_name": pipeline.TASK}
 # Programs in processes of their own, and minutes of work.
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
+LANES = 3  # of a process, each registered by itself
+
 
 class Workers(MediaMixin, TransactionTestCase):
     def setUp(self):
@@ -95,7 +97,7 @@ class SharingTests(Workers):
         alive = Path(self.media, "alive")
         elsewhere = self.start("manage.py", "work", "--alive-file", str(alive))
         # Both at once: one alone would have read a few documents before the other is there.
-        self.wait_for(lambda: ProcrastinateWorker.objects.exclude(pk__in=before).count() == 2)
+        self.wait_for(lambda: ProcrastinateWorker.objects.exclude(pk__in=before).count() == 2 * LANES)
         documents = [self.add(f"{number}.md", f"Text {number}.", read=False) for number in range(24)]
         seen = set()
 

@@ -4,6 +4,8 @@ import importlib.util
 import json
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 from datetime import timedelta
@@ -14,7 +16,7 @@ from unittest.mock import patch
 
 from django.conf import settings
 from django.contrib.auth.models import Permission
-from django.test import TestCase, override_settings
+from django.test import SimpleTestCase, TestCase, override_settings
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
@@ -357,6 +359,18 @@ class SendingTests(WebhookCase):
         WebhookDelivery.objects.update(created_at=timezone.now() - timedelta(days=31))
         sending.delete_old()
         self.assertFalse(WebhookDelivery.objects.exists())
+
+
+class WorkerTests(SimpleTestCase):
+    def test_a_worker_knows_what_to_send_of_every_event(self):
+        program = (
+            "import chatsite.server.worker; from chatsite.accounts import webhooks; print(*webhooks._lookups)"
+        )
+        known = subprocess.run(
+            [sys.executable, "-c", program], cwd=settings.BASE_DIR, capture_output=True, text=True, check=True
+        )
+        subjects = {event.partition(".")[0] for event in webhooks.Event.values}
+        self.assertEqual(set(known.stdout.split()), subjects)
 
 
 class AddressTests(TestCase):

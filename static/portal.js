@@ -204,13 +204,19 @@ function enliven(root) {
 const speech = window.speechSynthesis;
 let aloud = null; // the answer that is being read
 let reading = []; // its sentences
+let voices = []; // some devices have thousands
+function findVoices() {
+  voices = speech?.getVoices().filter(voice => voice.localService) ?? [];
+  enliven(document);
+}
 function languageOf(button) {
   return button.dataset.aloud || document.documentElement.lang;
 }
 function voiceFor(button) {
   const language = languageOf(button).split('-')[0];
-  const voices = speech?.getVoices().filter(voice => voice.localService) ?? [];
-  return voices.find(voice => voice.lang.split(/[-_]/)[0].toLowerCase() === language);
+  const own = voices.filter(({ lang }) => lang.split(/[-_]/)[0].toLowerCase() === language);
+  const usual = ({ default: preset, lang }) => preset || navigator.languages.includes(lang.replace('_', '-'));
+  return own.find(usual) ?? own[0];
 }
 // Sentence by sentence, because some voices stop in the middle of a long text.
 function sentencesOf(prose, language) {
@@ -262,9 +268,9 @@ document.addEventListener('click', event => {
   const button = event.target.closest('[data-aloud]');
   if (button) readAloud(button);
 });
-speech?.addEventListener?.('voiceschanged', () => enliven(document)); // browsers find their voices late
+speech?.addEventListener?.('voiceschanged', findVoices); // browsers find them late
 addEventListener('pagehide', () => speech?.cancel());
-enliven(document);
+findVoices();
 
 // ---- Copying: an answer as Markdown and as HTML, code as text, a table as CSV. ------------------------------------
 function answerHtml(answer) {

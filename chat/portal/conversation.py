@@ -46,7 +46,7 @@ from .markdown import (
 )
 
 REFERENCE_LENGTH = 12
-LANGUAGE_SAMPLE = 4_000  # characters of an answer by which its language is found
+LANGUAGE_SAMPLE = 1_000  # characters of an answer by which its language is found
 SAVED = gettext_lazy("Your question is saved.")
 
 

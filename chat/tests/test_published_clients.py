@@ -19,7 +19,7 @@ from chat.tests.test_attachments import PNG
 from chat.tests.upstream_faults import KEY, answer
 from chatsite.tests import documented
 from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS
-from chatsite.tests.server import BASE, Site, reading_parameters, temporary_folder
+from chatsite.tests.server import BASE, Site, prepared, reading_parameters, temporary_folder
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
@@ -54,7 +54,7 @@ def asked_site(model):
     folder = temporary_folder()
     environment = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY, "CHAT_MODEL": "fake"}
     try:
-        with Site(folder, CHAT_MODEL_IMAGES="1", **environment) as site:
+        with Site(prepared(folder), CHAT_MODEL_IMAGES="1", **environment) as site:
             wait_for_handbook(site)
             yield site
     finally:

@@ -2,27 +2,13 @@
 
 import shutil
 import subprocess
-import time
 
-import psycopg
 import pytest
 
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.faults import FaultSite, Upstream, cluster
-from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.long_answer import add_long_answer
-from chatsite.tests.server import Site, reading_parameters, temporary_folder
-
-UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
-
-
-def wait_for_documents(site, seconds=HANG_SECONDS):
-    """Until every document of the site was read."""
-    deadline = time.monotonic() + seconds
-    with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
-        while connection.execute(UNREAD).fetchone() != (0,):
-            assert time.monotonic() < deadline, "The sample documents were not read."
-            time.sleep(0.2)
+from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +19,9 @@ def slow_site():
     """
     folder = temporary_folder()
     try:
-        with Site(folder, CHATSITE_QUOTING_WORDS_PER_SECOND="18", CHATSITE_LEASE_SECONDS="2") as site:
+        with Site(
+            prepared(folder), CHATSITE_QUOTING_WORDS_PER_SECOND="18", CHATSITE_LEASE_SECONDS="2"
+        ) as site:
             add_long_answer(site.sign_in("employee"))
             wait_for_documents(site)
             yield site

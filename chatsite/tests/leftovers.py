@@ -28,6 +28,12 @@ def temporary_folder():
     return folder
 
 
+def keep(folder):
+    """Have no other run take the folder for what a dead one has left, while this process lives."""
+    _held.append(os.open(folder, os.O_RDONLY))
+    fcntl.flock(_held[-1], fcntl.LOCK_SH)
+
+
 def clear():
     """End and remove what belongs to runs that are dead; their folders."""
     return [folder for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*") if _cleared(folder)]

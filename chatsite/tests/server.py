@@ -8,6 +8,7 @@
 Importable fixtures: `site` (one for the whole session, with the demo).
 """
 
+import fcntl
 import os
 import queue
 import re
@@ -15,11 +16,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 
 from chatsite.server.embedded_postgres import connection_parameters
@@ -33,6 +36,7 @@ ADDRESS = re.compile(r"answers at (http://\S+)")
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 ACCOUNT = re.compile(r"^  (\S+)\s+(\S+-\S+-\d+)\s", re.MULTILINE)
 METRICS_TOKEN = "a-token-of-these-tests"
+UNREAD = "SELECT count(*) FROM ingestion_document WHERE status NOT IN ('ready', 'failed')"
 BLOCKED = "The event loop was blocked"
 IN_BACKGROUND = ["sh", "-c", 'trap "" INT; exec "$0" "$@"']  # as shells start background jobs
 FORGOTTEN = {  # of the environment of the tests
@@ -248,6 +252,42 @@ def alive(process):
         return False
 
 
+def prepared(folder, demo=True):
+    """The folder, with the data of a site that was started, has read the demo's documents, and was stopped.
+
+    It is made once for a run of tests and copied: a first start takes three times as long as a later one.
+    """
+    kind = "demo" if demo else "empty"
+    template = _templates() / kind
+    template.parent.mkdir(mode=0o711, exist_ok=True)
+    leftovers.keep(template.parent)
+    with (template.parent / f"{kind}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not template.exists():
+            made = template.with_suffix(".new")
+            made.mkdir(mode=0o711)
+            with Site(made, demo=demo) as site:
+                wait_for_documents(site)
+            made.rename(template)
+    subprocess.run(["cp", "-a", f"{template}/.", str(folder)], check=True)
+    return folder
+
+
+def _templates():
+    """A folder of this run, for all of its processes."""
+    run = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    return Path(tempfile.gettempdir()) / f"{leftovers.PREFIX}templates-{run}"
+
+
+def wait_for_documents(site, seconds=HANG_SECONDS):
+    """Until every document of the site was read."""
+    deadline = time.monotonic() + seconds
+    with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
+        while connection.execute(UNREAD).fetchone() != (0,):
+            assert time.monotonic() < deadline, "The sample documents were not read."
+            time.sleep(0.2)
+
+
 def reading_parameters(folder):
     """libpq's parameters of a site's database, for a session that sees all documents."""
     return connection_parameters(folder) | {"options": "-c chatsite.reader=everything"}
@@ -256,6 +296,12 @@ def reading_parameters(folder):
 def pytest_configure():
     """The sites of tests hash passwords quickly, those of benchmarks as the product does."""
     Site.settings = "chatsite.tests.site_settings"
+
+
+def pytest_unconfigure():
+    """The first process of a run ends last."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        shutil.rmtree(_templates(), ignore_errors=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -269,7 +315,7 @@ def site():
     """One running site with the demo for all tests of a session; tests leave it as they found it."""
     folder = temporary_folder()
     try:
-        with Site(folder, CHATSITE_METRICS_TOKEN=METRICS_TOKEN) as running:
+        with Site(prepared(folder), CHATSITE_METRICS_TOKEN=METRICS_TOKEN) as running:
             yield running
     finally:
         shutil.rmtree(folder, ignore_errors=True)

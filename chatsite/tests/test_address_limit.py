@@ -15,7 +15,7 @@ from chatsite.http import address_limit
 from chatsite.http.address_limit import WAITED, AddressLimit
 from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.limits import HANG_SECONDS
-from chatsite.tests.server import Site
+from chatsite.tests.server import Site, prepared
 
 PROMPT_SECONDS = 1.0
 MARGIN_SECONDS = 2.0  # for a machine that has other work
@@ -211,7 +211,7 @@ class TestSlots:
 
 @pytest.fixture(scope="module")
 def site():
-    with Site(temporary_folder(), demo=False, workers=0) as running:
+    with Site(prepared(temporary_folder(), demo=False), demo=False, workers=0) as running:
         yield running
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from chatsite.server import uvicorn_server as limits
 from chatsite.tests.limits import LONG_SECONDS, MARGIN_SECONDS
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, prepared, temporary_folder
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
@@ -25,7 +25,7 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 def site():
     folder = temporary_folder()
     try:
-        with Site(folder, demo=False, workers=0) as running:
+        with Site(prepared(folder, demo=False), demo=False, workers=0) as running:
             yield running
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -205,7 +205,7 @@ def test_web_processes_may_open_as_many_files_as_the_system_allows(site):
 def test_with_few_files_those_who_never_asked_make_room_for_those_who_ask():
     folder, before = temporary_folder(), resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        with Site(folder, demo=False, workers=0) as site, ExitStack() as stack:
+        with Site(prepared(folder, demo=False), demo=False, workers=0) as site, ExitStack() as stack:
             [web] = site.children("chatsite.server.web")
             web.rlimit(psutil.RLIMIT_NOFILE, (300, 300))
             silent = [stack.enter_context(site.session().socket()) for _ in range(400)]

@@ -5,9 +5,8 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
-from chatsite.tests.conftest import wait_for_documents
 from chatsite.tests.portal_pages import ask_and_wait, see_question, signed_in, submit, wait_for_state
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
@@ -27,7 +26,7 @@ def small_site():
     """A site that keeps one connection of each person."""
     folder = temporary_folder()
     try:
-        with Site(folder, CHATSITE_USER_CONNECTIONS="1") as site:
+        with Site(prepared(folder), CHATSITE_USER_CONNECTIONS="1") as site:
             yield site
     finally:
         shutil.rmtree(folder, ignore_errors=True)

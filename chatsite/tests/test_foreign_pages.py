@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from chatsite.tests.chromium import PROGRAMS
-from chatsite.tests.server import Site, reading_parameters, temporary_folder
+from chatsite.tests.server import Site, prepared, reading_parameters, temporary_folder
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
@@ -89,7 +89,7 @@ def open_site():
     """A site that lets guests in."""
     folder = temporary_folder()
     try:
-        with Site(folder, CHATSITE_LOGIN_REQUIRED="0") as site:
+        with Site(prepared(folder), CHATSITE_LOGIN_REQUIRED="0") as site:
             yield site
     finally:
         shutil.rmtree(folder, ignore_errors=True)

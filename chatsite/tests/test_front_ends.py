@@ -11,10 +11,9 @@ from playwright.sync_api import expect
 
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import KEY, answer
-from chatsite.tests.conftest import wait_for_documents
 from chatsite.tests.front_ends import Origin, driven_chromium, front_end, opened, share_with_guests
 from chatsite.tests.limits import LONG_SECONDS
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
 
 pytestmark = [pytest.mark.server, pytest.mark.browser, pytest.mark.timeout(LONG_SECONDS)]
 
@@ -54,7 +53,7 @@ def run_site(**environment):
     """A site that serves guests, with its samples read."""
     folder = temporary_folder()
     try:
-        with Site(folder, CHATSITE_LOGIN_REQUIRED="0", **environment) as site:
+        with Site(prepared(folder), CHATSITE_LOGIN_REQUIRED="0", **environment) as site:
             share_with_guests(site, *SHARED)
             wait_for_documents(site)
             yield site

@@ -11,10 +11,9 @@ import psycopg
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from chatsite.tests.conftest import wait_for_documents
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
 from chatsite.tests.long_answer import LONG_QUESTION
-from chatsite.tests.server import Site, reading_parameters, temporary_folder
+from chatsite.tests.server import Site, prepared, reading_parameters, temporary_folder, wait_for_documents
 
 pytestmark = pytest.mark.server
 
@@ -222,7 +221,7 @@ def test_killing_the_web_process_keeps_question_and_text_and_marks_the_answer(sl
 def test_an_orderly_stop_in_mid_answer_marks_it_and_the_next_start_has_it():
     folder = temporary_folder()
     try:
-        with Site(folder, CHATSITE_QUOTING_WORDS_PER_SECOND="5") as site:
+        with Site(prepared(folder), CHATSITE_QUOTING_WORDS_PER_SECOND="5") as site:
             wait_for_documents(site)
             session = site.sign_in("employee")
             connection, response, conversation = begin_stream(session)

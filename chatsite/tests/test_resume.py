@@ -17,9 +17,8 @@ import psutil
 import pytest
 
 from chat.tests.test_transcript import Reader
-from chatsite.tests.conftest import wait_for_documents
 from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS, MARGIN_SECONDS
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
@@ -33,7 +32,7 @@ def two_workers():
     """A site of two web processes and two workers, whose answers take a second or two."""
     folder = temporary_folder()
     try:
-        with Site(folder, web_workers=2, workers=2, **SEVERAL) as site:
+        with Site(prepared(folder), web_workers=2, workers=2, **SEVERAL) as site:
             wait_for_documents(site)
             yield site
     finally:

@@ -9,8 +9,7 @@ import sys
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from chatsite.tests.conftest import wait_for_documents
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, prepared, temporary_folder, wait_for_documents
 
 pytestmark = pytest.mark.server
 
@@ -40,7 +39,9 @@ class DevelopmentSite(Site):
 def development():
     folder = temporary_folder()
     try:
-        with DevelopmentSite(folder, CHATSITE_DEBUG="1", CHATSITE_LOOP_WATCHDOG_SECONDS="0") as site:
+        with DevelopmentSite(
+            prepared(folder), CHATSITE_DEBUG="1", CHATSITE_LOOP_WATCHDOG_SECONDS="0"
+        ) as site:
             wait_for_documents(site)
             yield site
     finally:

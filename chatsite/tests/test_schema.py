@@ -21,7 +21,7 @@ from playwright.sync_api import expect
 from chatsite.http import api_description
 from chatsite.tests.chromium import open_page
 from chatsite.tests.routes import routes
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, prepared, temporary_folder
 from history import search
 
 OPEN = {"chat:auth-setup", "chat:config"}  # for everyone, as front ends ask before they draw anything
@@ -262,7 +262,7 @@ def fast_site():
     """Answers are written at once: hundreds are waited for."""
     folder = temporary_folder()
     try:
-        with Site(folder, CHATSITE_QUOTING_WORDS_PER_SECOND="100000") as running:
+        with Site(prepared(folder), CHATSITE_QUOTING_WORDS_PER_SECOND="100000") as running:
             yield running
     finally:
         shutil.rmtree(folder, ignore_errors=True)

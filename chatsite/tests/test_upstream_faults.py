@@ -16,7 +16,6 @@ from chat.llm.local_server import free_port
 from chat.tests.fake_openai import FakeOpenAI, completion_for, mark_of
 from chat.tests.upstream_faults import HEADER, KEY
 from chatsite.tests import fault_dialects, fault_embeddings
-from chatsite.tests.conftest import wait_for_documents
 from chatsite.tests.fault_dialects import FORMS
 from chatsite.tests.fault_embeddings import DIMENSIONS, FAILS
 from chatsite.tests.fault_table import (
@@ -32,7 +31,7 @@ from chatsite.tests.fault_table import (
 )
 from chatsite.tests.fault_world import Asker, question
 from chatsite.tests.limits import LONG_SECONDS
-from chatsite.tests.server import Site, temporary_folder
+from chatsite.tests.server import Site, temporary_folder, wait_for_documents
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 

@@ -38,6 +38,7 @@ from ingestion.access.lists import Audience, audience_of, change_rights
 from ingestion.details import Details
 from ingestion.file_names import category_name
 from ingestion.models import Document, ExternalId
+from ingestion.parsing.formats import format_of
 from ingestion.portal import listing
 from ingestion.portal.actions import NOT_YOURS, any_group, may_change, may_delete
 from ingestion.portal.forms import EVERYONE, ONLY_ME, SOME, AudienceForm
@@ -361,10 +362,12 @@ class DocumentsChanging(OneDocumentView):
         """Add or replace the document of that name, and what happened to it. Raises APIException."""
         if not is_external_id(external_id):
             raise ProblemDetails(NAMES, "id")
+        # That of the form's part, where the program's own name does not say how the file is to be read.
+        with_ending = (name for name in (external_id, file.name or "") if format_of(name))
         try:
             put = documents.upsert(
                 file,
-                new.get("name") or external_id,
+                new.get("name") or next(with_ending, external_id),
                 owner=User.objects.get(pk=self.principal.user_id),
                 audience=self.audience(new),
                 folder=new.get("folder", ""),

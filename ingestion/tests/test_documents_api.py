@@ -118,6 +118,11 @@ class PutTests(DocumentsApiTestCase):
             return self.client.put(address, body, content_type=MULTIPART_CONTENT, headers=headers)
         return self.client.put(address, content, content_type="text/markdown", headers=headers)
 
+    def test_the_ending_comes_from_the_form_where_the_name_in_the_address_has_none(self):
+        self.assertEqual(self.put("wiki:leave", category="hr").json()["name"], "leave.md")
+        self.assertEqual(self.put("days.txt", category="hr").json()["name"], "days.txt")
+        self.assertEqual(self.put("plain", query="").json()["name"], "plain")
+
     def test_a_file_is_added_replaced_or_left_by_the_name_that_a_program_gives_it(self):
         added = self.put("wiki:leave@1", query="name=leave.md&folder=wiki&category=hr")
         told = added.json()

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
+from procrastinate.contrib.django.admin import ProcrastinateEventInline, ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.audit import record, record_before
@@ -35,8 +35,13 @@ from .file_names import (
     folder_name,
 )
 from .models import AccessEntry, Document, Passage
+from .search.labels import content_address
 
 PASSAGES_SHOWN = 100
+JOB_STATES = {
+    "todo": "waiting", "doing": "running", "failed": "failed", "succeeded": "done", "cancelled": "cancelled",
+    "aborted": "aborted",
+}  # fmt: skip
 MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
 
 
@@ -99,12 +104,20 @@ class NewDocumentForm(DocumentForm):
         return upload
 
 
+class CategoryFilter(admin.AllValuesFieldListFilter):
+    """Categories, with a word for documents without one."""
+
+    def choices(self, changelist: Any) -> Any:
+        for choice in super().choices(changelist):
+            yield {**choice, "display": choice["display"] or "none"}
+
+
 @admin.register(Document)
 class DocumentAdmin(AccessPage, ChangeMany, admin.ModelAdmin):  # type: ignore[type-arg]
     """All documents, regardless of their readers: this page is for administrators."""
 
     list_display = ["name", "state", "reason", "readers", "owner", "changed_at", "folder", "page_count"]
-    list_filter = ["status", "category", "access_list__entries__group"]
+    list_filter = ["status", ("category", CategoryFilter), "access_list__entries__group"]
     list_select_related = ["owner"]
     search_fields = ["name", "title", "folder", "owner__username"]
     date_hierarchy = "created_at"
@@ -194,6 +207,14 @@ class DocumentAdmin(AccessPage, ChangeMany, admin.ModelAdmin):  # type: ignore[t
             if document is not None and not readable.filter(pk=document.pk).exists():
                 act, subject = AuditEntry.Action.DOCUMENT_READ, f"{document.name} ({document.public_id})"
                 record_before(act, actor=reader, person=document.owner, subject=subject)
+            if document is not None:
+                # What the portal opens for this reader is one click away.
+                kwargs["extra_context"] = {
+                    **(kwargs.get("extra_context") or {}),
+                    "opens": readable.filter(pk=document.pk).exists(),
+                    "file": content_address(document.public_id, document.name),
+                    "is_pdf": document.media_type == "application/pdf",
+                }
         return super().change_view(request, object_id, *args, **kwargs)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
@@ -236,9 +257,65 @@ class DocumentAdmin(AccessPage, ChangeMany, admin.ModelAdmin):  # type: ignore[t
 admin.site.unregister(ProcrastinateJob)
 
 
+class StateFilter(admin.SimpleListFilter):
+    """The states of jobs in plain words."""
+
+    title, parameter_name = "state", "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [*JOB_STATES.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(status=self.value()) if self.value() else queryset
+
+
+class WorkFilter(admin.SimpleListFilter):
+    """What there are jobs for, in plain words."""
+
+    title, parameter_name = "work", "task"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        tasks = ProcrastinateJob.objects.order_by("task_name").values_list("task_name", flat=True).distinct()
+        return [(task, work_of(task)) for task in tasks]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(task_name=self.value()) if self.value() else queryset
+
+
+def work_of(task: str) -> str:
+    """“Read document” for ingestion.read_document."""
+    return task.rpartition(".")[2].replace("_", " ").capitalize()
+
+
+class EventInline(ProcrastinateEventInline):
+    verbose_name_plural = "What happened to it"
+
+
 @admin.register(ProcrastinateJob)
 class JobAdmin(ProcrastinateJobAdmin):
     """Jobs of the workers. Retrying, cancelling and aborting them is for superusers."""
+
+    list_display = ["pk", "work", "pretty_args", "job_state", "summary"]
+    list_filter = [StateFilter, WorkFilter]
+    inlines = [EventInline]
+
+    @admin.display(description="work", ordering="task_name")
+    def work(self, job: ProcrastinateJob) -> str:
+        return work_of(job.task_name)
+
+    @admin.display(description="state", ordering="status")
+    def job_state(self, job: ProcrastinateJob) -> str:
+        return JOB_STATES.get(job.status, job.status)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        context = {"title": "Job of the queue", **(extra_context or {})}
+        return super().change_view(request, object_id, form_url, context)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         return super().get_actions(request) if request.user.is_superuser else {}

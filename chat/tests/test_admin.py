@@ -3,6 +3,8 @@
 from django.contrib.auth.models import Permission
 from django.test import TestCase
 from django.utils import timezone
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chat.models import Lease, Run
 from chatsite.accounts.models import User
@@ -63,6 +65,18 @@ class RunAdminTests(TestCase):
         page = self.client.get("/admin/procrastinate/procrastinatejob/")
         self.assertEqual(page.status_code, 200)
         self.assertNotContains(page, 'name="action"')
+
+    def test_the_queue_speaks_in_plain_words(self):
+        app.configure_task("chat.prove").defer(run_id=1)
+        self.client.force_login(self.root)
+        page = self.client.get("/admin/procrastinate/procrastinatejob/?status=todo&task=chat.prove")
+        for words in ("1 job", "Prove", "waiting"):
+            self.assertContains(page, words)
+        self.assertNotContains(page, "rocrastinate job")
+        self.assertContains(self.client.get("/admin/procrastinate/procrastinatejob/?status=doing"), "0 jobs")
+        job = ProcrastinateJob.objects.get(task_name="chat.prove")
+        page = self.client.get(f"/admin/procrastinate/procrastinatejob/{job.pk}/change/")
+        self.assertContains(page, "<h1>Job of the queue</h1>", html=True)
 
     def test_choosing_a_conversation_of_a_run_is_no_failure(self):
         self.client.force_login(self.root)

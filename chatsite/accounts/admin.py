@@ -8,10 +8,12 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import ForeignKey, ManyToManyField, QuerySet
+from django.db.models import ForeignKey, ManyToManyField, Q, QuerySet, Value
+from django.db.models.functions import Concat
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
@@ -42,6 +44,24 @@ admin.site.site_header = "chatsite administration"
 admin.site.site_title = "chatsite administration"
 admin.site.index_title = "Content, people and keys"
 admin.site.login_form = AdminSignInForm
+
+
+def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permission]:
+    """Those that the caller may give and that allow something: of rows with pages here, and named ones.
+
+    What the person or group of this page (`holder` says which) has already stays in the list.
+    """
+    pages = admin.site._registry
+    shown = {model for model, page in pages.items() if not isinstance(page, ReadOnly)}
+    shown |= {inline.model for page in pages.values() for inline in page.inlines}
+    whole = [each.pk for each in ContentType.objects.get_for_models(*shown).values()]
+    looked_at = [each.pk for each in ContentType.objects.get_for_models(*pages).values()]
+    plain = Q(codename__endswith=Concat(Value("_"), "content_type__model"))
+    useful = ~plain | Q(content_type__in=whole) | Q(content_type__in=looked_at, codename__startswith="view_")
+    kept = request.resolver_match.kwargs.get("object_id", "") if request.resolver_match else ""
+    if kept.isdecimal():
+        useful |= Q(pk__in=Permission.objects.filter(**{holder: int(kept)}).values("pk"))
+    return grantable_permissions(request.user).filter(useful)
 
 
 @admin.register(User)
@@ -115,7 +135,7 @@ class UserAdmin(AuditedChanges, DjangoUserAdmin):  # type: ignore[type-arg]
         if db_field.name == "groups":
             kwargs["queryset"] = grantable_groups(request.user)
         elif db_field.name == "user_permissions":
-            kwargs["queryset"] = grantable_permissions(request.user)
+            kwargs["queryset"] = offered_permissions(request, "user")
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
@@ -159,7 +179,7 @@ class GroupAdmin(AuditedChanges, DjangoGroupAdmin):
         self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest | None = None, **kwargs: Any
     ) -> Any:
         if db_field.name == "permissions" and request is not None:
-            kwargs["queryset"] = grantable_permissions(request.user)
+            kwargs["queryset"] = offered_permissions(request, "group")
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
@@ -201,7 +221,7 @@ class ApiKeyAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
         shown = ["prefix", "created_at", "last_used_at", "expires_at", "revoked_at"]
         others = ["acts_for_others"] if obj or request.user.is_superuser else []
-        return ["user", "name", "scopes", "addresses", *others, *(shown if obj else [])]
+        return ["user", "name", "scopes", "addresses", *others, *(shown if obj else ["days"])]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
         kept = ["user", "scopes", "addresses", "acts_for_others", "prefix", "created_at", "last_used_at"]
@@ -229,6 +249,7 @@ class ApiKeyAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
         made, secret = ApiKey.objects.issue(
             obj.user,
             obj.name,
+            form.cleaned_data["days"],
             scopes=obj.scopes,
             addresses=obj.addresses,
             acts_for_others=obj.acts_for_others and request.user.is_superuser,

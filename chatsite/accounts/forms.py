@@ -103,6 +103,16 @@ def _in_words(days: int) -> str:
     return ngettext("%(days)d day", "%(days)d days", days) % {"days": days}
 
 
+def _offer_days(field: forms.Field) -> None:
+    """How long a new key may be valid, with the site's own setting chosen."""
+    assert isinstance(field, forms.ChoiceField)
+    offered = sorted({*KEY_DAYS, settings.API_KEY_DAYS} - {0})
+    field.choices = [(days, _in_words(days)) for days in offered]
+    if not settings.API_KEY_DAYS:
+        field.choices = [*field.choices, (0, gettext("No expiry"))]
+    field.initial = settings.API_KEY_DAYS
+
+
 class ApiKeyForm(forms.Form):
     """What a new key is for, and how long it is valid."""
 
@@ -116,13 +126,7 @@ class ApiKeyForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        choice = self.fields["days"]
-        assert isinstance(choice, forms.ChoiceField)
-        offered = sorted({*KEY_DAYS, settings.API_KEY_DAYS} - {0})
-        choice.choices = [(days, _in_words(days)) for days in offered]
-        if not settings.API_KEY_DAYS:
-            choice.choices = [*choice.choices, (0, gettext("No expiry"))]
-        choice.initial = settings.API_KEY_DAYS
+        _offer_days(self.fields["days"])
         self.fields["scopes"].initial = DEFAULT_SCOPES
 
     def clean_scopes(self) -> list[str]:
@@ -148,6 +152,12 @@ class ApiKeyAdminForm(forms.ModelForm):  # type: ignore[type-arg]
         max_length=3_000,
         help_text="Addresses and networks (192.0.2.0/24) that it may be used from, separated by commas.",
     )
+
+    days = forms.TypedChoiceField(coerce=int, empty_value=None, required=False, label="Valid for")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _offer_days(self.fields["days"])
 
     class Meta:
         model = ApiKey

@@ -22,8 +22,10 @@ class AdminAddressTests(TransactionTestCase):
         """(address, names of its query) of each list."""
         for model, page in admin.site._registry.items():
             dates = [f"{page.date_hierarchy}__{part}" for part in ("year", "gte")]
-            filters = [one if isinstance(one, str) else one[0] for one in page.list_filter]
-            names = ["q", *(f"{name}__exact" for name in filters)]
+            fields = [one[0] if isinstance(one, tuple) else one for one in page.list_filter]
+            filters = [one for one in fields if isinstance(one, str)]
+            named = [one.parameter_name for one in fields if not isinstance(one, str)]
+            names = ["q", *(f"{name}__exact" for name in filters), *named]
             yield (
                 f"/admin/{model._meta.app_label}/{model._meta.model_name}/",
                 names + (dates if page.date_hierarchy else []),

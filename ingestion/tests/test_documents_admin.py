@@ -8,6 +8,7 @@ from chatsite.accounts.models import User
 from ingestion.access.lists import (
     Audience,
     audience_of,
+    set_audience,
 )
 from ingestion.models import Document, Passage
 from ingestion.tests.media import MediaMixin
@@ -107,6 +108,17 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         ):
             self.assertContains(self.client.get(f"{LIST}?{query}"), "1 document")
         self.assertContains(self.client.get(f"{LIST}?status__exact=failed"), "0 documents")
+
+    def test_page_file_and_image_are_one_click_away_for_who_may_read_it(self):
+        document = self.add(owner=self.ann, audience=Audience(everyone=False))
+        page = f"{LIST}{document.pk}/change/"
+        links = [f'href="/documents/{document.public_id}/"', f'href="/content/{document.public_id}/']
+        self.assertNotContains(self.client.get(page), links[0])
+        Document.objects.update(media_type="application/pdf")
+        set_audience(document, Audience(everyone=True))
+        shown = self.client.get(page)
+        for link in (*links, f'href="/content/{document.public_id}/pages/1.png"'):
+            self.assertContains(shown, link)
 
     def test_lists_and_vectors_cannot_be_edited(self):
         for model in ("accesslist", "accessentry", "passage", "vector", "embeddingspace"):

@@ -1,9 +1,11 @@
 """Users and keys in the admin."""
 
 import re
+from datetime import timedelta
 
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.test import TestCase
+from django.utils import timezone
 
 from chatsite.accounts.models import ApiKey, User
 from chatsite.accounts.principal import (
@@ -48,6 +50,29 @@ class AdminTests(TestCase):
             response = self.client.get(page)
             self.assertNotContains(response, secret)
             self.assertNotContains(response, key.digest)
+
+    def test_a_new_key_is_valid_for_as_long_as_chosen(self):
+        values = {"user": self.admin.pk, "name": "nightly", "scopes": ["search"], "days": "30"}
+        self.assertContains(self.client.get("/admin/accounts/apikey/add/"), "30 days")
+        self.client.post("/admin/accounts/apikey/add/", values)
+        left = ApiKey.objects.get().expires_at - timezone.now()
+        self.assertTrue(timedelta(days=29) < left <= timedelta(days=30), left)
+        self.assertEqual(
+            self.client.post("/admin/accounts/apikey/add/", values | {"days": "7"}).status_code, 200
+        )
+
+    def test_permissions_that_allow_nothing_are_not_offered(self):
+        crew = Group.objects.create(name="Crew")
+        kept = Permission.objects.get(codename="view_session")
+        crew.permissions.add(kept)
+        for page, hidden in (("add/", True), (f"{crew.pk}/change/", False)):
+            form = self.client.get(f"/admin/auth/group/{page}").context["adminform"].form
+            offered = set(form.fields["permissions"].queryset.values_list("codename", flat=True))
+            self.assertEqual(kept.codename not in offered, hidden)
+            useful = {"view_as_others", "view_figures", "see_thoughts", "change_document", "view_auditentry"}
+            self.assertLessEqual(useful | {"add_verifiedcitation"}, offered)
+            for codename in ("add_contenttype", "delete_lease", "change_auditentry", "add_run"):
+                self.assertNotIn(codename, offered)
 
     def test_chosen_keys_are_revoked(self):
         key, _ = ApiKey.objects.issue(self.admin, "nightly")

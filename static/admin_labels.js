@@ -1,0 +1,36 @@
+// The admin: names for what Django's own scripts and lists leave without one, for people who hear the page.
+// Runs once the pickers are made, and again for each row that is added to a form.
+
+const textOf = element => element?.textContent.replace(/:\s*$/, '').trim();
+
+function labelOf(field) {
+  const label = field.id && document.querySelector(`label[for="${CSS.escape(field.id)}"]`);
+  const column = document.querySelector(
+    `#result_list thead th.column-${field.name?.replace(/^form-\d+-/, '')}`,
+  );
+  const row = field.closest('.form-row, .fieldBox')?.querySelector('legend, label');
+  return field.getAttribute('aria-label') || textOf(label) || textOf(column) || textOf(row);
+}
+
+function name(element, words) {
+  if (!element || !words) return;
+  element.removeAttribute('aria-labelledby');
+  element.setAttribute('aria-label', words);
+}
+
+function addNames() {
+  for (const picker of document.querySelectorAll('select.select2-hidden-accessible')) {
+    const shown = picker.nextElementSibling;
+    const words = labelOf(picker);
+    for (const part of ['.select2-selection', '.select2-selection__rendered', '.select2-search__field'])
+      name(shown?.querySelector(part), words);
+  }
+  for (const field of document.querySelectorAll('#result_list td :is(input, select), .datetime input'))
+    if (!field.labels?.length && field.type !== 'hidden' && !field.ariaLabel) name(field, labelOf(field));
+  for (const tip of document.querySelectorAll('.help-tooltip[aria-label]:not([role])'))
+    tip.setAttribute('role', 'img');
+  for (const head of document.querySelectorAll('th.original')) if (!textOf(head)) name(head, 'Row');
+}
+
+window.addEventListener('load', addNames);
+document.addEventListener('formset:added', () => setTimeout(addNames));

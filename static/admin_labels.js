@@ -1,5 +1,5 @@
 // The admin: names for what Django's own scripts and lists leave without one, for people who hear the page.
-// Runs once the pickers are made, and again for each row that is added to a form.
+// Runs once the pickers are made, and again whenever the page gets more.
 
 const textOf = element => element?.textContent.replace(/:\s*$/, '').trim();
 
@@ -32,5 +32,7 @@ function addNames() {
   for (const head of document.querySelectorAll('th.original')) if (!textOf(head)) name(head, 'Row');
 }
 
+addNames();
 window.addEventListener('load', addNames);
-document.addEventListener('formset:added', () => setTimeout(addNames));
+// Pickers are made by another script, at a time of its own.
+new MutationObserver(addNames).observe(document.body, { childList: true, subtree: true });

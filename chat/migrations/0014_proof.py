@@ -30,6 +30,10 @@ class Migration(migrations.Migration):
                 ('document', models.ForeignKey(blank=True, help_text='Should be among the first five that are found.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='ingestion.document')),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('text', 'document', 'place'), name='proof_question_once', violation_error_message='This question is there already.'),
+                    models.CheckConstraint(condition=models.Q(('wants_nothing', False), models.Q(('document', None), ('place', '')), _connector='OR'), name='proof_question_wants_one', violation_error_message='Choose a document or nothing, not both.'),
+                ],
                 'verbose_name': 'proof question',
                 'ordering': ['-changed_at', '-pk'],
             },
@@ -46,6 +50,9 @@ class Migration(migrations.Migration):
                 ('started_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('ended_at',), name='proof_run_one_unfinished', nulls_distinct=False),
+                ],
                 'verbose_name': 'proof run',
                 'ordering': ['-pk'],
                 'default_permissions': ('add', 'delete', 'view'),
@@ -67,24 +74,11 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='results', to='chat.proofrun')),
             ],
             options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('run', 'question'), name='proof_result_once'),
+                ],
                 'ordering': ['pk'],
                 'default_permissions': (),
             },
-        ),
-        migrations.AddConstraint(
-            model_name='proofquestion',
-            constraint=models.UniqueConstraint(fields=('text', 'document', 'place'), name='proof_question_once', violation_error_message='This question is there already.'),
-        ),
-        migrations.AddConstraint(
-            model_name='proofquestion',
-            constraint=models.CheckConstraint(condition=models.Q(('wants_nothing', False), models.Q(('document', None), ('place', '')), _connector='OR'), name='proof_question_wants_one', violation_error_message='Choose a document or nothing, not both.'),
-        ),
-        migrations.AddConstraint(
-            model_name='proofrun',
-            constraint=models.UniqueConstraint(condition=models.Q(('ended_at', None)), fields=('ended_at',), name='proof_run_one_unfinished', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='proofresult',
-            constraint=models.UniqueConstraint(fields=('run', 'question'), name='proof_result_once'),
         ),
     ]

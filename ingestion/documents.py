@@ -166,6 +166,9 @@ def upsert(
                     quota.lock(owner)
                 existing = _existing(document, external_id)
                 known = None if mirrored else existing.select_for_update(no_key=True).first()
+                if known and (kept := _keep(known, document, stored.sha256, known_details)):
+                    transaction.on_commit(partial(files.remove, stored.name), robust=True)
+                    return kept  # somebody else has sent this very file at the same time
                 if within_quota and owner:
                     quota.claim(owner, stored.size, instead_of=known.size if known else None)
                 if known:
@@ -374,17 +377,28 @@ def _unchanged(
         sha256 = _digest(upload)
         with transaction.atomic():
             known = existing.select_for_update(no_key=True).first()
-            if known is None or known.sha256 != sha256 or _has_pending_replacement(known):
-                return None
-            if known.media_type != document.media_type:
-                return None  # renamed: it is read in another way
-            same = known.access_list_id == document.access_list_id
-            change_rights(document.owner, known, audience_of(document))
-            changed = _move(known, document, details)
-            if known.status == Document.Status.FAILED or "given_title" in changed:
-                _requeue(known, None)
-                return Upserted(known, "replaced")
-            return Upserted(known, "unchanged" if same and not changed & details.keys() else "replaced")
+            return _keep(known, document, sha256, details) if known else None
+
+
+def _keep(known: Document, document: Document, sha256: str, details: Mapping[str, Any]) -> Upserted | None:
+    """The same for a document whose row is locked, if this is its file, or the one that is queued for it."""
+    if known.media_type != document.media_type:
+        return None  # renamed: it is read in another way
+    pending = _pending_replacement(known)
+    if pending is None:
+        if known.sha256 != sha256:
+            return None
+        same = known.access_list_id == document.access_list_id
+        change_rights(document.owner, known, audience_of(document))
+    else:
+        same = pending.get("access_list_id", known.access_list_id) == document.access_list_id
+        if pending["sha256"] != sha256 or not same:
+            return None
+    changed = _move(known, document, details)
+    if known.status == Document.Status.FAILED or "given_title" in changed:
+        _requeue(known, None)
+        return Upserted(known, "replaced")
+    return Upserted(known, "unchanged" if same and not changed & details.keys() else "replaced")
 
 
 def _replace(
@@ -420,12 +434,13 @@ def _move(known: Document, document: Document, details: Mapping[str, Any]) -> se
     return set(changed)
 
 
-def _has_pending_replacement(known: Document) -> bool:
-    """Whether another file is queued for the document: then the file sent now must be queued after it."""
-    jobs = ProcrastinateJob.objects.filter(lock=lock_name(known.pk), status__in=("todo", "doing")).exclude(
-        args__replacement=None
-    )
-    return known.status in Document.UNFINISHED and jobs.exists()
+def _pending_replacement(known: Document) -> dict[str, Any] | None:
+    """The file that is queued last for the document, if there is one: another one must be queued after it."""
+    if known.status not in Document.UNFINISHED:
+        return None
+    jobs = ProcrastinateJob.objects.filter(lock=lock_name(known.pk), status__in=("todo", "doing"))
+    newest = jobs.exclude(args__replacement=None).order_by("-pk").first()
+    return newest.args["replacement"] if newest else None
 
 
 def _digest(upload: "File[bytes]") -> str:

@@ -118,6 +118,22 @@ class PutTests(DocumentsApiTestCase):
             return self.client.put(address, body, content_type=MULTIPART_CONTENT, headers=headers)
         return self.client.put(address, content, content_type="text/markdown", headers=headers)
 
+    def test_a_file_that_waits_to_be_read_already_is_not_queued_again(self):
+        document = Document.objects.get(public_id=self.put("leave").json()["id"])
+        documents.read_document(document.pk)
+        new = b"# Leave\n\nSix days."
+        outcomes = [self.put("leave", new).json()["outcome"] for _ in range(3)]
+        self.assertEqual(outcomes, ["replaced", "unchanged", "unchanged"])
+        jobs = ProcrastinateJob.objects.filter(lock=documents.lock_name(document.pk)).exclude(
+            args__replacement=None
+        )
+        self.assertEqual(jobs.count(), 1)
+        self.assertEqual(
+            self.put("leave", new, query="name=leave.md&everyone=true").json()["outcome"], "replaced"
+        )
+        self.assertEqual(self.put("leave").json()["outcome"], "replaced", "the file that it still has")
+        self.assertEqual(jobs.count(), 3)
+
     def test_the_ending_comes_from_the_form_where_the_name_in_the_address_has_none(self):
         self.assertEqual(self.put("wiki:leave", category="hr").json()["name"], "leave.md")
         self.assertEqual(self.put("days.txt", category="hr").json()["name"], "days.txt")

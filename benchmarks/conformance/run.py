@@ -85,7 +85,7 @@ def conformance_site(caller):
 
 def key_headers(site):
     """A key for everything that a key can be for."""
-    key = api_key(site, "chat", "search", "documents:read", "documents:write")
+    key = api_key(site, "chat", "search", "documents:read", "documents:write", "webhooks")
     return {"Authorization": f"Bearer {key.split()[0]}"}
 
 
@@ -139,6 +139,9 @@ def existing_ids(site, headers):
             found["share_id"].append(call("/api/shares", share)[1]["id"])
     if "Authorization" in headers:  # nor do they add anything
         found["document_id"] = [put(f"leave-{number}") for number in range(QUESTIONS)]
+        hook = call("/api/webhooks", {"url": "https://hooks.invalid/", "events": ["document.ready"]})[1]
+        found["webhook_id"] = [hook["id"]]
+        found["delivery_id"] = [call(f"/api/webhooks/{hook['id']}/test", {})[1]["id"]]
     if found["public_id"]:
         found["page"] = [1]
     return {name: ids for name, ids in found.items() if ids}

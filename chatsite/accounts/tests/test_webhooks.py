@@ -486,7 +486,7 @@ class WebhookApiTests(WebhookCase):
         WebhookEndpoint.objects.all().delete()
         for _ in range(10):
             self.assertEqual(self.make().status_code, 201)
-        self.assertEqual(self.make().status_code, 400)
+        self.assertEqual(self.make().status_code, 409)
 
     def test_others_and_keys_without_the_scope_find_nothing(self):
         made = self.make().json()

@@ -8,8 +8,8 @@ from django.db import transaction
 from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import serializers, status
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import exceptions, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -17,7 +17,6 @@ from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User, WebhookDelivery, WebhookEndpoint
 from chatsite.accounts.resource_views import ResourceView
-from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import BoundedListField, StrictBooleanField, StrictCharField
 
 from . import TEST, queue, secrets
@@ -34,11 +33,22 @@ DELIVERY_ID = OpenApiParameter(
 MISSING = OpenApiResponse(description="The caller has no such webhook or delivery.")
 
 
+@extend_schema_field(
+    {
+        "type": "string",
+        "maxLength": MAX_URL_CHARACTERS,
+        "pattern": "^https://[a-z][a-z0-9]{0,30}([.-][a-z][a-z0-9]{0,30}){0,5}(:[1-9][0-9]{0,3})?(/[!-~]*)?$",
+    }
+)
+class EndpointAddressField(StrictCharField):
+    """Where events are sent to."""
+
+
 class EndpointFieldsSerializer(serializers.Serializer[WebhookEndpoint]):
     """What the owner of a webhook decides."""
 
     name = StrictCharField(max_length=100, required=False, allow_blank=True, help_text="For people.")
-    url = StrictCharField(
+    url = EndpointAddressField(
         max_length=MAX_URL_CHARACTERS, help_text="An address of https that is not in the site's own network."
     )
     events = BoundedListField(
@@ -60,6 +70,18 @@ class EndpointFieldsSerializer(serializers.Serializer[WebhookEndpoint]):
 
     def validate_events(self, events: list[str]) -> list[str]:
         return [event for event in WebhookEndpoint.Event.values if event in events]
+
+
+class EndpointChangesSerializer(EndpointFieldsSerializer):
+    """The same, of which what is left out stays as it is."""
+
+    url = EndpointAddressField(max_length=MAX_URL_CHARACTERS, required=False)
+    events = BoundedListField(
+        child=serializers.ChoiceField(WebhookEndpoint.Event.choices),
+        required=False,
+        min_length=1,
+        max_length=len(WebhookEndpoint.Event),
+    )
 
 
 class EndpointSerializer(serializers.ModelSerializer[WebhookEndpoint]):
@@ -107,6 +129,12 @@ class DeliverySerializer(serializers.ModelSerializer[WebhookDelivery]):
         return f"msg_{delivery.pk.hex}"
 
 
+class TooMany(exceptions.APIException):
+    """The caller has as many webhooks as one may have."""
+
+    status_code = status.HTTP_409_CONFLICT
+
+
 class _View(ResourceView):
     required_scopes = (Scope.WEBHOOKS,)
     serializer_class: Any = EndpointSerializer
@@ -140,7 +168,10 @@ class WebhooksView(_View):
     @extend_schema(
         summary="Have events sent to an address",
         request=EndpointFieldsSerializer,
-        responses={201: EndpointWithSecretSerializer},
+        responses={
+            201: EndpointWithSecretSerializer,
+            409: OpenApiResponse(description="The caller has as many webhooks as one may have."),
+        },
     )
     def post(self, request: Request) -> Response:
         asked = EndpointFieldsSerializer(data=request.data)
@@ -151,9 +182,8 @@ class WebhooksView(_View):
                 pk=self.principal.user_id
             )  # two at once are counted
             if WebhookEndpoint.objects.filter(owner=self.principal.user_id).count() >= MAX_ENDPOINTS:
-                raise ProblemDetails(
-                    gettext("You have %(most)d webhooks already: delete one.") % {"most": MAX_ENDPOINTS},
-                    "url",
+                raise TooMany(
+                    gettext("You have %(most)d webhooks already: delete one.") % {"most": MAX_ENDPOINTS}
                 )
             endpoint = WebhookEndpoint.objects.create(
                 owner_id=self.principal.user_id,
@@ -178,12 +208,12 @@ class WebhookView(_View):
     @extend_schema(
         summary="Change a webhook; what is left out stays as it is",
         parameters=[ENDPOINT_ID],
-        request=EndpointFieldsSerializer(partial=True),
+        request=EndpointChangesSerializer,
         responses={200: EndpointSerializer, 404: MISSING},
     )
     def patch(self, request: Request, webhook_id: str) -> Response:
         endpoint = self.endpoint(webhook_id)
-        asked = EndpointFieldsSerializer(data=request.data, partial=True)
+        asked = EndpointChangesSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         for name, value in asked.validated_data.items():
             setattr(endpoint, name, value)

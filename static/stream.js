@@ -1,5 +1,5 @@
 // Shows an answer while it arrives: safe HTML from the server, of which new words are revealed evenly.
-// Sends: ask {key, text, seen}, follow {run, after}, wait {first}, stop {run}.
+// Sends: ask {key, text, seen, scope}, follow {run, after}, wait {first}, stop {run}.
 // Receives: accepted, asked, branched, refused, and frames {seq, place, messages}; `handlers` has one function per message.
 
 const NEAR = 4;
@@ -484,7 +484,8 @@ export function begin({ $, $$, t, parsed, say, tell, enliven, reveal, conversati
     ask(words) {
       if (ended) return tell(t('You were signed out. Sign in to continue; your text is kept.'), true);
       if (run || asking) return undefined;
-      asking = { key: state.keyOf(words), text: words };
+      const scope = $('#scope')?.value;
+      asking = { key: state.keyOf(`${words}\n${scope}`), text: words, scope };
       if (lastPlace() >= 0) asking.seen = lastPlace();
       state.busy(true);
       heard = Date.now();

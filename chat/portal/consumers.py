@@ -2,11 +2,12 @@
 
 Messages from the page: `ask` (text, key), `follow` (run, after), `stop` (run), and `wait` (first), which
 asks for what is asked on other devices from that position of the conversation on. `ask` may say the position
-of the last answer that the page shows (`seen`). Messages to the page: `accepted`, `refused`, `asked`
-(elsewhere; its answer follows), `branched` (another branch was chosen elsewhere) and the frames of
-chat.portal.frames, of which the last has `done`. An empty frame every few seconds shows the page that the
-socket is alive. Closing the socket does not stop the answer; the next socket follows it from where the page
-is.
+of the last answer that the page shows (`seen`), and what to search in (`scope`).
+
+Messages to the page: `accepted`, `refused`, `asked` (elsewhere; its answer follows), `branched` (another
+branch was chosen elsewhere) and the frames of chat.portal.frames, of which the last has `done`. An empty
+frame every few seconds shows the page that the socket is alive. Closing the socket does not stop the answer;
+the next socket follows it from where the page is.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ from chat.errors import (
     storage_full,
 )
 from chat.limits import connection_limiter
-from chat.requests import RunRequest
+from chat.requests import Options, RunRequest, is_scope
 from chatsite.accounts.principal import (
     Principal,
     principal_of,
@@ -212,7 +213,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(CLOSED_INVALID)
             return
         seen = _whole(message["seen"]) if "seen" in message else None
-        asked = RunRequest(text, self.conversation_id, seen=seen)
+        scope = message.get("scope")
+        options = Options(scope=scope if isinstance(scope, str) and is_scope(scope) else "")
+        asked = RunRequest(text, self.conversation_id, options=options, seen=seen)
         try:
             accepted = await self._begin(asked, key, budget)
         except Refused as refused:

@@ -139,6 +139,24 @@ class ConsumerTests(ConsumerCase):
         self.assertEqual(await in_database(Run.objects.count), 1)
         await socket.disconnect()
 
+    async def test_a_question_is_searched_in_what_the_page_shows_as_chosen(self):
+        socket = await self.opened()
+        for number, (said, kept) in enumerate(
+            (("own", "own"), ("nowhere", "own"), (7, "own"), ("all", "all"))
+        ):
+            with use_model(ScriptedModel(words=["Five days."])):
+                asked = {
+                    "type": "ask",
+                    "text": f"{QUESTION} {number}",
+                    "key": f"{number}" * 32,
+                    "scope": said,
+                }
+                await socket.send_json_to(asked)
+                await self.until_done(socket)
+            conversation = await in_database(Conversation.objects.get, pk=self.conversation.pk)
+            self.assertEqual(conversation.scope, kept)
+        await socket.disconnect()
+
     async def test_a_question_counts_as_activity_of_the_session(self):
         socket = await self.opened()
         before = await in_database(Session.objects.values_list("expire_date", flat=True).get)

@@ -465,6 +465,8 @@ def _digest(request: RunRequest) -> str:
     ):
         if getattr(request, name) == nothing:
             del values[name]
+    if not request.options.scope:
+        del values["options"]["scope"]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,0 +1,40 @@
+"""A repeated request is recognized by the version before and after an upgrade."""
+
+from uuid import UUID
+
+from django.test import SimpleTestCase
+
+from chat.requests import EarlierMessage, Generation, ImageInput, Options, RunRequest
+from chat.runs.start import _digest
+
+
+class Digests(SimpleTestCase):
+    """As version 0.2.0 stores them; what it does not know is left out of a digest while it has no value."""
+
+    def test_a_plain_question_has_that_of_the_version_before(self):
+        digest = "86e9281a6e63bb87192feb9c2e75d77b246cae255629c00ef80b4bf54dc62aba"
+        self.assertEqual(_digest(RunRequest("How many days?")), digest)
+
+    def test_one_with_everything_that_version_knew_does_too(self):
+        request = RunRequest(
+            "How many days?",
+            conversation_id=UUID(int=7),
+            earlier=(EarlierMessage("user", "Hello."),),
+            alone=True,
+            options=Options(top=3, include_category="hr", to_groups=True),
+            images=(ImageInput("image/png", b"png"),),
+            wish="brief",
+            generation=Generation(max_tokens=9, stop=("x",)),
+            echo={"a": 1},
+        )
+        digest = "9766d32e3189eedd0f644d11ff03c194749b5365a8ff731cbb1663f63c4eb7a4"
+        self.assertEqual(_digest(request), digest)
+
+    def test_what_is_new_makes_another_request_where_it_has_a_value(self):
+        plain = RunRequest("How many days?")
+        others = [
+            RunRequest("How many days?", options=Options(scope="hr")),
+            RunRequest("How many days?", instead_of=0),
+            RunRequest("How many days?", continues="1"),
+        ]
+        self.assertEqual(len({_digest(request) for request in [plain, *others]}), 4)

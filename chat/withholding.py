@@ -102,10 +102,12 @@ def shared_messages(principal: Principal, share: Share) -> list[SharedMessage]:
 
 
 def shared_title(share: Share, shown: Sequence[SharedMessage]) -> str:
-    """The conversation's title. It is made of the first question, so it goes where that is not shown."""
+    """The conversation's title, unless it is made of a first question that is not shown."""
     if share.answer_id is not None or not shown or shown[0].closed:
         return ""
-    return share.conversation.title
+    # An edited first question has another position: the title is still that of the one before.
+    is_of_another = shown[0].message.position != 0 and not share.conversation.title_by_owner
+    return "" if is_of_another else share.conversation.title
 
 
 def _shown(message: Message, reader: _Reader) -> SharedMessage:

@@ -202,7 +202,7 @@ def _own(principal: Principal, response_id: str) -> Run:
 def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRequest:
     """The question in the conversation of an earlier response.
 
-    A new conversation goes on from one that is not the newest of its conversation, or that is listed nowhere.
+    A new conversation goes on from one that is not the newest that its conversation shows, or listed nowhere.
     """
     member = "previous_response_id"
     run = Run.objects.owned_by(principal).filter(pk=previous).select_related("conversation").first()
@@ -212,9 +212,9 @@ def _continued(principal: Principal, asked: RunRequest, previous: UUID) -> RunRe
         raise InvalidRequest(f"“{member}” names a conversation of several agents: it has no JSON.", member)
     messages = run.conversation.messages
     newest = messages.chosen().filter(role=Message.Role.USER).latest("position")
-    if run.question_id == newest.pk and run.conversation.listed:
-        return replace(asked, conversation_id=run.conversation_id, listed=True)
     last = messages.filter(run_id=run.pk).latest("position")
+    if run.question_id == newest.pk and last.chosen and run.conversation.listed:
+        return replace(asked, conversation_id=run.conversation_id, listed=True)
     path = Branches(run.conversation_id).path_to(last.position)
     said = messages.filter(position__in=path).exclude(state__in=Message.UNFINISHED)
     turns = stored_messages(principal, run.conversation_id, said)

@@ -187,6 +187,25 @@ class ReaderTests(BranchCase):
             rows, _ = search.page(self.principal, query, 10)
             self.assertEqual(len(rows), found, query)
 
+    def test_a_response_that_is_not_the_chosen_version_goes_on_in_a_conversation_of_its_own(self):
+        self.again(self.second.answer_id, "April.")
+        asked = _continued(self.principal, RunRequest("And then?"), self.second.run_id)
+        self.assertIsNone(asked.conversation_id)
+        self.assertEqual([each.content for each in asked.earlier][-1], "March.")
+
+    def test_a_share_does_not_show_the_title_of_a_first_question_that_was_edited(self):
+        self.ask("Why was nobody dismissed?", "Nobody knows.", instead_of=0)
+        _, token = sharing.create(self.principal, self.conversation.pk, Audience(everyone=True))
+        self.client.force_login(make_user("reader"))
+        for path in (f"/s/{token}/", f"/s/{token}/export.md"):
+            self.assertNotContains(self.client.get(path), "Leave?")
+        self.client.post(f"/s/{token}/go-on")
+        self.assertFalse(
+            Conversation.objects.filter(owner__username="reader", title__contains="Leave?").exists()
+        )
+        Conversation.objects.filter(owner=self.user).update(title="Renamed", title_by_owner=True)
+        self.assertContains(self.client.get(f"/s/{token}/"), "Renamed")
+
     def test_a_share_shows_what_it_was_made_of_whichever_branch_is_chosen_later(self):
         everyone = Audience(everyone=True)
         share, _ = sharing.create(self.principal, self.conversation.pk, everyone)

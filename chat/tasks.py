@@ -1,6 +1,7 @@
 """The jobs of the worker that concern answers and the audit log."""
 
 from django.conf import settings
+from procrastinate import RetryStrategy
 from procrastinate.contrib.django import app
 
 from chatsite.accounts.audit import chain, streaming
@@ -35,7 +36,14 @@ def trim_audit_log(timestamp: int) -> None:
         chain.trim(settings.AUDIT_DAYS)
 
 
-@app.task(name=running.TASK, queue=SIDE_QUEUE)
+@app.task(name=running.TASK, queue=SIDE_QUEUE, retry=RetryStrategy(max_attempts=5, exponential_wait=3))
 def prove(run_id: int) -> None:
     """Ask the next questions of a run of the proof."""
     running.go_on(run_id)
+
+
+@app.periodic(cron="*/5 * * * *")
+@app.task(name="chat.queue_lost_proofs", queue=SIDE_QUEUE, queueing_lock="queue-lost-proofs")
+def queue_lost_proofs(timestamp: int) -> None:
+    """Go on with a run of the proof that a fault of the database has interrupted."""
+    running.queue_lost()

@@ -6,6 +6,7 @@ from unittest.mock import patch
 import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import OperationalError, connection
 from django.test import TestCase
 from procrastinate.contrib.django.models import ProcrastinateJob
 
@@ -67,6 +68,22 @@ class RunTests(ProofCase):
         self.assertEqual((found.statements, found.supported), (1, 1))
         self.assertIn(nothing.outcome, ("nothing", "unsure"))
         self.assertTrue(found.is_right and nothing.is_right)
+
+    def test_a_run_that_a_fault_of_the_database_interrupted_goes_on(self):
+        self.question(LEAVE, self.guide)
+        run = running.start(self.manager, None, "")
+        with (
+            patch("chat.proof.running.ask", side_effect=OperationalError),
+            self.assertRaises(OperationalError),
+        ):
+            running.go_on(run.pk)
+        self.assertEqual(running.queue_lost(), 0)
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM procrastinate_jobs")
+        self.assertEqual(running.queue_lost(), 1)
+        running.go_on(run.pk)
+        run.refresh_from_db()
+        self.assertEqual(run.state, "done")
 
     def test_a_run_as_a_group_has_the_rights_of_the_group_alone(self):
         secret = make_document("secret.md", [f"{WORDS} Mine."], users=[self.manager])

@@ -85,8 +85,13 @@ class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if back := changes.undo(change, request.user):
                 return redirect("admin:ingestion_bulkchange_change", back.pk)
             messages.error(request, "This change cannot be undone, or is being undone already.")
-        elif "stop" in request.POST:
-            changes.stop(change)
+        elif "stop" in request.POST or "resume" in request.POST:
+            needed = MAY_DELETE if change.kind == BulkChange.Kind.DELETE else MAY_CHANGE
+            if not request.user.has_perm(needed):
+                raise PermissionDenied
+            turn = changes.stop if "stop" in request.POST else changes.resume
+            if not turn(change, request.user):
+                messages.error(request, "It has ended, or goes on already.")
         else:
             kinds = {form.kind.value: form for form in allowed_forms(request)}
             chosen = kinds.get(request.POST.get("kind", ""))
@@ -133,6 +138,7 @@ class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             outcome=outcome,
             done=change.total - counted.get(Outcome.WAITING, 0),
             running=change.state == State.RUNNING,
+            resumable=change.state == State.STOPPED and Outcome.WAITING.value in counted,
             page=page,
             rows=[(item, named.get(item.document_id)) for item in page],
             undoable=changes.can_be_undone(change) and counted.get(Outcome.DONE, 0),

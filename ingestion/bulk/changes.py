@@ -12,14 +12,14 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
-from django.db.models import Count
+from django.db.models import Count, F
 from django.utils import timezone
 from procrastinate.contrib.django import app
-from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts import webhooks
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
+from chatsite.db import lost_jobs
 from chatsite.db.threads import reading_everything
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of, change_rights
@@ -236,10 +236,32 @@ def can_be_undone(change: BulkChange) -> bool:
     return ended and change.kind in CHANGES and change.undoes_id is None
 
 
-def stop(change: BulkChange) -> None:
-    """Leave the documents that are still waiting as they are."""
-    running = BulkChange.objects.filter(pk=change.pk, state=State.RUNNING)
-    running.update(state=State.STOPPED, finished_at=timezone.now(), reason="It was stopped.")
+def stop(change: BulkChange, actor: User) -> bool:
+    """Leave the documents that are still waiting as they are; False if it has ended already."""
+    return _turn(change, actor, State.RUNNING, State.STOPPED, "Stopped")
+
+
+def resume(change: BulkChange, actor: User) -> bool:
+    """Go on with a change that stopped before its end, now in the name of `actor`; False if it has not."""
+    return _turn(change, actor, State.STOPPED, State.RUNNING, "Resumed")
+
+
+def _turn(change: BulkChange, actor: User, before: str, after: str, done: str) -> bool:
+    with transaction.atomic():
+        rows = BulkChange.objects.filter(pk=change.pk, state=before)
+        stopped = after == State.STOPPED
+        turned = rows.update(
+            state=after,
+            actor=F("actor") if stopped else actor,
+            finished_at=timezone.now() if stopped else None,
+            reason=f"{actor.get_username()} stopped it." if stopped else "",
+        )
+        if turned:
+            subject = f"{done} the change of {change.total} documents at once (change {change.pk})"
+            record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, subject=subject)
+            if not stopped:
+                defer(change.pk)
+    return bool(turned)
 
 
 def outcomes(change: BulkChange) -> dict[str, int]:
@@ -264,15 +286,10 @@ def defer(change_id: int) -> None:
     app.configure_task(TASK, queue=webhooks.SIDE_QUEUE).defer(change_id=change_id)
 
 
-def queue_lost() -> None:
-    """Queue running changes again that no job is for: a worker of another version did not know it."""
-    running = set(BulkChange.objects.filter(state=State.RUNNING).values_list("pk", flat=True))
-    if running:
-        jobs = ProcrastinateJob.objects.filter(task_name=TASK, status__in=["todo", "doing"])
-        for change_id in running - {
-            arguments["change_id"] for arguments in jobs.values_list("args", flat=True)
-        }:
-            defer(change_id)
+def queue_lost() -> int:
+    """Queue running changes again that no job is for."""
+    running = BulkChange.objects.filter(state=State.RUNNING).values_list("pk", flat=True)
+    return lost_jobs.requeue(TASK, "change_id", running, defer)
 
 
 def delete_old() -> None:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django.contrib.auth.models import Group, Permission
+from django.db import connection
 from django.test import TestCase
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -214,6 +215,31 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.client.post(f"{CHANGES}{change.pk}/change/", {"stop": "1"})
         self.assertFalse(changes.work(change.pk))
         self.assertEqual(changes.outcomes(change)["waiting"], 70)
+
+    def test_what_was_stopped_goes_on_also_an_undo(self):
+        documents = [make_document(f"{name}.md", category="old") for name in "ab"]
+        change = self.choose(*documents)
+        self.decide(change, "category", category="new")
+        page = f"{CHANGES}{change.pk}/change/"
+        self.client.post(page, {"undo": "1"})
+        back = BulkChange.objects.latest("pk")
+        page = f"{CHANGES}{back.pk}/change/"
+        self.client.post(page, {"stop": "1"})
+        self.assertFalse(changes.work(back.pk))
+        self.assertContains(self.client.get(page), "admin stopped it.")
+        self.client.post(page, {"resume": "1"})
+        self.assertFalse(changes.work(back.pk))
+        self.assertEqual(set(Document.objects.values_list("category", flat=True)), {"old"})
+        entries = AuditEntry.objects.filter(subject__contains=f"(change {back.pk})").order_by("pk")
+        self.assertEqual([each.subject.split()[0] for each in entries], ["Undid", "Stopped", "Resumed"])
+
+    def test_a_running_change_whose_job_was_lost_is_queued_again(self):
+        change = self.choose(make_document("one.md", category="old"))
+        self.decide(change, "category", work=False, category="new")
+        self.assertEqual(changes.queue_lost(), 0)
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM procrastinate_jobs")
+        self.assertEqual(changes.queue_lost(), 1)
 
     def test_a_change_is_begun_once(self):
         change = self.choose(make_document("one.md"))

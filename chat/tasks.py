@@ -5,7 +5,7 @@ from procrastinate import RetryStrategy
 from procrastinate.contrib.django import app
 
 from chatsite.accounts.audit import chain, streaming
-from chatsite.accounts.webhooks import SIDE_QUEUE
+from chatsite.db import side_jobs
 
 from . import announcements  # noqa: F401  (what webhooks are sent is looked up there)
 from .overview.counting import count_ended_runs
@@ -13,14 +13,14 @@ from .proof import running
 
 
 @app.periodic(cron="*/5 * * * *")
-@app.task(name="chat.count_ended_runs", queue=SIDE_QUEUE, queueing_lock="count-ended-runs")
+@app.task(name="chat.count_ended_runs", queue=side_jobs.QUEUE, queueing_lock="count-ended-runs")
 def count_runs(timestamp: int) -> None:
     """Bring the figures of the admin's first page up to date."""
     count_ended_runs()
 
 
 @app.periodic(cron="* * * * *")
-@app.task(name="chat.seal_audit_log", queue=SIDE_QUEUE, queueing_lock="seal-audit-log")
+@app.task(name="chat.seal_audit_log", queue=side_jobs.QUEUE, queueing_lock="seal-audit-log")
 def seal_audit_log(timestamp: int) -> None:
     """Chain the new entries of the audit log, and send them where an operator wants them."""
     chain.seal_new()
@@ -28,7 +28,7 @@ def seal_audit_log(timestamp: int) -> None:
 
 
 @app.periodic(cron="41 2 * * *")
-@app.task(name="chat.trim_audit_log", queue=SIDE_QUEUE, queueing_lock="trim-audit-log")
+@app.task(name="chat.trim_audit_log", queue=side_jobs.QUEUE, queueing_lock="trim-audit-log")
 def trim_audit_log(timestamp: int) -> None:
     """Remove the entries whose time is over, if they have one."""
     if settings.AUDIT_DAYS:
@@ -36,14 +36,14 @@ def trim_audit_log(timestamp: int) -> None:
         chain.trim(settings.AUDIT_DAYS)
 
 
-@app.task(name=running.TASK, queue=SIDE_QUEUE, retry=RetryStrategy(max_attempts=5, exponential_wait=3))
+@app.task(name=running.TASK, queue=side_jobs.QUEUE, retry=RetryStrategy(max_attempts=5, exponential_wait=3))
 def prove(run_id: int) -> None:
     """Ask the next questions of a run of the proof."""
     running.go_on(run_id)
 
 
 @app.periodic(cron="*/5 * * * *")
-@app.task(name="chat.queue_lost_proofs", queue=SIDE_QUEUE, queueing_lock="queue-lost-proofs")
+@app.task(name="chat.queue_lost_proofs", queue=side_jobs.QUEUE, queueing_lock="queue-lost-proofs")
 def queue_lost_proofs(timestamp: int) -> None:
     """Go on with a run of the proof that a fault of the database has interrupted."""
     running.queue_lost()

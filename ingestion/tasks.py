@@ -16,7 +16,7 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 
 from chatsite import metrics, traces
-from chatsite.accounts import webhooks
+from chatsite.db import side_jobs
 from chatsite.db.threads import release_connection
 from ingestion.bulk import changes
 from ingestion.indexing.replacing import delete_stale_prepared
@@ -157,7 +157,7 @@ async def requeue_active_jobs() -> None:
     await app.connector.execute_query_async(REQUEUE, jobs=[*_active_jobs])
 
 
-@app.task(name=changes.TASK, queue=webhooks.SIDE_QUEUE, retry=BULK_RETRIES)
+@app.task(name=changes.TASK, queue=side_jobs.QUEUE, retry=BULK_RETRIES)
 def bulk_change(change_id: int) -> None:
     """Go on with a change of many documents, and leave the rest to another job."""
     if changes.work(change_id):
@@ -165,15 +165,13 @@ def bulk_change(change_id: int) -> None:
 
 
 @app.periodic(cron="47 3 * * *")
-@app.task(name="ingestion.delete_old_changes", queue=webhooks.SIDE_QUEUE, queueing_lock="delete-old-changes")
+@app.task(name="ingestion.delete_old_changes", queue=side_jobs.QUEUE, queueing_lock="delete-old-changes")
 def delete_old_changes(timestamp: int) -> None:
     changes.delete_old()
 
 
 @app.periodic(cron="* * * * *")
-@app.task(
-    name="ingestion.recover_stalled_jobs", queue=webhooks.SIDE_QUEUE, queueing_lock="recover-stalled-jobs"
-)
+@app.task(name="ingestion.recover_stalled_jobs", queue=side_jobs.QUEUE, queueing_lock="recover-stalled-jobs")
 async def recover(timestamp: int) -> None:
     await _retry_stalled_jobs()
     await sync_to_async(changes.queue_lost)()

@@ -15,8 +15,7 @@ from procrastinate.contrib.django import app
 from chat.models import ProofQuestion, ProofResult, ProofRun
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.webhooks import SIDE_QUEUE
-from chatsite.db import lost_jobs
+from chatsite.db import side_jobs
 from chatsite.db.threads import reading_as
 
 from .asking import ask, member_of
@@ -151,13 +150,13 @@ def _end(run_id: int, state: State) -> bool:
 
 
 def _defer(run_id: int) -> None:
-    app.configure_task(TASK, queue=SIDE_QUEUE).defer(run_id=run_id)
+    app.configure_task(TASK, queue=side_jobs.QUEUE).defer(run_id=run_id)
 
 
 def queue_lost() -> int:
     """Queue a run again that no job is for."""
     unfinished = ProofRun.objects.filter(ended_at=None).values_list("pk", flat=True)
-    return lost_jobs.requeue(TASK, "run_id", unfinished, _defer)
+    return side_jobs.requeue(TASK, "run_id", unfinished, _defer)
 
 
 def _digest(question: ProofQuestion) -> str:

@@ -18,6 +18,7 @@ from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
 
+from . import webhooks
 from .audit import record, record_before
 from .audited_admin import AuditedChanges, permissions_of, rights_of
 from .forms import AdminSignInForm, ApiKeyAdminForm
@@ -34,7 +35,6 @@ from .oidc.identities import drop_unmapped_memberships, unlink
 from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
 from .read_only_admin import ReadOnly
 from .sessions import end_sessions
-from .webhooks import sending
 
 SUPERUSERS_ONLY = ("is_superuser", "legal_hold")
 DELIVERIES_SHOWN = 50
@@ -437,6 +437,4 @@ class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
         given_up = WebhookDelivery.objects.filter(
             endpoint__in=queryset, endpoint__active=True, state=WebhookDelivery.State.FAILED
         )
-        for delivery in given_up:
-            sending.replay(delivery)
-        messages.success(request, f"Sent again: {len(given_up)}.")
+        messages.success(request, f"Sent again: {webhooks.replay(given_up)}.")

@@ -492,7 +492,7 @@ class WebhookDelivery(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     attempts = models.PositiveIntegerField(default=0)
-    next_at = models.DateTimeField(null=True, help_text="Of the next attempt.")
+    next_at = models.DateTimeField(null=True, default=timezone.now, help_text="Of the next attempt.")
     attempted_at = models.DateTimeField(null=True)
     status_code = models.PositiveIntegerField(null=True)
     detail = models.CharField(max_length=200, blank=True, help_text="What the last attempt met, in words.")
@@ -500,7 +500,12 @@ class WebhookDelivery(models.Model):
     class Meta:
         ordering = ["-created_at"]
         verbose_name_plural = "webhook deliveries"
-        indexes = [models.Index(fields=["endpoint", "-created_at"], name="webhook_log")]
+        indexes = [
+            models.Index(fields=["endpoint", "-created_at"], name="webhook_log"),
+            models.Index(
+                fields=["endpoint", "next_at"], condition=models.Q(state="waiting"), name="webhook_due"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.event} {self.pk}"

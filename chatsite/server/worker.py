@@ -25,7 +25,8 @@ from procrastinate.contrib.django.django_connector import DjangoConnector  # noq
 from procrastinate.exceptions import ConnectorException  # noqa: E402
 
 from chatsite import traces  # noqa: E402
-from chatsite.accounts import webhooks  # noqa: E402
+from chatsite.accounts.webhooks.dispatching import send_while_running  # noqa: E402
+from chatsite.db import side_jobs  # noqa: E402
 from chatsite.db.availability import why_absent  # noqa: E402
 from ingestion import documents  # noqa: E402
 from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs, yield_to_others  # noqa: E402
@@ -35,8 +36,7 @@ from .lifeline import die_with  # noqa: E402
 
 LANES = (
     (documents.QUEUE, 1),
-    (webhooks.SIDE_QUEUE, 2),
-    (webhooks.QUEUE, 4),
+    (side_jobs.QUEUE, 2),
 )  # queues, and how many jobs of each are done at once
 GRACE_SECONDS = 2  # what is still being read then goes back into the queue
 
@@ -79,11 +79,12 @@ async def work() -> None:
                 )
                 for queue, concurrency in LANES
             }
-            yielding = asyncio.create_task(yield_to_others())
+            beside = [asyncio.create_task(yield_to_others()), asyncio.create_task(send_while_running())]
             asked = asyncio.create_task(stopping.wait())
             await asyncio.wait({*lanes, asked}, return_when=asyncio.FIRST_COMPLETED)
             asked.cancel()
-            yielding.cancel()
+            for task in beside:
+                task.cancel()
             for lane in lanes:
                 lane.cancel()  # it finishes its current jobs and takes no others
             _, unfinished = await asyncio.wait(lanes, timeout=GRACE_SECONDS)

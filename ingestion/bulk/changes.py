@@ -16,10 +16,9 @@ from django.db.models import Count, F
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
-from chatsite.accounts import webhooks
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.db import lost_jobs
+from chatsite.db import side_jobs
 from chatsite.db.threads import reading_everything
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of, change_rights
@@ -283,13 +282,13 @@ def work(change_id: int, seconds: float = SECONDS) -> bool:
 
 def defer(change_id: int) -> None:
     """Queue the next part of a change."""
-    app.configure_task(TASK, queue=webhooks.SIDE_QUEUE).defer(change_id=change_id)
+    app.configure_task(TASK, queue=side_jobs.QUEUE).defer(change_id=change_id)
 
 
 def queue_lost() -> int:
     """Queue running changes again that no job is for."""
     running = BulkChange.objects.filter(state=State.RUNNING).values_list("pk", flat=True)
-    return lost_jobs.requeue(TASK, "change_id", running, defer)
+    return side_jobs.requeue(TASK, "change_id", running, defer)
 
 
 def delete_old() -> None:

@@ -1,5 +1,6 @@
 """Webhooks: who hears of what, how it is signed and sent, and what happens when nobody takes it."""
 
+import asyncio
 import importlib.util
 import json
 import socket
@@ -16,9 +17,8 @@ from unittest.mock import patch
 
 from django.conf import settings
 from django.contrib.auth.models import Permission
-from django.test import SimpleTestCase, TestCase, override_settings
+from django.test import SimpleTestCase, TestCase, TransactionTestCase, override_settings
 from django.utils import timezone
-from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chat.announcements import announce_end
 from chat.llm.base import NOTHING_FITS
@@ -26,7 +26,7 @@ from chat.tests.conversations import answered
 from chatsite.accounts import webhooks
 from chatsite.accounts.models import ApiKey, AuditEntry, User, WebhookDelivery, WebhookEndpoint
 from chatsite.accounts.principal import Principal
-from chatsite.accounts.webhooks import addresses, secrets, sending
+from chatsite.accounts.webhooks import addresses, dispatching, secrets, sending
 from chatsite.tests.limits import HANG_SECONDS
 from history import feedback
 from history.recording import Closing
@@ -48,6 +48,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self):
         self.got, self.status, self.headers = [], 204, {}
+        self.arrived = threading.Semaphore(0)
         super().__init__(("127.0.0.1", 0), Handler)
 
 
@@ -58,6 +59,7 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in {"Content-Length": "0", **self.server.headers}.items():
             self.send_header(name, value)
         self.end_headers()
+        self.server.arrived.release()
 
     def log_message(self, *arguments):
         pass
@@ -80,14 +82,11 @@ class WebhookCase(MediaMixin, TestCase):
         return WebhookEndpoint.objects.create(owner=owner, events=list(events), **values)
 
     def deliver(self):
-        """Make each attempt that is queued; what was sent of it, newest last."""
+        """Make each attempt that is due; what was sent of it, newest last."""
         before = len(self.server.got)
-        for pk in (
-            WebhookDelivery.objects.filter(state="waiting")
-            .order_by("created_at")
-            .values_list("pk", flat=True)
-        ):
-            sending.deliver(pk)
+        for endpoint in WebhookEndpoint.objects.order_by("created_at"):
+            while (attempt := sending.take(endpoint.pk)) is not None:
+                sending.store(attempt, asyncio.run(sending.send(attempt)))
         return [json.loads(body) for _, body in self.server.got[before:]]
 
     def events(self):
@@ -177,15 +176,16 @@ class SendingTests(WebhookCase):
         self.hook = self.endpoint(self.ann, "document.ready")
 
     def send(self, event=webhooks.TEST):
-        delivery = webhooks.queue(self.hook, event, {"webhook_id": "1"})
-        sending.deliver(delivery.pk)
+        delivery = webhooks.write_down(self.hook, event, {"webhook_id": "1"})
+        self.deliver()
         delivery.refresh_from_db()
         self.hook.refresh_from_db()
         return delivery
 
     def attempt(self, delivery):
         WebhookEndpoint.objects.update(paused_until=None)
-        sending.deliver(delivery.pk)
+        WebhookDelivery.objects.filter(state="waiting").update(next_at=timezone.now())
+        self.deliver()
         delivery.refresh_from_db()
         self.hook.refresh_from_db()
         return delivery
@@ -226,17 +226,13 @@ class SendingTests(WebhookCase):
             waits = []
             while delivery.state == "waiting":
                 waits.append((delivery.next_at - delivery.attempted_at).total_seconds())
-                self.assertTrue(
-                    ProcrastinateJob.objects.filter(
-                        args={"delivery_id": str(delivery.pk)}, scheduled_at=delivery.next_at
-                    ).exists()
-                )
+                self.assertEqual(self.deliver(), [])
                 self.attempt(delivery)
             self.assertEqual(len(waits), len(sending.WAITS))
             self.assertEqual(waits, sorted(waits))
             self.assertEqual((delivery.state, delivery.attempts), ("failed", len(sending.WAITS) + 1))
             self.server.status = 200
-            sending.replay(delivery)
+            webhooks.replay(WebhookDelivery.objects.filter(pk=delivery.pk))
             self.assertEqual(self.attempt(delivery).state, "delivered")
         self.assertEqual(self.server.got[0][0]["webhook-id"], self.server.got[-1][0]["webhook-id"])
         self.assertIsNone(self.hook.failing_since)
@@ -255,7 +251,9 @@ class SendingTests(WebhookCase):
         self.assertGreater(self.hook.paused_until, timezone.now() + timedelta(seconds=20))
         second = self.send()
         self.assertEqual((second.state, second.attempts), ("waiting", 0))
-        self.assertGreaterEqual(second.next_at, self.hook.paused_until)
+        WebhookEndpoint.objects.update(url=f"http://127.0.0.1:{self.server.server_port}/")
+        webhooks.write_test(self.hook)
+        self.assertEqual(len(self.deliver()), 2)
 
     def test_an_address_that_is_gone_or_fails_for_days_is_switched_off_in_words(self):
         self.server.status = 410
@@ -340,13 +338,21 @@ class SendingTests(WebhookCase):
         self.assertEqual(request.headers["Host"], "hooks.example.org")
         self.assertEqual(request.extensions["sni_hostname"], "hooks.example.org")
 
-    def test_a_delivery_whose_job_was_lost_is_queued_again(self):
-        delivery = webhooks.queue(self.hook, webhooks.TEST, {})
-        WebhookDelivery.objects.update(created_at=timezone.now() - timedelta(hours=1))
-        self.assertEqual(sending.queue_lost(), 0)
-        with patch.object(ProcrastinateJob.objects, "filter", return_value=ProcrastinateJob.objects.none()):
-            self.assertEqual(sending.queue_lost(), 1)
+    def test_what_a_worker_took_before_it_died_is_due_again_soon(self):
+        delivery = webhooks.write_down(self.hook, webhooks.TEST, {})
+        self.assertIsNotNone(sending.take(self.hook.pk))
+        self.assertIsNone(sending.take(self.hook.pk))
+        delivery.refresh_from_db()
+        self.assertLessEqual(delivery.next_at, timezone.now() + sending.LEASE)
         self.assertEqual(self.attempt(delivery).state, "delivered")
+
+    def test_a_message_that_cannot_be_put_together_is_tried_later_and_holds_up_no_other(self):
+        with patch.dict(webhooks._lookups, {"document": lambda owner, delivery: 1 // 0}):
+            broken = webhooks.write_down(self.hook, "document.ready", {})
+            self.assertEqual(self.send().state, "delivered")
+        broken.refresh_from_db()
+        self.assertEqual((broken.state, broken.attempts), ("waiting", 1))
+        self.assertGreater(broken.next_at, timezone.now())
 
     def test_another_secret_key_of_the_site_is_said(self):
         with override_settings(SECRET_KEY="another" * 10):
@@ -359,6 +365,43 @@ class SendingTests(WebhookCase):
         WebhookDelivery.objects.update(created_at=timezone.now() - timedelta(days=31))
         sending.delete_old()
         self.assertFalse(WebhookDelivery.objects.exists())
+
+
+@override_settings(WEBHOOK_NETWORKS=LOOPBACK)
+class DispatchingTests(TransactionTestCase):
+    def test_an_endpoint_that_hangs_keeps_only_its_own_messages_waiting(self):
+        slow, fast = make_user("slow"), make_user("fast")
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        server = Server()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        secret = secrets.encrypt(secrets.new_secret())
+        for owner, port, endpoints in (
+            (slow, silent.getsockname()[1], dispatching.MAX_AT_ONCE),
+            (fast, server.server_port, 1),
+        ):
+            for _ in range(endpoints):
+                endpoint = WebhookEndpoint.objects.create(
+                    owner=owner, url=f"http://127.0.0.1:{port}/", events=["document.ready"], secret=secret
+                )
+                for _ in range(3):
+                    webhooks.write_test(endpoint)
+
+        async def run():
+            async with asyncio.timeout(HANG_SECONDS):
+                dispatcher = asyncio.create_task(dispatching.send_while_running())
+                for _ in range(3):
+                    await asyncio.to_thread(server.arrived.acquire, timeout=HANG_SECONDS)
+                dispatcher.cancel()
+                await asyncio.gather(dispatcher, return_exceptions=True)
+
+        asyncio.run(run())
+        delivered = WebhookDelivery.objects.filter(endpoint__owner=fast, state="delivered")
+        self.assertGreaterEqual(delivered.count(), 2)
+        taken = WebhookDelivery.objects.filter(endpoint__owner=slow, next_at__gt=timezone.now())
+        self.assertEqual(taken.count(), dispatching.MAX_OF_ONE_OWNER)
 
 
 class WorkerTests(SimpleTestCase):
@@ -380,7 +423,7 @@ class AddressTests(TestCase):
             "127.0.0.1", "10.0.0.1", "192.168.0.1", "172.16.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
             "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fc00::1", "fec0::1", "ff02::1",
             "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:db8::1",
-            "2002:a00:1::1", "240.0.0.1", "198.18.0.1",
+            "2002:a00:1::1", "240.0.0.1", "198.18.0.1", "192.0.0.8", "3fff::1", "168.63.129.16",
         ):  # fmt: skip
             with self.subTest(address), self.assertRaises(addresses.Forbidden):
                 addresses.check_address(ip_address(address), encrypted=True)
@@ -454,6 +497,24 @@ class WebhookApiTests(WebhookCase):
         log = AuditEntry.objects.filter(action="webhook_changed", actor="ann")
         self.assertEqual(log.count(), 4)
 
+    def test_a_change_leaves_alone_what_another_did_at_the_same_time(self):
+        made = self.make().json()
+        one, asked = f"/{made['id']}", {"url": "https://example.org/"}
+
+        def meanwhile(*path):
+            return patch(
+                "chatsite.accounts.webhooks.api.check_url",
+                side_effect=lambda url: self.call("delete" if not path else "post", one + "".join(path)),
+            )
+
+        with meanwhile("/secret"):
+            self.assertEqual(self.call("patch", one, asked).status_code, 200)
+        endpoint = WebhookEndpoint.objects.get()
+        self.assertEqual((endpoint.url, endpoint.former_secret != ""), (asked["url"], True))
+        with meanwhile():
+            self.assertEqual(self.call("patch", one, asked).status_code, 404)
+        self.assertFalse(WebhookEndpoint.objects.exists())
+
     def test_a_webhook_ends_with_the_key_that_made_it_until_another_key_takes_it_over(self):
         made = self.make().json()
         ApiKey.objects.update(revoked_at=timezone.now())
@@ -463,7 +524,7 @@ class WebhookApiTests(WebhookCase):
         self.assertEqual((delivery.state, "is revoked" in delivery.detail), ("failed", True))
         _, key = ApiKey.objects.issue(self.ann, "new", scopes=["webhooks"])
         self.assertEqual(self.call("patch", f"/{made['id']}", {}, key).status_code, 200)
-        sending.replay(delivery)
+        webhooks.replay(WebhookDelivery.objects.all())
         self.assertEqual(len(self.deliver()), 1)
 
     def test_bad_input_is_refused_with_its_member(self):

@@ -1,25 +1,21 @@
 """Webhooks: programs hear of events as Standard Webhooks (https://www.standardwebhooks.com).
 
-An event is written in the transaction of what it tells, together with the job that sends it: nothing is lost,
-and nothing is told that did not happen. It holds ids; what is sent is looked up when it is sent, under the
-rights that the owner of the endpoint has then.
+An event is written in the transaction of what it tells, with the time at which it is due: nothing is lost,
+and nothing is told that did not happen. It holds ids; what is sent is looked up when a worker sends it
+(`dispatching`), under the rights that the owner of the endpoint has then.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
-from procrastinate.contrib.django import app
+from django.db.models import QuerySet
+from django.utils import timezone
 
 from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
 
 Event = WebhookEndpoint.Event
 Data = dict[str, Any]
-QUEUE = "webhooks"
-SIDE_QUEUE = "side"  # of other work that waits for no document
-TASK = "accounts.deliver_webhook"
 TEST = "webhook.test"
 
 # By the first word of the event: what is sent to this person now, or None where they may not hear of it.
@@ -51,24 +47,35 @@ def announce(event: Event, listeners: Callable[[Collection[int]], Mapping[int, D
     heard = listeners({endpoint.owner_id for endpoint in endpoints})
     for endpoint in endpoints:
         if endpoint.owner_id in heard:
-            queue(endpoint, event, heard[endpoint.owner_id])
+            write_down(endpoint, event, heard[endpoint.owner_id])
 
 
 def announce_to(owner_id: int, event: Event, data: Data) -> None:
     """The same for what concerns one person alone."""
     for endpoint in WebhookEndpoint.objects.listening(event).filter(owner=owner_id):
-        queue(endpoint, event, data)
+        write_down(endpoint, event, data)
 
 
-def queue(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDelivery:
-    """Write a delivery down and have it sent."""
-    with transaction.atomic():
-        delivery = WebhookDelivery.objects.create(endpoint=endpoint, event=event, data=data)
-        defer(delivery.pk)
-    return delivery
+def write_down(endpoint: WebhookEndpoint, event: str, data: Data) -> WebhookDelivery:
+    """Have an event sent, as soon as the transaction has ended."""
+    return WebhookDelivery.objects.create(endpoint=endpoint, event=event, data=data)
 
 
-def defer(delivery_id: UUID, at: datetime | None = None) -> None:
-    """Queue an attempt."""
-    # No lock of the endpoint: an attempt that is to come in an hour would hold back all that comes after it.
-    app.configure_task(TASK, queue=QUEUE, schedule_at=at).defer(delivery_id=str(delivery_id))
+@transaction.atomic
+def write_test(endpoint: WebhookEndpoint) -> WebhookDelivery:
+    """Have an event sent that tells of nothing, even to an endpoint that is left alone for a while."""
+    WebhookEndpoint.objects.filter(pk=endpoint.pk).update(paused_until=None)
+    return write_down(endpoint, TEST, {"webhook_id": str(endpoint.pk)})
+
+
+@transaction.atomic
+def replay(deliveries: QuerySet[WebhookDelivery]) -> int:
+    """Send again what was delivered or given up; how many there were.
+
+    Each keeps its id: a receiver that knows it already may ignore it.
+    """
+    ended = deliveries.exclude(state=WebhookDelivery.State.WAITING)
+    endpoints = WebhookEndpoint.objects.select_for_update(no_key=True).order_by("pk")
+    for endpoint in endpoints.filter(pk__in=ended.values("endpoint")):
+        WebhookEndpoint.objects.filter(pk=endpoint.pk).update(paused_until=None)
+    return ended.update(state=WebhookDelivery.State.WAITING, attempts=0, next_at=timezone.now())

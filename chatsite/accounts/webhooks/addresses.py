@@ -13,6 +13,9 @@ from django.utils.translation import gettext
 Address = IPv4Address | IPv6Address
 MAX_URL_CHARACTERS = 2_000
 NAT64 = ip_network("64:ff9b::/96")
+# Not for everyone, though older versions of Python call the first two global. The last one serves machines of
+# a cloud from inside.
+DENIED = [ip_network(text) for text in ("192.0.0.0/24", "3fff::/20", "168.63.129.16/32")]
 RESOLVE_SECONDS = 3.0
 
 
@@ -48,7 +51,8 @@ def check_address(address: Address, *, encrypted: bool) -> None:
     if any(meant in network for network in settings.WEBHOOK_NETWORKS if meant.version == network.version):
         return
     site_local = isinstance(meant, IPv6Address) and meant.is_site_local
-    if not meant.is_global or meant.is_multicast or meant.is_reserved or site_local:
+    denied = any(meant in network for network in DENIED if meant.version == network.version)
+    if denied or not meant.is_global or meant.is_multicast or meant.is_reserved or site_local:
         raise Forbidden(
             gettext(
                 "The address leads to a network that webhooks are not sent to: CHATSITE_WEBHOOK_NETWORKS."

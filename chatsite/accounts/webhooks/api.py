@@ -19,9 +19,8 @@ from chatsite.accounts.models import AuditEntry, User, WebhookDelivery, WebhookE
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.strict_fields import BoundedListField, StrictBooleanField, StrictCharField
 
-from . import TEST, queue, secrets
+from . import replay, secrets, write_test
 from .addresses import MAX_URL_CHARACTERS, Forbidden, check_url
-from .sending import replay
 
 MAX_ENDPOINTS = 10  # of one person
 MAX_LISTED = 200  # newest deliveries
@@ -140,10 +139,11 @@ class _View(ResourceView):
     serializer_class: Any = EndpointSerializer
     api_tag = "Webhooks"
 
-    def endpoint(self, webhook_id: str) -> WebhookEndpoint:
-        """The caller's webhook. Raises Http404."""
+    def endpoint(self, webhook_id: str, *, to_change: bool = False) -> WebhookEndpoint:
+        """The caller's webhook; `to_change` locks it until the transaction ends. Raises Http404."""
+        rows = WebhookEndpoint.objects.select_for_update() if to_change else WebhookEndpoint.objects.all()
         try:
-            return WebhookEndpoint.objects.get(pk=UUID(webhook_id), owner=self.principal.user_id)
+            return rows.get(pk=UUID(webhook_id), owner=self.principal.user_id)
         except (ValueError, WebhookEndpoint.DoesNotExist):
             raise Http404 from None
 
@@ -212,16 +212,17 @@ class WebhookView(_View):
         responses={200: EndpointSerializer, 404: MISSING},
     )
     def patch(self, request: Request, webhook_id: str) -> Response:
-        endpoint = self.endpoint(webhook_id)
+        self.endpoint(webhook_id)
         asked = EndpointChangesSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        for name, value in asked.validated_data.items():
-            setattr(endpoint, name, value)
-        endpoint.api_key_id = self.key_id()
-        if asked.validated_data.get("active"):
-            endpoint.reason, endpoint.failing_since, endpoint.paused_until = "", None, None
+        changes: dict[str, Any] = {**asked.validated_data, "api_key_id": self.key_id()}
+        if changes.get("active"):
+            changes |= {"reason": "", "failing_since": None, "paused_until": None}
         with transaction.atomic():
-            endpoint.save()
+            endpoint = self.endpoint(webhook_id, to_change=True)
+            for name, value in changes.items():
+                setattr(endpoint, name, value)
+            endpoint.save(update_fields=changes)
             self.note("Changed", endpoint)
         return Response(EndpointSerializer(endpoint).data)
 
@@ -231,8 +232,8 @@ class WebhookView(_View):
         responses={204: None, 404: MISSING},
     )
     def delete(self, request: Request, webhook_id: str) -> Response:
-        endpoint = self.endpoint(webhook_id)
         with transaction.atomic():
+            endpoint = self.endpoint(webhook_id, to_change=True)
             self.note("Deleted", endpoint)
             endpoint.delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -248,12 +249,12 @@ class WebhookSecretView(_View):
         responses={200: EndpointWithSecretSerializer, 404: MISSING},
     )
     def post(self, request: Request, webhook_id: str) -> Response:
-        endpoint = self.endpoint(webhook_id)
         secret = secrets.new_secret()
-        endpoint.former_secret, endpoint.secret = endpoint.secret, secrets.encrypt(secret)
-        endpoint.former_secret_until = timezone.now() + FORMER_SECRET_VALID
         with transaction.atomic():
-            endpoint.save()
+            endpoint = self.endpoint(webhook_id, to_change=True)
+            endpoint.former_secret, endpoint.secret = endpoint.secret, secrets.encrypt(secret)
+            endpoint.former_secret_until = timezone.now() + FORMER_SECRET_VALID
+            endpoint.save(update_fields=["former_secret", "secret", "former_secret_until"])
             self.note("Replaced the secret of", endpoint)
         endpoint.new_secret = secret  # type: ignore[attr-defined]
         return Response(EndpointWithSecretSerializer(endpoint).data)
@@ -269,8 +270,7 @@ class WebhookTestView(_View):
         responses={202: DeliverySerializer, 404: MISSING},
     )
     def post(self, request: Request, webhook_id: str) -> Response:
-        endpoint = self.endpoint(webhook_id)
-        delivery = queue(endpoint, TEST, {"webhook_id": str(endpoint.pk)})
+        delivery = write_test(self.endpoint(webhook_id))
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)
 
 
@@ -302,6 +302,6 @@ class WebhookReplayView(_View):
             delivery = endpoint.deliveries.get(pk=UUID(delivery_id))
         except (ValueError, WebhookDelivery.DoesNotExist):
             raise Http404 from None
-        replay(delivery)
+        replay(endpoint.deliveries.filter(pk=delivery.pk))
         delivery.refresh_from_db()
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_202_ACCEPTED)

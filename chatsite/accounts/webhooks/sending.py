@@ -1,4 +1,4 @@
-"""Sends deliveries: an attempt, its result in words, and when the next one is."""
+"""An attempt at a delivery: what is sent, how it ended in words, and when the next one is due."""
 
 import asyncio
 import json
@@ -14,13 +14,12 @@ from uuid import UUID
 
 import httpx2
 from django.db import transaction
-from django.db.models.functions import Coalesce
+from django.db.models import Q
 from django.utils import timezone
-from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import ApiKey, WebhookDelivery, WebhookEndpoint
 
-from . import TASK, TEST, data_for, defer, secrets
+from . import TEST, data_for, secrets
 from .addresses import Forbidden, resolve
 
 logger = logging.getLogger(__name__)
@@ -31,9 +30,10 @@ WAITS = tuple(
     timedelta(seconds=seconds) for seconds in (5, 30, 120, 600, 1_800, 7_200, 14_400, 28_800, 43_200, 86_400)
 )
 JITTER = 0.2
-# Of an endpoint that does not answer: so it takes no worker's time from others for long.
+# Of an endpoint that does not answer.
 MIN_PAUSE, MAX_PAUSE = timedelta(seconds=30), timedelta(minutes=5)
-LOST_AFTER = timedelta(minutes=10)
+# After which a delivery that was taken is due again: its worker died.
+LEASE = timedelta(seconds=3 * SECONDS)
 OFF_AFTER = timedelta(days=3)  # without a success
 KEPT = timedelta(days=30)
 State = WebhookDelivery.State
@@ -61,32 +61,36 @@ class Result:
         return self.status is not None and HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
 
-def deliver(delivery_id: UUID) -> None:
-    """Make one attempt at a delivery that waits, and queue the next one if it fails."""
-    attempt = _prepare(delivery_id)
-    if attempt is not None:
-        _store(attempt.delivery, asyncio.run(_send(attempt)))
+def take(endpoint_id: UUID) -> Attempt | None:
+    """The next attempt that is due at an endpoint, for this caller alone; None if there is none.
+
+    What can no longer be sent is given up on the way.
+    """
+    while (delivery := _take(endpoint_id)) is not None:
+        try:
+            attempt = _prepare(delivery)
+        except Exception:
+            logger.exception("A webhook could not be prepared", extra={"webhook": str(endpoint_id)})
+            attempt = None
+            with transaction.atomic():
+                _put_off(delivery, "The site failed to put the message together.")
+                delivery.save()
+        if attempt is not None:
+            return attempt
+    return None
 
 
-def replay(delivery: WebhookDelivery) -> None:
-    """Send a delivery once more, with the id that it had: a receiver that knows it already may ignore it."""
-    with transaction.atomic():
-        rows = WebhookDelivery.objects.filter(pk=delivery.pk).exclude(state=State.WAITING)
-        if rows.update(state=State.WAITING, attempts=0, next_at=None):
-            defer(delivery.pk)
-
-
-def queue_lost() -> int:
-    """Queue waiting deliveries that no job is for; how many there were."""
-    due = WebhookDelivery.objects.filter(state=State.WAITING).annotate(due=Coalesce("next_at", "created_at"))
-    late = set(due.filter(due__lt=timezone.now() - LOST_AFTER).values_list("pk", flat=True))
-    if not late:
-        return 0
-    jobs = ProcrastinateJob.objects.filter(task_name=TASK, status__in=["todo", "doing"])
-    lost = late - {UUID(arguments["delivery_id"]) for arguments in jobs.values_list("args", flat=True)}
-    for delivery_id in lost:
-        defer(delivery_id)
-    return len(lost)
+@transaction.atomic
+def _take(endpoint_id: UUID) -> WebhookDelivery | None:
+    now = timezone.now()
+    rows = WebhookDelivery.objects.select_for_update(skip_locked=True, of=("self",))
+    due = rows.filter(endpoint=endpoint_id, state=State.WAITING, next_at__lte=now)
+    undisturbed = Q(endpoint__paused_until=None) | Q(endpoint__paused_until__lte=now)
+    delivery = due.filter(undisturbed).select_related("endpoint__owner").order_by("next_at").first()
+    if delivery is not None:
+        delivery.next_at = now + LEASE
+        delivery.save(update_fields=["next_at"])
+    return delivery
 
 
 def delete_old() -> None:
@@ -95,22 +99,13 @@ def delete_old() -> None:
     old.exclude(state=State.WAITING).delete()
 
 
-def _prepare(delivery_id: UUID) -> Attempt | None:
-    rows = WebhookDelivery.objects.select_related("endpoint__owner")
-    delivery = rows.filter(pk=delivery_id, state=State.WAITING).first()
-    if delivery is None:  # replayed, or gone with its endpoint
-        return None
+def _prepare(delivery: WebhookDelivery) -> Attempt | None:
     endpoint = delivery.endpoint
     if not endpoint.active or not endpoint.owner.is_active:
         _give_up(delivery, "The webhook is switched off, or its owner's account is.")
         return None
     if endpoint.api_key_id and not ApiKey.objects.usable().filter(pk=endpoint.api_key_id).exists():
         _give_up(delivery, "The key by which the webhook was last changed is revoked or has expired.")
-        return None
-    if endpoint.paused_until and endpoint.paused_until > timezone.now():
-        at = endpoint.paused_until + timedelta(seconds=random.uniform(0, 5))  # noqa: S311 (no secret)
-        WebhookDelivery.objects.filter(pk=delivery.pk).update(next_at=at)
-        defer(delivery.pk, at)
         return None
     data = data_for(endpoint.owner_id, delivery)
     if data is None:
@@ -140,7 +135,7 @@ def _prepare(delivery_id: UUID) -> Attempt | None:
     return Attempt(delivery, endpoint.url, headers, body)
 
 
-async def _send(attempt: Attempt) -> Result:
+async def send(attempt: Attempt) -> Result:
     """POST to an address that was checked, and to that one alone, whatever its name leads to meanwhile."""
     parts = urlsplit(attempt.url)
     encrypted = parts.scheme == "https"
@@ -175,6 +170,9 @@ async def _send(attempt: Attempt) -> Result:
         return Result(None, f"The connection failed ({type(error).__name__}).")
     except (OSError, UnicodeError, httpx2.InvalidURL):
         return Result(None, "Its name cannot be looked up, or nothing answers there.")
+    except Exception as error:
+        logger.exception("A webhook met an error that was not foreseen")
+        return Result(None, f"The attempt failed ({type(error).__name__}).")
 
 
 def _in_words(status: int) -> Result:
@@ -194,39 +192,53 @@ def _is_of_certificate(error: BaseException | None) -> bool:
 
 
 @transaction.atomic
-def _store(delivery: WebhookDelivery, result: Result) -> None:
+def store(attempt: Attempt, result: Result) -> None:
+    """Write down how an attempt ended, unless the delivery is gone meanwhile."""
     now = timezone.now()
-    locked = WebhookDelivery.objects.select_for_update().filter(pk=delivery.pk, state=State.WAITING).first()
-    endpoint = WebhookEndpoint.objects.select_for_update().filter(pk=delivery.endpoint_id).first()
-    if locked is None or endpoint is None:
+    # The endpoint first, as those who change it do.
+    endpoints = WebhookEndpoint.objects.select_for_update(no_key=True)
+    endpoint = endpoints.filter(pk=attempt.delivery.endpoint_id).first()
+    waiting = WebhookDelivery.objects.select_for_update(no_key=True).filter(state=State.WAITING)
+    delivery = waiting.filter(pk=attempt.delivery.pk).first()
+    if delivery is None or endpoint is None:
         return
-    locked.attempts += 1
-    locked.attempted_at, locked.status_code, locked.detail = now, result.status, result.detail[:200]
-    locked.next_at = None
+    delivery.status_code = result.status
     if result.delivered:
-        locked.state = State.DELIVERED
+        delivery.attempts += 1
+        delivery.attempted_at, delivery.detail = now, ""
+        delivery.state, delivery.next_at = State.DELIVERED, None
         endpoint.failing_since = endpoint.paused_until = None
-    elif locked.event == TEST or locked.attempts > len(WAITS):
-        locked.state = State.FAILED
     else:
-        wait = WAITS[locked.attempts - 1] * random.uniform(1, 1 + JITTER)  # noqa: S311 (no secret)
-        locked.next_at = now + wait
-    if not result.delivered:
         logger.warning("A webhook was not delivered: %s", result.detail, extra={"webhook": str(endpoint.pk)})
-        endpoint.failing_since = endpoint.failing_since or now
-        if result.status is None:
-            endpoint.paused_until = now + min(MAX_PAUSE, max(MIN_PAUSE, now - endpoint.failing_since))
-        if result.status == HTTPStatus.GONE:
-            endpoint.active, endpoint.reason = False, "It answered 410: it wants no more events."
-        elif now - endpoint.failing_since >= OFF_AFTER:
-            endpoint.active = False
-            endpoint.reason = f"Nothing was delivered for {OFF_AFTER.days} days. Last: {result.detail}"[:200]
-    if not endpoint.active and locked.state == State.WAITING:
-        locked.state, locked.next_at = State.FAILED, None
-    locked.save()
+        _put_off(delivery, result.detail)
+        _judge(endpoint, result)
+    delivery.save()
     endpoint.save(update_fields=["failing_since", "paused_until", "active", "reason"])
-    if locked.next_at:
-        defer(locked.pk, locked.next_at)
+
+
+def _put_off(delivery: WebhookDelivery, detail: str) -> None:
+    """Plan the next attempt after one that failed, if there is to be one."""
+    now = timezone.now()
+    delivery.attempts += 1
+    delivery.attempted_at, delivery.detail = now, detail[:200]
+    if delivery.event == TEST or delivery.attempts > len(WAITS):
+        delivery.state, delivery.next_at = State.FAILED, None
+    else:
+        wait = WAITS[delivery.attempts - 1] * random.uniform(1, 1 + JITTER)  # noqa: S311 (no secret)
+        delivery.next_at = now + wait
+
+
+def _judge(endpoint: WebhookEndpoint, result: Result) -> None:
+    """Leave an endpoint alone that does not answer; switch off what wants no more or fails for days."""
+    now = timezone.now()
+    endpoint.failing_since = endpoint.failing_since or now
+    if result.status is None:
+        endpoint.paused_until = now + min(MAX_PAUSE, max(MIN_PAUSE, now - endpoint.failing_since))
+    if result.status == HTTPStatus.GONE:
+        endpoint.active, endpoint.reason = False, "It answered 410: it wants no more events."
+    elif now - endpoint.failing_since >= OFF_AFTER:
+        endpoint.active = False
+        endpoint.reason = f"Nothing was delivered for {OFF_AFTER.days} days. Last: {result.detail}"[:200]
 
 
 def _give_up(delivery: WebhookDelivery, detail: str) -> None:

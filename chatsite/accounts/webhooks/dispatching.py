@@ -1,0 +1,76 @@
+"""Sends what is due for as long as a worker runs: many endpoints at once, the messages of one in turn.
+
+So an endpoint that is slow or silent keeps nobody waiting but its owner.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping
+from uuid import UUID
+
+from django.db import Error as AnyDatabaseError
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
+from chatsite.db.threads import in_database
+
+from . import sending
+
+logger = logging.getLogger(__name__)
+
+SECONDS_BETWEEN_LOOKS = 1.0
+MAX_AT_ONCE = 32
+MAX_OF_ONE_OWNER = 3
+TURN_SECONDS = 20.0  # after which an endpoint makes room for another
+
+
+async def send_while_running() -> None:
+    """Look each second for endpoints that something is due for, and send it."""
+    turns: dict[asyncio.Task[None], tuple[UUID, int]] = {}
+    try:
+        while True:
+            turns = {turn: place for turn, place in turns.items() if not turn.done()}
+            try:
+                due = await in_database(_endpoints_due, dict(turns.values()))
+            except AnyDatabaseError:
+                logger.warning("Which webhooks are due could not be looked up", exc_info=True)
+                due = {}
+            for endpoint_id, owner_id in due.items():
+                turns[asyncio.create_task(_turn(endpoint_id))] = (endpoint_id, owner_id)
+            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+    finally:
+        for turn in turns:
+            turn.cancel()
+
+
+def _endpoints_due(busy: Mapping[UUID, int]) -> dict[UUID, int]:
+    """The endpoints whose turn it is, with their owners, beside those that are `busy`."""
+    now = timezone.now()
+    waiting = WebhookDelivery.objects.filter(state=WebhookDelivery.State.WAITING, next_at__lte=now)
+    undisturbed = Q(paused_until=None) | Q(paused_until__lte=now)
+    rows = WebhookEndpoint.objects.filter(undisturbed, Exists(waiting.filter(endpoint=OuterRef("pk"))))
+    of_owner = Counter(busy.values())
+    due: dict[UUID, int] = {}
+    for endpoint_id, owner_id in rows.exclude(pk__in=busy).order_by("?").values_list("pk", "owner"):
+        if len(busy) + len(due) >= MAX_AT_ONCE:
+            break
+        if of_owner[owner_id] < MAX_OF_ONE_OWNER:
+            of_owner[owner_id] += 1
+            due[endpoint_id] = owner_id
+    return due
+
+
+async def _turn(endpoint_id: UUID) -> None:
+    """Send what is due to one endpoint, one message after another."""
+    end = time.monotonic() + TURN_SECONDS
+    try:
+        while time.monotonic() < end:
+            attempt = await in_database(sending.take, endpoint_id)
+            if attempt is None:
+                break
+            await in_database(sending.store, attempt, await sending.send(attempt))
+    except Exception:
+        logger.exception("Sending webhooks was interrupted", extra={"webhook": str(endpoint_id)})

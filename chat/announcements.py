@@ -34,7 +34,7 @@ def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
 
         def managers(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
             staff = User.objects.filter(pk__in=candidates) if listed.exists() else User.objects.none()
-            return {each.pk: {"reason": reason} for each in staff if each.has_perm(MAY_SEE_UNANSWERED)}
+            return {each.pk: {"reason": reason} for each in staff if each.may_as_staff(MAY_SEE_UNANSWERED)}
 
         webhooks.announce(Event.QUESTION_UNANSWERED, managers)
 
@@ -49,7 +49,7 @@ def _in_vain(answer: Closing) -> str:
 
 def _unanswered_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | None:
     """What was written down, while the owner of the webhook may see what is asked in vain."""
-    allowed = User.objects.get(pk=owner_id).has_perm(MAY_SEE_UNANSWERED)
+    allowed = User.objects.get(pk=owner_id).may_as_staff(MAY_SEE_UNANSWERED)
     return dict(delivery.data) if allowed else None
 
 

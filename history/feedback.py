@@ -94,7 +94,7 @@ def _announce(principal: Principal, answer: Message, opinion: webhooks.Data) -> 
     def listeners(candidates: Collection[int]) -> Mapping[int, webhooks.Data]:
         data = {"message_id": str(answer.pk), **opinion}
         staff = User.objects.filter(pk__in=candidates)
-        heard = {each.pk: data for each in staff if each.has_perm(MAY_SEE_FEEDBACK)}
+        heard = {each.pk: data for each in staff if each.may_as_staff(MAY_SEE_FEEDBACK)}
         own = {principal.user_id: {"conversation_id": str(answer.conversation_id), **data}}
         return heard | {owner: said for owner, said in own.items() if owner in candidates}
 
@@ -105,7 +105,8 @@ def _feedback_now(owner_id: int, delivery: WebhookDelivery) -> webhooks.Data | N
     """What was written down, for the asker, or while the owner of the webhook may see feedback."""
     if delivery.event != webhooks.Event.ANSWER_FEEDBACK or "conversation_id" in delivery.data:
         return dict(delivery.data)
-    return dict(delivery.data) if User.objects.get(pk=owner_id).has_perm(MAY_SEE_FEEDBACK) else None
+    allowed = User.objects.get(pk=owner_id).may_as_staff(MAY_SEE_FEEDBACK)
+    return dict(delivery.data) if allowed else None
 
 
 webhooks.register("answer", _feedback_now)

@@ -107,11 +107,15 @@ def _questions(user: User, text: str) -> Iterator[ProofQuestion]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     resolve = resolver_for(Principal(user.pk, "session"), user.get_username())
     line = 1
+    count = 0
     try:
         for row in reader:
             cells = [_unplain(cell.strip()) for cell in row]
             is_header = line == 1 and [cell.lower() for cell in cells] == list(COLUMNS)[: len(cells)]
             if any(cells) and not is_header:
+                count += 1
+                if count > MAX_QUESTIONS:
+                    raise BadFile(f"Line {line}: a file holds at most {MAX_QUESTIONS} questions.")
                 yield _question(user, cells, line, resolve)
             line = reader.line_num + 1
     except csv.Error as error:

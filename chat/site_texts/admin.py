@@ -88,7 +88,7 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
                 self.add_error(end, "This is before its beginning.")
         if values.get("maintenance_until") and not values.get("maintenance_from"):
             self.add_error("maintenance_from", "From when?")
-        newest = SiteTexts.objects.first()
+        newest = SiteTexts.lock_newest()
         if newest and newest.pk != values.get("newest"):
             raise forms.ValidationError(
                 f"{newest.changed_by or 'Somebody'} has changed the texts since you opened this page."
@@ -232,7 +232,7 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
         if request.method == "POST" and form.is_valid():
             draft, question = form.cleaned_data["prompt"], form.cleaned_data["question"]
             if "_keep" in request.POST:
-                return self._keep(request, newest, draft)
+                return self._keep(request, draft)
             if not question:
                 form.add_error("question", "Which question?")
             else:
@@ -252,15 +252,16 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
         }
         return TemplateResponse(request, "admin/chat/sitetexts/try.html", context)
 
-    def _keep(self, request: HttpRequest, newest: SiteTexts, draft: str) -> HttpResponse:
+    @transaction.atomic
+    def _keep(self, request: HttpRequest, draft: str) -> HttpResponse:
+        newest = SiteTexts.lock_newest() or SiteTexts()
         values = {name: getattr(newest, name) for name in SiteTexts.TEXTS}
         if draft == (newest.prompt or instructions("answer")):
             messages.info(request, "These are the instructions in use: nothing is changed.")
             return redirect("admin:chat_sitetexts_try")
-        with transaction.atomic():
-            kept = SiteTexts(**values | {"prompt": draft}, mark=newest.mark)
-            self.save_model(request, kept, None, False)
-            self.log_addition(request, kept, [{"added": {}}])
+        kept = SiteTexts(**values | {"prompt": draft}, mark=newest.mark)
+        self.save_model(request, kept, None, False)
+        self.log_addition(request, kept, [{"added": {}}])
         messages.success(request, f"In use: version {kept.pk}.")
         return redirect("admin:chat_sitetexts_changelist")
 

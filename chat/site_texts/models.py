@@ -5,9 +5,10 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group
-from django.db import models
+from django.db import connection, models
 from django.utils.translation import get_language
 
+LOCK = 0x7465_7874  # of the advisory lock that all who add a version hold
 MAX_LINE = 300  # characters
 MAX_TEXT = 20_000
 GERMAN = "In German. Empty: the same in every language."
@@ -94,6 +95,13 @@ class SiteTexts(models.Model):
 
     def __str__(self) -> str:
         return f"Version {self.pk}"
+
+    @classmethod
+    def lock_newest(cls) -> "SiteTexts | None":
+        """The version in use, to which nobody else adds another until the transaction ends."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        return cls.objects.first()
 
     def said(self, field: str) -> str:
         """The text in the language of the page, or in the only one that it has."""

@@ -312,9 +312,13 @@ class QuestionTests(ProofCase):
         self.assertFalse(ProofQuestion.objects.exists())
 
     def test_a_file_has_no_more_than_there_is_room_for(self):
+        self.question(LEAVE, self.guide)
         with patch.object(questions, "MAX_QUESTIONS", 1):
-            page = self.upload(f"{LEAVE},guide.md\n{FERRIES},nothing\n")
-        self.assertContains(page, "2 questions are new, and there is room for 1.")
+            page = self.upload(f"{FERRIES},nothing\n")
+            self.assertContains(page, "1 questions are new, and there is room for 0.")
+            with patch.object(questions, "resolver_for", return_value=None):  # asked for no further line
+                page = self.upload(f"{FERRIES},nothing\nWho?,nothing\nWhat?,missing.md\n")
+            self.assertContains(page, "Line 2: a file holds at most 1 questions.")
 
     def test_questions_are_taken_from_verified_answers_and_good_ones_whose_askers_agreed(self):
         make_verified(self.guide, question="When must carried leave be used?", owner=self.manager)

@@ -1,12 +1,17 @@
 """The texts of the site: edited in the admin, in use in every process, and seen by whom they are for."""
 
+import asyncio
 import json
+import threading
+import time
 from datetime import timedelta
 from io import BytesIO
+from unittest.mock import patch
 
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import TestCase, TransactionTestCase, override_settings
+from django.db import connection, transaction
+from django.test import Client, TestCase, TransactionTestCase, override_settings
 from django.utils import timezone
 from PIL import Image
 
@@ -20,12 +25,18 @@ from chat.requests import RunRequest
 from chat.site_texts.models import SiteTexts, StartingQuestion
 from chatsite.accounts.models import ApiKey, AuditEntry, User
 from chatsite.accounts.principal import Principal
+from chatsite.tests.limits import HANG_SECONDS
 from history.models import Conversation, Message
 from ingestion.tests.factories import make_document, make_user
 
 ADD = "/admin/chat/sitetexts/add/"
 LIST = "/admin/chat/sitetexts/"
 TRY = "/admin/chat/sitetexts/try/"
+WAITING_FOR_A_LOCK = """
+    SELECT count(*) FROM pg_locks
+    WHERE locktype = 'advisory' AND NOT granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 EVIL = "<script>alert(1)</script>"
 
 
@@ -48,6 +59,53 @@ class TextsTestCase(TestCase):
 
     def ask(self, user):
         return runs.begin(Principal(user.pk, "session"), RunRequest("How many days of leave?"))
+
+
+class FollowingTests(TransactionTestCase):
+    def test_a_process_keeps_up_with_what_another_one_changes(self):
+        self.addCleanup(site_texts.forget)
+
+        async def run():
+            async with asyncio.timeout(HANG_SECONDS):
+                with patch.object(site_texts, "REFRESH_SECONDS", 0.05):
+                    following = asyncio.create_task(site_texts.follow())
+                    for name in ("First", "Second"):
+                        await SiteTexts.objects.acreate(name=name)
+                        while site_texts.current().name != name:  # noqa: ASYNC110 (it sets no event)
+                            await asyncio.sleep(0.01)
+                    following.cancel()
+                    await asyncio.gather(following, return_exceptions=True)
+
+        asyncio.run(run())
+
+    def test_two_who_save_at_once_do_not_overwrite_each_other(self):
+        newest = SiteTexts.objects.create(name="Before")
+        root = User.objects.create_superuser("root")
+        client = Client()
+        client.force_login(root)
+        ended = []
+
+        def save():
+            try:
+                page = client.post(ADD, {"name": "Late", "banner_kind": "info", "newest": newest.pk})
+                ended.append(page.status_code)
+            finally:
+                connection.close()
+
+        with transaction.atomic():
+            SiteTexts.lock_newest()
+            late = threading.Thread(target=save)
+            late.start()
+            end = time.monotonic() + HANG_SECONDS
+            with connection.cursor() as cursor:
+                waiting = 0
+                while not waiting and time.monotonic() < end:
+                    cursor.execute(WAITING_FOR_A_LOCK)
+                    (waiting,) = cursor.fetchone()
+            SiteTexts.objects.create(name="First")
+        late.join(HANG_SECONDS)
+        self.assertEqual(ended, [200])
+        self.assertEqual(SiteTexts.objects.first().name, "First")
 
 
 class EditingTests(TextsTestCase):

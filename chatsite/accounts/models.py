@@ -89,6 +89,10 @@ class User(AbstractUser):
     def is_service(self) -> bool:
         return bool(self.service_for)
 
+    def may_as_staff(self, permission: str) -> bool:
+        """Whether the admin would let them: who is no longer staff may have kept a permission."""
+        return self.is_staff and self.has_perm(permission)
+
     def display_name(self) -> str:
         return gettext("Guest") if self.is_guest else self.get_full_name() or self.username
 

@@ -261,6 +261,9 @@ class BulkChangeTests(MediaMixin, TestCase):
         self.client.force_login(self.clerk("change_document"))
         found = self.client.get(address).json()["results"]
         self.assertEqual([each["text"] for each in found], ["Bob Bell (bob)"])
+        User.objects.filter(username="bob").update(email="captain@example.org")
+        found = self.client.get(address.replace("bell", "captain")).json()["results"]
+        self.assertEqual(found, [])
         self.client.force_login(self.clerk("view_document", name="other"))
         self.assertEqual(self.client.get(address).status_code, 403)
 

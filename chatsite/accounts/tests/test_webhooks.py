@@ -130,7 +130,7 @@ class WhoHearsTests(WebhookCase):
     def test_only_the_asker_hears_of_an_answer_and_managers_of_what_was_in_vain_without_words(self):
         document = make_document("a.md", owner=self.ann)
         _, answer = answered(self.ann, document)
-        manager = make_user("manager")
+        manager = make_user("manager", is_staff=True)
         manager.user_permissions.add(
             *Permission.objects.filter(codename__in=["view_unanswered", "view_feedback"])
         )
@@ -147,8 +147,10 @@ class WhoHearsTests(WebhookCase):
         self.assertEqual(sum("conversation_id" in data for _, data in heard), 1)
         self.assertNotIn("Secret", json.dumps(heard))
         feedback.take_back(Principal(self.ann.pk, "session"), answer.pk)
-        manager.user_permissions.clear()
+        User.objects.filter(pk=manager.pk).update(is_staff=False)
         self.assertEqual([data["rating"] for _, data in self.events()], [None])
+        announce_end(self.ann.pk, {answer.pk: Closing(answer.State.COMPLETE, NOTHING_FITS)})
+        self.assertEqual([event for event, _ in self.events()], ["answer.completed"])
 
     def test_an_event_of_a_transaction_that_fails_is_told_to_nobody(self):
         self.endpoint(self.ann, "document.deleted")

@@ -23,7 +23,7 @@ from chat.tests.upstream_faults import answer
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.canary_world import CANARIES, LATER, PEOPLE, TOPICS
 from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS
-from chatsite.tests.server import BASE, TOKEN, Site, temporary_folder
+from chatsite.tests.server import BASE, TOKEN, Site, prepared, temporary_folder
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
@@ -258,7 +258,10 @@ class Watch:
 def watch():
     folder = temporary_folder()
     try:
-        with FakeOpenAI() as fake, Site(folder, demo=False, OPENAI_BASE_URL=fake.url, **SETTINGS) as site:
+        with (
+            FakeOpenAI() as fake,
+            Site(prepared(folder, demo=False), demo=False, OPENAI_BASE_URL=fake.url, **SETTINGS) as site,
+        ):
             fake.script(*[repeat] * 10 * QUESTIONS)
             yield Watch(site, fake, _make_world(site))
     finally:

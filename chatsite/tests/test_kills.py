@@ -16,7 +16,7 @@ import pytest
 
 from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
 from chatsite.tests.limits import LONG_SECONDS
-from chatsite.tests.server import alive, temporary_folder
+from chatsite.tests.server import alive, prepared, temporary_folder
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
@@ -33,7 +33,7 @@ def killed():
     """A site of two web processes with its embedded PostgreSQL."""
     folder = temporary_folder()
     try:
-        with Upstream() as upstream, FaultSite(folder, upstream, web_workers=2) as site:
+        with Upstream() as upstream, FaultSite(prepared(folder, demo=False), upstream, web_workers=2) as site:
             yield site
     finally:
         shutil.rmtree(folder, ignore_errors=True)

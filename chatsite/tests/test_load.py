@@ -8,7 +8,7 @@ import pytest
 
 from chatsite.tests.faults import FaultSite, Upstream, at_once, fresh, order, told
 from chatsite.tests.limits import MARGIN_SECONDS
-from chatsite.tests.server import temporary_folder
+from chatsite.tests.server import prepared, temporary_folder
 
 pytestmark = pytest.mark.server
 
@@ -27,7 +27,10 @@ def loaded():
         "CHATSITE_PROCESS_ANSWERS": str(OF_A_PROCESS),
     }
     try:
-        with Upstream() as upstream, FaultSite(folder, upstream, web_workers=2, workers=0, **limits) as site:
+        with (
+            Upstream() as upstream,
+            FaultSite(prepared(folder, demo=False), upstream, web_workers=2, workers=0, **limits) as site,
+        ):
             yield site
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -12,7 +12,7 @@ import pytest
 from chatsite.server.embedded_postgres import connection_parameters
 from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
 from chatsite.tests.limits import MARGIN_SECONDS
-from chatsite.tests.server import temporary_folder
+from chatsite.tests.server import prepared, temporary_folder
 from chatsite.tests.test_redis_faults import Redis
 
 pytestmark = pytest.mark.server
@@ -123,7 +123,7 @@ def test_a_redis_that_hangs_delays_neither_the_journal_nor_a_stop_nor_the_end_of
     try:
         with Upstream() as upstream:
             values = {"web_workers": 2, "workers": 0, "REDIS_URL": redis.url, "CHATSITE_GRACE_SECONDS": "1"}
-            site = FaultSite(folder / "site", upstream, **values)
+            site = FaultSite(prepared(folder / "site", demo=False), upstream, **values)
             with site:
                 check_hanging(site, hung_redis(redis))
                 with hung_redis(redis):
@@ -135,5 +135,8 @@ def test_a_redis_that_hangs_delays_neither_the_journal_nor_a_stop_nor_the_end_of
 
 
 def test_a_notify_that_blocks_delays_neither_the_journal_nor_a_stop(folder):
-    with Upstream() as upstream, FaultSite(folder, upstream, web_workers=2, workers=0) as site:
+    with (
+        Upstream() as upstream,
+        FaultSite(prepared(folder, demo=False), upstream, web_workers=2, workers=0) as site,
+    ):
         check_hanging(site, blocked_notify(folder))

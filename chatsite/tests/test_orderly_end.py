@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed
 
 from chatsite.tests.faults import PASSWORD, FaultSite, Upstream, at_once, fresh, order
 from chatsite.tests.limits import HANG_SECONDS, MARGIN_SECONDS
-from chatsite.tests.server import temporary_folder
+from chatsite.tests.server import prepared, temporary_folder
 from chatsite.tests.test_frozen_database import frozen
 from chatsite.tests.test_process_faults import GRACE, ended_within, has, wait_for_processes
 
@@ -29,7 +29,7 @@ def alone():
     """A site of one web process."""
     folder = temporary_folder()
     try:
-        with Upstream() as upstream, FaultSite(folder, upstream) as site:
+        with Upstream() as upstream, FaultSite(prepared(folder, demo=False), upstream) as site:
             yield site
     finally:
         shutil.rmtree(folder, ignore_errors=True)

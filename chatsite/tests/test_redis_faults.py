@@ -12,7 +12,7 @@ import pytest
 from chat.runs.notifications import CHANNEL
 from chatsite.tests.faults import FaultSite, Upstream, fresh, order, told
 from chatsite.tests.limits import HANG_SECONDS, LONG_SECONDS, MARGIN_SECONDS
-from chatsite.tests.server import temporary_folder
+from chatsite.tests.server import prepared, temporary_folder
 
 pytestmark = [
     pytest.mark.server,
@@ -77,7 +77,7 @@ def site(redis):
     try:
         with (
             Upstream() as upstream,
-            FaultSite(folder, upstream, web_workers=2, workers=0, **values) as running,
+            FaultSite(prepared(folder, demo=False), upstream, web_workers=2, workers=0, **values) as running,
         ):
             yield running
     finally:

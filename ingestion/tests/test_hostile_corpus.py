@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from chatsite.tests.limits import LONG_SECONDS
-from chatsite.tests.server import BASE, TOKEN, Site, reading_parameters, temporary_folder
+from chatsite.tests.server import BASE, TOKEN, Site, prepared, reading_parameters, temporary_folder
 from ingestion.tests.hostile import GOOD, corpus, names
 
 PASSWORD = "a-long-pass-phrase-7"
@@ -45,7 +45,7 @@ def listener():
 def strict():
     folder = temporary_folder()
     try:
-        with Site(folder, demo=False, **LIMITS) as site:
+        with Site(prepared(folder, demo=False), demo=False, **LIMITS) as site:
             environment = os.environ | {
                 "CHATSITE_DATA_DIR": str(folder),
                 "DJANGO_SUPERUSER_PASSWORD": PASSWORD,

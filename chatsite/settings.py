@@ -373,7 +373,7 @@ LOGGING = {
         "chatsite.access": {"level": "INFO"},  # a setting of its own switches it on
         "procrastinate": {"level": "WARNING"},
         # At lower levels these tell prompts, addresses and headers.
-        **{name: {"level": "WARNING"} for name in ("httpx2", "httpcore2", "openai")},
+        **{name: {"level": "WARNING"} for name in ("botocore", "httpx2", "httpcore2", "openai")},
         "aiohttp": {"level": "ERROR"},  # its warnings quote the server's cookies
         "psycopg.pool": {"level": "ERROR"},
     },

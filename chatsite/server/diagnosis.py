@@ -161,10 +161,10 @@ def _of_backups() -> Iterator[Finding]:
         yield ok(f"The last backup is of {made:%Y-%m-%d %H:%M} UTC.")
 
 
-def note_backup(made: datetime, path: Path) -> None:
+def note_backup(made: datetime, place: object) -> None:
     """Remember a backup for `last_backup`; where the disk is full it is forgotten."""
     try:
-        remembered = json.dumps({"made_at": made.isoformat(), "file": str(path)})
+        remembered = json.dumps({"made_at": made.isoformat(), "file": str(place)})
         (settings.DATA_DIR / "last_backup.json").write_text(remembered)
     except OSError:
         pass

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from chatsite.db.migration_state import demand_migrations
 from chatsite.server.backup import archive, database
+from chatsite.server.backup.bucket import BucketObject
 from chatsite.server.backup.passphrase import read_passphrase
 from chatsite.server.diagnosis import note_backup
 from chatsite.server.product_version import product_version
@@ -37,27 +38,31 @@ class Command(BaseCommand):
     help = "Write database, files and signing key to one file, from one moment, while the site runs."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="Where to write it; nothing may be there yet.")
+        parser.add_argument(
+            "file", help="Where to write it, a path or s3://BUCKET/NAME; nothing may be there yet."
+        )
         parser.add_argument(
             "--passphrase-file", type=Path, help="Encrypt it with the first line of this file (as age does)."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        path: Path = options["file"].absolute()
+        place = archive.place(options["file"])
         passphrase = read_passphrase(options["passphrase_file"])
+        if isinstance(place, BucketObject) and not passphrase:
+            raise CommandError("A backup leaves this machine only encrypted: say --passphrase-file.")
         demand_migrations()
-        if path.exists():
-            raise CommandError(f"{path} exists: choose another name.")
-        if not path.parent.is_dir():
-            raise CommandError(f"{path.parent} is no folder: make it first.")
         try:
-            with database.connect() as session, archive.written(path, passphrase) as target:
+            if place.exists():
+                raise CommandError(f"{place} exists: choose another name.")
+            if isinstance(place, Path) and not place.parent.is_dir():
+                raise CommandError(f"{place.parent} is no folder: make it first.")
+            with database.connect() as session, archive.written(place, passphrase) as target:
                 summary, lost = _write(session, target)
         except OSError as error:
-            raise CommandError(_why(error, path)) from None
-        note_backup(timezone.now(), path)
-        size = path.stat().st_size
-        self.stdout.write(f"{path}: {summary}, {size / 1e6:.1f} MB{', encrypted' if passphrase else ''}.")
+            raise CommandError(_why(error, place)) from None
+        note_backup(timezone.now(), place)
+        encrypted = ", encrypted" if passphrase else ""
+        self.stdout.write(f"{place}: {summary}, {target.size / 1e6:.1f} MB{encrypted}.")
         for name in lost:
             self.stderr.write(f"The file {name} is missing in the storage, or is not what was uploaded.")
         if lost:
@@ -103,8 +108,8 @@ def _write_files(target: archive.Archive, files: Mapping[str, tuple[int, str]]) 
     return lost
 
 
-def _why(error: OSError, path: Path) -> str:
+def _why(error: OSError, place: Path | BucketObject) -> str:
     reason = (
         "the disk is full" if error.errno in {errno.ENOSPC, errno.EDQUOT} else error.strerror or str(error)
     )
-    return f"The backup could not be written to {path}: {reason}. Nothing is left of it."
+    return f"The backup could not be written to {place}: {reason}. Nothing is left of it."

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from chatsite import environment
 from chatsite.db.migration_state import known_migrations
 from chatsite.server.backup import archive, database
-from chatsite.server.backup.archive import BadBackup
+from chatsite.server.backup.archive import BadBackup, Source
 from chatsite.server.backup.passphrase import read_passphrase
 from chatsite.server.embedded_postgres import write_secret
 from chatsite.server.product_version import product_version
@@ -28,7 +28,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="What `manage.py backup` wrote.")
+        parser.add_argument("file", help="What `manage.py backup` wrote: a path, or s3://BUCKET/NAME.")
         parser.add_argument(
             "--verify",
             action="store_true",
@@ -37,15 +37,15 @@ class Command(BaseCommand):
         parser.add_argument("--passphrase-file", type=Path, help="The file it was encrypted with.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        path: Path = options["file"]
+        source = archive.place(options["file"])
         try:
-            passphrase = _passphrase(path, options["passphrase_file"])
-            head = archive.checked(path, passphrase)
+            passphrase = _passphrase(source, options["passphrase_file"])
+            head = archive.checked(source, passphrase)
             _demand_known(head)
             if options["verify"]:
-                _rehearse(path, passphrase, head)
+                _rehearse(source, passphrase, head)
             else:
-                _restore(path, passphrase, head)
+                _restore(source, passphrase, head)
         except BadBackup as error:
             raise CommandError(f"{error} Nothing was changed.") from None
         except (ValueError, KeyError, TypeError):
@@ -53,12 +53,12 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"The backup could not be restored: {error}. Nothing was changed.") from None
         self.stdout.write(_summary(head, rehearsed=options["verify"]))
-        for line in () if options["verify"] else _advice(path, passphrase, head):
+        for line in () if options["verify"] else _advice(source, passphrase, head):
             self.stdout.write(line)
 
 
-def _passphrase(path: Path, given: Path | None) -> str:
-    if not archive.is_encrypted(path):
+def _passphrase(source: Source, given: Path | None) -> str:
+    if not archive.is_encrypted(source):
         return ""
     if given is None:
         raise BadBackup("The backup is encrypted: say --passphrase-file.")
@@ -77,12 +77,12 @@ def _demand_known(head: Mapping[str, Any]) -> None:
         )
 
 
-def _rehearse(path: Path, passphrase: str, head: Mapping[str, Any]) -> None:
+def _rehearse(source: Source, passphrase: str, head: Mapping[str, Any]) -> None:
     with database.connect() as session, database.throwaway(session) as name:
-        database.restore(_parts(path, passphrase), _tables(head), name)
+        database.restore(_parts(source, passphrase), _tables(head), name)
 
 
-def _restore(path: Path, passphrase: str, head: Mapping[str, Any]) -> None:
+def _restore(source: Source, passphrase: str, head: Mapping[str, Any]) -> None:
     root = Path(settings.MEDIA_ROOT)
     with database.connect() as session:
         if not database.is_empty(session):
@@ -92,20 +92,20 @@ def _restore(path: Path, passphrase: str, head: Mapping[str, Any]) -> None:
             )
     if any((root / FOLDER).glob("*")):
         raise CommandError(f"{root / FOLDER} is not empty: move it away, or choose another folder.")
-    with _placed_files(path, passphrase, root):
-        database.restore(_parts(path, passphrase), _tables(head))
+    with _placed_files(source, passphrase, root):
+        database.restore(_parts(source, passphrase), _tables(head))
     if not environment.text("CHATSITE_SECRET_KEY"):
-        write_secret(settings.DATA_DIR / "secret_key", _secret(path, passphrase))
+        write_secret(settings.DATA_DIR / "secret_key", _secret(source, passphrase))
 
 
 @contextmanager
-def _placed_files(path: Path, passphrase: str, root: Path) -> Iterator[None]:
+def _placed_files(source: Source, passphrase: str, root: Path) -> Iterator[None]:
     """All files of the backup in their places, and none where the block fails."""
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     staged = root / f".restore-{secrets.token_hex(4)}"
     placed = False
     try:
-        with archive.members(path, passphrase) as every:
+        with archive.members(source, passphrase) as every:
             for name, file in every:
                 if name.startswith(f"{archive.FILES}{FOLDER}/"):
                     target = staged / name.removeprefix(archive.FILES)
@@ -127,17 +127,17 @@ def _placed_files(path: Path, passphrase: str, root: Path) -> Iterator[None]:
         shutil.rmtree(staged, ignore_errors=True)
 
 
-def _parts(path: Path, passphrase: str) -> Iterator[bytes]:
+def _parts(source: Source, passphrase: str) -> Iterator[bytes]:
     """The dump of the database."""
-    with archive.members(path, passphrase) as every:
+    with archive.members(source, passphrase) as every:
         for name, file in every:
             if name.startswith(archive.DATABASE):
                 while data := file.read(COPY_BYTES):
                     yield data
 
 
-def _secret(path: Path, passphrase: str) -> str:
-    with archive.members(path, passphrase) as every:
+def _secret(source: Source, passphrase: str) -> str:
+    with archive.members(source, passphrase) as every:
         return next(file.read(10_000).decode() for name, file in every if name == archive.SECRET)
 
 
@@ -155,10 +155,10 @@ def _summary(head: Mapping[str, Any], *, rehearsed: bool) -> str:
     )
 
 
-def _advice(path: Path, passphrase: str, head: Mapping[str, Any]) -> Iterator[str]:
+def _advice(source: Source, passphrase: str, head: Mapping[str, Any]) -> Iterator[str]:
     """What is left to do."""
     if head["storage"] != "FILESYSTEM":
         yield f"The backup lists {len(head['files'])} files, and does not hold them: they are in its bucket."
-    if (given := environment.text("CHATSITE_SECRET_KEY")) and given != _secret(path, passphrase):
+    if (given := environment.text("CHATSITE_SECRET_KEY")) and given != _secret(source, passphrase):
         yield "CHATSITE_SECRET_KEY is not that of the backup: everybody has to sign in again."
     yield "Start the site: it brings the database up to this version."

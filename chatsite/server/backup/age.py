@@ -8,7 +8,7 @@ import base64
 import hashlib
 import hmac
 import secrets
-from typing import IO
+from typing import IO, Any, Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -32,10 +32,14 @@ class Damaged(Exception):
     """The file is not what was written: changed, or cut off."""
 
 
+class Sink(Protocol):
+    def write(self, data: bytes, /) -> Any: ...
+
+
 class Writer:
     """A file to write to, of which `target` gets the encrypted form. `close` writes the end."""
 
-    def __init__(self, target: IO[bytes], passphrase: str, work_factor: int | None = None) -> None:
+    def __init__(self, target: Sink, passphrase: str, work_factor: int | None = None) -> None:
         self._target = target
         key, salt, nonce = secrets.token_bytes(16), secrets.token_bytes(16), secrets.token_bytes(16)
         factor = work_factor or WORK_FACTOR

@@ -16,9 +16,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal, Protocol
 
 from . import age
+from .bucket import SCHEME, BucketObject
 
 FORMAT = 1
 HEAD, SECRET, FILES, DATABASE, CHECKSUMS = (
@@ -34,6 +35,12 @@ COPY_BYTES = 1_000_000
 
 class BadBackup(Exception):
     """The file is no whole backup; the text is one line that says why."""
+
+
+class Source(Protocol):
+    """Where an archive is read: a path, or an object in a bucket."""
+
+    def open(self, mode: Literal["rb"], /) -> IO[bytes]: ...
 
 
 class Digesting:
@@ -54,6 +61,7 @@ class Archive:
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
         self.checksums: dict[str, str] = {}
+        self.size = 0  # in bytes, known at the end
 
     def add(self, name: str, data: bytes) -> None:
         self.add_file(name, io.BytesIO(data), len(data))
@@ -69,19 +77,32 @@ class Archive:
 
 
 @contextmanager
-def written(path: Path, passphrase: str) -> Iterator[Archive]:
-    """An archive at `path`, which is there when the block has ended well, and not before or otherwise."""
+def written(target: Path | BucketObject, passphrase: str) -> Iterator[Archive]:
+    """An archive at `target`, which is there when the block has ended well, and not before or otherwise."""
+    with new_file(target) if isinstance(target, Path) else target.writing() as file:
+        encrypted = age.Writer(file, passphrase) if passphrase else None
+        to: Any = encrypted or file  # tarfile needs no more of it than `write`
+        with tarfile.open(fileobj=to, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+            archive = Archive(tar)
+            yield archive
+            archive.add(CHECKSUMS, json.dumps(archive.checksums).encode())
+        if encrypted:
+            encrypted.close()
+        archive.size = file.tell()
+
+
+def place(words: str) -> Path | BucketObject:
+    """Raises CommandError for an address of a bucket that names no object."""
+    return BucketObject(words) if words.startswith(SCHEME) else Path(words).absolute()
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to, at `path` when the block has ended well."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            target = age.Writer(file, passphrase) if passphrase else None
-            to: Any = target or file  # tarfile needs no more of it than `write`
-            with tarfile.open(fileobj=to, mode="w|", format=tarfile.PAX_FORMAT) as tar:
-                archive = Archive(tar)
-                yield archive
-                archive.add(CHECKSUMS, json.dumps(archive.checksums).encode())
-            if target:
-                target.close()
+            yield file
             file.flush()
             os.fsync(file.fileno())
         partial.rename(path)
@@ -89,18 +110,18 @@ def written(path: Path, passphrase: str) -> Iterator[Archive]:
         partial.unlink(missing_ok=True)
 
 
-def is_encrypted(path: Path) -> bool:
-    with path.open("rb") as file:
+def is_encrypted(source: Source) -> bool:
+    with source.open("rb") as file:
         return file.read(len(age.MAGIC)) == age.MAGIC
 
 
 @contextmanager
-def members(path: Path, passphrase: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
+def members(source: Source, passphrase: str) -> Iterator[Iterator[tuple[str, IO[bytes]]]]:
     """The members of an archive, in order, each to be read before the next. Raises BadBackup."""
-    with path.open("rb") as file:
+    with source.open("rb") as file:
         try:
-            source: Any = age.Reader(file, passphrase) if passphrase else file
-            with tarfile.open(fileobj=source, mode="r|") as tar:
+            plain: Any = age.Reader(file, passphrase) if passphrase else file
+            with tarfile.open(fileobj=plain, mode="r|") as tar:
                 yield _named(tar)
         except age.WrongPassphrase:
             raise BadBackup("The passphrase is wrong.") from None
@@ -118,12 +139,12 @@ def _named(tar: tarfile.TarFile) -> Iterator[tuple[str, IO[bytes]]]:
         yield member.name, inside
 
 
-def checked(path: Path, passphrase: str) -> dict[str, Any]:
+def checked(source: Source, passphrase: str) -> dict[str, Any]:
     """What the archive says of itself, after all of it was read and compared. Raises BadBackup."""
     found: dict[str, str] = {}
     head: dict[str, Any] | None = None
     expected: dict[str, str] | None = None
-    with members(path, passphrase) as every:
+    with members(source, passphrase) as every:
         for name, file in every:
             if name in {HEAD, CHECKSUMS}:
                 data = file.read(MAX_HEAD_BYTES)

@@ -43,6 +43,7 @@ from ingestion.storage import files
 
 STOP_SECONDS = 30
 POLL_SECONDS = 0.2
+ON_HOLD = "Your account is under a legal hold: nothing of it can be deleted. Ask an administrator."
 FORMER = "a former colleague"  # signs answers that were given in the name of an erased person
 
 ANONYMOUS = """
@@ -139,6 +140,30 @@ def erase(
     return had
 
 
+def delete_own(person: User, *, documents: bool) -> None:
+    """Delete a person's conversations for good, on demand also the documents that nobody else can read.
+
+    Raises CannotErase before anything is deleted.
+    """
+    if person.legal_hold:
+        raise CannotErase(ON_HOLD)
+    _stop_answers(person)
+    with reading_everything(), transaction.atomic():
+        locked = User.objects.select_for_update().get(pk=person.pk)
+        if locked.legal_hold:
+            raise CannotErase(ON_HOLD)
+        had = Conversation.objects.filter(owner=person).count()
+        _delete_conversations(person)
+        subject = f"{had} conversations of their own"
+        if documents:
+            mine = Document.objects.filter(owner=person)
+            alone = list(mine.exclude(pk__in=_read_by_others(person).values("pk")))
+            subject += f", {len(alone)} documents that nobody else could read"
+            BulkItem.objects.filter(document__in=alone).delete()
+            delete_documents(alone)
+        record(AuditEntry.Action.CONVERSATION_DELETED, actor=person, person=person, subject=subject)
+
+
 def erase_returned() -> list[str]:
     """Erase again whom a backup from before their erasure has brought back. What was done, in words."""
     said = []
@@ -175,6 +200,11 @@ def _close_account(person: User) -> None:
     User.objects.filter(pk=person.pk).update(is_active=False)
     end_sessions(person.pk)
     ApiKey.objects.owned_by_user(person.pk).revoke()
+    _stop_answers(person, " The account is switched off.")
+
+
+def _stop_answers(person: User, done: str = "") -> None:
+    """Stop all that is being written for the person, and wait for its end. Raises CannotErase."""
     running = Run.objects.unfinished().filter(owner=person)
     with transaction.atomic():
         running.update(stop_requested=True)
@@ -183,9 +213,7 @@ def _close_account(person: User) -> None:
     deadline = time.monotonic() + STOP_SECONDS
     while running.exists():
         if time.monotonic() >= deadline:
-            raise CannotErase(
-                "An answer is still being written. The account is switched off; try again in a minute."
-            )
+            raise CannotErase(f"An answer is still being written.{done} Try again in a minute.")
         time.sleep(POLL_SECONDS)
 
 
@@ -201,7 +229,7 @@ def _delete_documents(person: User) -> None:
     delete_documents(documents)
 
 
-def _delete_rows(person: User) -> None:
+def _delete_conversations(person: User) -> None:
     """Delete rows table by table, for Django would load each message to see what depends on it."""
     theirs = Q(conversation__owner=person)
     runs = Run.objects.filter(Q(owner=person) | theirs).values("pk")
@@ -218,6 +246,10 @@ def _delete_rows(person: User) -> None:
             [person.pk],
         )
     Conversation.objects.filter(owner=person).delete()
+
+
+def _delete_rows(person: User) -> None:
+    _delete_conversations(person)
     BulkChange.objects.filter(actor=person).delete()
     DismissedQuestion.objects.filter(dismissed_by=person).update(reason="")
     ProofRun.objects.filter(started_by=person, group=None).delete()
@@ -262,8 +294,12 @@ def _forget_names(person: User) -> None:
 def export(person: User, path: Path, *, actor: User | None) -> None:
     """Write all that the person has to a new zip file that only its owner may read.
 
-    Raises FileExistsError. A file that could not be finished is removed.
+    One that the person makes has of the audit log only what they did themselves: what others did is theirs to
+    learn by the rules of the site. Raises FileExistsError. A file that could not be finished is removed.
     """
+    about = Q(actor_id=person.pk)
+    if actor is None or actor.pk != person.pk:
+        about |= Q(person_id=person.pk)
     record_before(AuditEntry.Action.PERSON_EXPORTED, actor=actor, person=person)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -272,7 +308,7 @@ def export(person: User, path: Path, *, actor: User | None) -> None:
             ZipFile(target, "w", ZIP_DEFLATED) as archive,
             reading_everything(),
         ):
-            for name, content in _records(person):
+            for name, content in _records(person, about):
                 archive.writestr(name, _json(content))
             _export_conversations(person, archive)
             _export_files(person, archive)
@@ -282,8 +318,11 @@ def export(person: User, path: Path, *, actor: User | None) -> None:
         raise
 
 
-def _records(person: User) -> Iterator[tuple[str, Any]]:
-    """(file name, JSON) of everything but conversations and files; no secrets and no hashes of them."""
+def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
+    """(file name, JSON) of everything but conversations and files; no secrets and no hashes of them.
+
+    `about` says which entries of the audit log are the person's.
+    """
     yield (
         "profile.json",
         {
@@ -292,6 +331,7 @@ def _records(person: User) -> Iterator[tuple[str, Any]]:
             "firstName": person.first_name,
             "lastName": person.last_name,
             "email": person.email,
+            "wish": person.wish,
             "active": person.is_active,
             "staff": person.is_staff,
             "superuser": person.is_superuser,
@@ -306,6 +346,7 @@ def _records(person: User) -> Iterator[tuple[str, Any]]:
         "prefix", "name", "scopes", "created_at", "last_used_at", "expires_at", "revoked_at"
     )
     yield "api-keys.json", list(keys)
+    yield "devices.json", list(person.devices.values("browser", "system", "signed_in_at"))
     yield "webhooks.json", list(person.webhooks.values("id", "name", "url", "events", "active", "created_at"))
     yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
     shares = Share.objects.filter(conversation__owner=person)
@@ -346,7 +387,7 @@ def _records(person: User) -> Iterator[tuple[str, Any]]:
             "runs": list(ProofRun.objects.filter(started_by=person).values("created_at", "note", "state")),
         },
     )
-    entries = AuditEntry.objects.filter(Q(person_id=person.pk) | Q(actor_id=person.pk)).order_by("pk")
+    entries = AuditEntry.objects.filter(about).order_by("pk")
     yield "audit.json", list(entries.values("created_at", "action", "actor", "person", "subject"))
 
 

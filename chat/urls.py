@@ -5,6 +5,7 @@ from django.urls import path
 from .api import front_ends
 from .portal import (
     actions,
+    own_data,
     palette,
     shared,
     shares,
@@ -41,6 +42,8 @@ urlpatterns = [
     path("s/<str:token>/source/<str:place>/", shared.shared_source, name="shared-source"),
     path("s/<str:token>/export.md", shared.shared_export, name="shared-export"),
     path("s/<str:token>/go-on", shared.go_on, name="shared-go-on"),
+    path("settings/data/", own_data.own_data, name="own-data"),
+    path("settings/hints", own_data.hints_seen, name="hints-seen"),
     path("privacy/", pages.privacy, name="privacy"),
     path("site/mark-<slug:digest>.png", pages.mark, name="mark"),
     path("site/banner", pages.banner, name="banner"),

@@ -91,8 +91,8 @@ class SiteAdmin(admin.AdminSite):
             form.answered(response)
         elif request.method == "POST" and request.user.is_authenticated:
             SignInForm.remember_device(response, request.user.get_username())
-            begin(request.session)
             assert isinstance(request.user, User)
+            begin(request, request.user)
             record_sign_in(request.user, request.META.get("REMOTE_ADDR", ""), "with a password, to the admin")
         return response
 

@@ -64,7 +64,7 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
         request.options.temperature,
         images=request.images,
         template=request.options.prompt_template,
-        wish=request.wish,
+        wish="\n\n".join(filter(None, (run.own_wish, request.wish))),
         generation=request.generation,
     )
     state = _Answer(run, publish, prompt)

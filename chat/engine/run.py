@@ -31,6 +31,7 @@ class AcceptedRun(TurnIds):
     by_team: bool  # whether the team of agents answers
     allowance: Allowance | None  # what is left of the owner's messages of the day
     readable: int = 0  # documents that the owner may read
+    own_wish: str = ""  # how the owner likes answers, for questions asked in the portal
     is_new: bool = True
     is_first: bool = False  # whether nothing was said before in the conversation
     is_untitled: bool = False  # whether the model writes a title: not where the owner has chosen one

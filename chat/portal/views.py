@@ -77,6 +77,7 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
     """The empty state: a box, and three questions to start with."""
     context = {
         "starts": starts(principal),
+        "hints": principal.method == "session" and not getattr(request.user, "hints_seen", True),
         "team_size": Agent.objects.team().count(),
         **scopes(principal, scope_asked_for(request.GET)),
     }

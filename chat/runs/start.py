@@ -219,10 +219,12 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
         "user_id": run.principal.user_id,
         "today": timezone.localdate(),
     }
-    texts = [statement("store_run", SQL), statement("count_readable")]
+    texts = [statement("store_run", SQL), statement("count_readable"), statement("own_wish", SQL)]
     with reading_as(run.principal.user_id):
-        _, counted = rows_of_each(texts, parameters)
-    return replace(run, readable=counted[0]["count"])
+        _, counted, wished = rows_of_each(texts, parameters)
+    # Programs say in each request how they want it answered.
+    own_wish = wished[0]["wish"] if run.principal.method == "session" else ""
+    return replace(run, readable=counted[0]["count"], own_wish=own_wish)
 
 
 def _scoped(request: RunRequest, conversation: Conversation) -> RunRequest:

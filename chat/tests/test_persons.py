@@ -58,6 +58,7 @@ WITHOUT_WORDS = {
     "chat_sitetexts": "texts of the site, and the number of who wrote them while they have an account",
     "chat_startingquestion": "texts of the site",
     "accounts_auditdelivery": "numbers",
+    "accounts_device": "names of products; end with their sessions",
     "accounts_auditseal": "digests; of an erased person's entries without their salt",
     "accounts_formeridentity": "MD5 only",
     "accounts_groupmapping": "of groups",

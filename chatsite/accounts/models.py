@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth.hashers import verify_password
 from django.contrib.auth.models import AbstractUser, Group
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -25,6 +26,7 @@ from .api_keys import (
     new_key,
 )
 
+MAX_WISH = 1_000  # characters
 EXPIRY_WARNING = timedelta(days=30)
 
 
@@ -58,6 +60,18 @@ class User(AbstractUser):
         default="",
         db_default="",
         help_text="Why nothing of this person may be erased, for example a file number. Empty: no hold.",
+    )
+
+    wish = models.CharField(
+        max_length=MAX_WISH,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="How this person likes answers to their questions in the portal, in their own words.",
+    )
+
+    hints_seen = models.BooleanField(
+        default=False, db_default=False, editable=False, help_text="The first hints of the portal."
     )
 
     service_for = models.CharField(
@@ -95,6 +109,22 @@ class User(AbstractUser):
 
     def display_name(self) -> str:
         return gettext("Guest") if self.is_guest else self.get_full_name() or self.username
+
+
+class Device(models.Model):
+    """A browser that somebody is signed in with, for their own list of these; it ends with its session."""
+
+    session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="device")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="devices")
+    browser = models.CharField(max_length=40, help_text="A product's name; empty: unknown.", blank=True)
+    system = models.CharField(max_length=40, help_text="A product's name; empty: unknown.", blank=True)
+    signed_in_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-signed_in_at"]
+
+    def __str__(self) -> str:
+        return f"device {self.pk}"
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):

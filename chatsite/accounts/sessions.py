@@ -7,25 +7,65 @@ password again when none of its pages was requested for CHATSITE_ADMIN_IDLE_MINU
 """
 
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.base import SessionBase, UpdateError
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
+from django.http import HttpRequest
 from django.utils import timezone
 
 from .guests import BACKEND as GUEST_BACKEND
+from .models import Device, User
 
 BEGUN, SEEN, SEEN_IN_ADMIN = "begun_at", "seen_at", "admin_seen_at"  # seconds of the epoch
+# The first that a browser names: many name the others, too.
+BROWSERS = (
+    ("Edg", "Edge"), ("OPR/", "Opera"), ("Vivaldi", "Vivaldi"), ("SamsungBrowser", "Samsung Internet"),
+    ("FxiOS", "Firefox"), ("Firefox", "Firefox"), ("CriOS", "Chrome"), ("Chrome", "Chrome"),
+    ("Safari", "Safari"),
+)  # fmt: skip
+SYSTEMS = (
+    ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"),
+    ("Macintosh", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
+)  # fmt: skip
 PRECISION = 20  # a twentieth of a limit passes before activity is stored again
 
 
-def begin(session: SessionBase) -> None:
+def begin(request: HttpRequest, user: User) -> None:
     """Somebody has just proved who they are."""
+    session = request.session
     session[BEGUN] = session[SEEN_IN_ADMIN] = timezone.now().timestamp()
     session.pop(SEEN, None)
     keep_alive(session)
+    note_device(request, user)
+
+
+def note_device(request: HttpRequest, user: User) -> None:
+    """Remember which browser the session is of, for the person's list of devices."""
+    if request.session.session_key is None:
+        request.session.create()
+    browser, system = described(request.headers.get("User-Agent", ""))
+    Device.objects.update_or_create(
+        session_id=request.session.session_key,
+        defaults={"user": user, "browser": browser, "system": system},
+    )
+
+
+def described(user_agent: str) -> tuple[str, str]:
+    """The names of the browser and the system that a request says it comes from; empty where unknown."""
+    return (
+        next((name for word, name in BROWSERS if word in user_agent), ""),
+        next((name for word, name in SYSTEMS if word in user_agent), ""),
+    )
+
+
+def last_seen(session: Session) -> datetime | None:
+    """When a page was last requested, or a question asked; exact to a twentieth of the idle limit."""
+    seen = session.get_decoded().get(SEEN)
+    return datetime.fromtimestamp(seen, UTC) if seen else None
 
 
 def keep_alive(session: SessionBase) -> None:

@@ -6,10 +6,10 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse_lazy
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
@@ -17,12 +17,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 from .audit import record, record_sign_in, record_sign_out
 from .authentication import session_principal
 from .forms import ApiKeyForm, OwnPasswordForm, SignInForm
-from .models import ApiKey, ApiKeyQuerySet, AuditEntry, User
+from .models import MAX_WISH, ApiKey, ApiKeyQuerySet, AuditEntry, Device, User
 from .preferences import Preferences
-from .sessions import begin, end_sessions
+from .sessions import begin, end_sessions, last_seen, note_device
 
 A_YEAR = 365 * 24 * 3600
 NAMES_TO_ASK = 5
+EXAMPLE = 'curl -H "Authorization: Bearer {secret}" {site}api/whoami'
+MAX_DIGITS = 19  # of a number that the database takes
 
 
 class SignIn(auth_views.LoginView):
@@ -34,9 +36,9 @@ class SignIn(auth_views.LoginView):
 
     def form_valid(self, form: SignInForm) -> HttpResponse:  # type: ignore[override]
         response = super().form_valid(form)
-        begin(self.request.session)
         user = form.get_user()
         assert isinstance(user, User)
+        begin(self.request, user)
         record_sign_in(user, self.request.META.get("REMOTE_ADDR", ""), "with a password")
         return form.answered(response)
 
@@ -73,6 +75,7 @@ class PasswordChange(auth_views.PasswordChangeView):
         principal = session_principal(self.request)
         end_sessions(principal.user_id, keep=principal.credential)
         owner = User.objects.get(pk=principal.user_id)
+        note_device(self.request, owner)  # the session has another key now
         record(AuditEntry.Action.PASSWORD_SET, actor=owner, person=owner)
         words = gettext("Your password is changed. Other devices are signed out.")
         if form.cleaned_data["revoke_keys"]:
@@ -88,19 +91,27 @@ class PasswordChange(auth_views.PasswordChangeView):
 @require_http_methods(["GET", "HEAD", "POST"])
 def settings_page(request: HttpRequest) -> HttpResponse:
     """The person's language, and how the portal behaves on this device; works without JavaScript."""
-    if request.method != "POST":
+    wish = request.POST.get("wish", "").replace("\r\n", "\n").replace("\x00", "\ufffd").strip()
+    too_long = len(wish) > MAX_WISH
+    if request.method != "POST" or too_long:
         expiring = ApiKey.objects.owned_by_user(session_principal(request).user_id).expiring().count()
         shown = {
-            "chosen": Preferences.of(request.COOKIES),
+            "chosen": Preferences.of(request.POST if too_long else request.COOKIES),
             "expiring_keys": expiring,
             "languages": settings.LANGUAGES,
+            "max_wish": MAX_WISH,
+            "wish": wish if too_long else getattr(request.user, "wish", ""),
+            "too_long": too_long,
         }
-        return render(request, "accounts/settings.html", shown)
+        return render(request, "accounts/settings.html", shown, status=422 if too_long else 200)
     # A box that is not ticked is not sent.
     chosen = Preferences.of(request.POST.dict() | {"keys": request.POST.get("keys", "off")})
+    mine = User.objects.filter(pk=session_principal(request).user_id)
+    if "wish" in request.POST:
+        mine.update(wish=wish)
     language = request.POST.get("language")
     if language is not None and language in {"", *dict(settings.LANGUAGES)}:
-        User.objects.filter(pk=session_principal(request).user_id).update(language=language)
+        mine.update(language=language)
         translation.activate(language or translation.get_language_from_request(request))
     messages.success(request, gettext("Settings saved."))
     response = redirect("accounts:settings")
@@ -128,7 +139,15 @@ def keys(request: HttpRequest) -> HttpResponse:
         status = 422
     found = ApiKey.objects.owned_by_user(principal.user_id)
     return render(
-        request, "accounts/keys.html", {"found": found, "form": form, "secret": secret}, status=status
+        request,
+        "accounts/keys.html",
+        {
+            "found": found,
+            "form": form,
+            "secret": secret,
+            "example": EXAMPLE.format(secret=secret, site=request.build_absolute_uri("/")),
+        },
+        status=status,
     )
 
 
@@ -147,15 +166,32 @@ def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
 
 
 @login_required
+@never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def sessions(request: HttpRequest) -> HttpResponse:
-    """Asks, then signs the caller out on every other device."""
-    if request.method != "POST":
-        return render(request, "accounts/sessions.html")
+    """Where the caller is signed in; signs them out on one other device, or on all others."""
     principal = session_principal(request)
-    end_sessions(principal.user_id, keep=principal.credential)
-    messages.success(request, gettext("Your other devices were signed out."))
-    return redirect("accounts:settings")
+    mine = Device.objects.filter(user=principal.user_id, session__expire_date__gt=timezone.now())
+    if request.method != "POST":
+        devices = [(device, last_seen(device.session)) for device in mine.select_related("session")]
+        shown = {"devices": devices, "this": principal.credential}
+        return render(request, "accounts/sessions.html", shown)
+    chosen = request.POST.get("device", "")
+    if chosen:
+        device = get_object_or_404(mine.exclude(session=principal.credential), pk=_number(chosen))
+        device.session.delete()
+        messages.success(request, gettext("The device was signed out."))
+    else:
+        end_sessions(principal.user_id, keep=principal.credential)
+        messages.success(request, gettext("Your other devices were signed out."))
+    return redirect("accounts:sessions")
+
+
+def _number(text: str) -> int:
+    """Raises Http404."""
+    if not (text.isascii() and text.isdecimal() and len(text) < MAX_DIGITS):
+        raise Http404
+    return int(text)
 
 
 @login_required

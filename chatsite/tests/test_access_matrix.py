@@ -47,6 +47,9 @@ accounts:revoke-key      GET    session  sign-in   absent   absent   yes      ab
 accounts:revoke-key      POST   session  sign-in   absent   absent   yes      absent   sign-in
 accounts:sessions        GET    session  sign-in   yes      yes      yes      yes      sign-in
 accounts:sessions        POST   session  sign-in   yes      yes      yes      yes      sign-in
+chat:own-data            GET    session  sign-in   yes      yes      yes      yes      sign-in
+chat:own-data            POST   session  sign-in   yes      yes      yes      yes      sign-in
+chat:hints-seen          POST   session  sign-in   yes      yes      yes      yes      sign-in
 accounts:help            GET    session  sign-in   yes      yes      yes      yes      sign-in
 accounts:whoami          GET    session  401       yes      yes      yes      yes      401
 accounts:whoami          GET    key      401       yes      yes      yes      yes      401

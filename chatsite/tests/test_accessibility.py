@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from chatsite.tests.chromium import PHONE, violations
 from chatsite.tests.portal_pages import QUESTION, WIDE, ask, signed_in, wait_for_state, wait_until
 
+SETTINGS = ("/settings/", "/settings/sessions/", "/settings/data/")
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
 
@@ -23,7 +24,7 @@ def test_no_page_breaks_a_rule_of_accessibility(chromium, slow_site, screen, sch
         page.locator(".answer .cite").first.click()
         expect(page.locator("#source mark").first).to_be_visible()
         assert violations(page) == []
-        for path in ("/documents/", "/documents/add/", "/settings/", "/help/"):
+        for path in ("/documents/", "/documents/add/", *SETTINGS, "/help/"):
             page.goto(path)
             assert violations(page) == [], path
 

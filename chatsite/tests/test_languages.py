@@ -279,6 +279,7 @@ PAGES = [
     "/settings/password/",
     "/settings/keys/",
     "/settings/sessions/",
+    "/settings/data/",
     "/nothing/",
 ]
 OWN_PAGES = [

@@ -61,7 +61,7 @@ def callback(request: HttpRequest) -> HttpResponse:
         messages.error(request, "Your account here is linked in another way. Ask an administrator.")
         return redirect("accounts:sign-in")
     login(request, user, backend=PASSWORD_BACKEND)
-    begin(request.session)
+    begin(request, user)
     record_sign_in(user, request.META.get("REMOTE_ADDR", ""), f"by {settings.OIDC_NAME}")
     return redirect(destination)
 

@@ -12,13 +12,19 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from chatsite.accounts.models import ApiKey, User
+from chatsite.accounts.models import ApiKey, Device, User
 from chatsite.accounts.principal import (
     Principal,
     still_valid,
 )
 
 FAST = override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"])
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:146.0) Gecko/20100101 Firefox/146.0"
+IPHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 19_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)"
+    " Version/19.1 Mobile/15E148 Safari/604.1"
+)
+DEVICES = "/settings/sessions/"
 PAGES = ["/settings/", "/settings/password/", "/settings/keys/", "/settings/sessions/", "/help/"]
 
 
@@ -141,6 +147,73 @@ class PasswordTests(TestCase):
         self.assertFalse(still_valid(self.elsewhere))
         self.assertEqual(self.client.get("/settings/").status_code, 200)
         self.assertEqual(stranger.get("/settings/").status_code, 200)
+
+
+class DeviceTests(TestCase):
+    def setUp(self):
+        self.user = User.objects.create_user("ada", password="correct horse")
+        self.here, self.phone = self.sign_in(FIREFOX), self.sign_in(IPHONE)
+
+    def sign_in(self, agent, user="ada"):
+        client = self.client_class(headers={"User-Agent": agent})
+        client.post("/accounts/sign-in/", {"username": user, "password": "correct horse"})
+        return client
+
+    def listed(self, client):
+        return [(device.browser, device.system) for device, _ in client.get(DEVICES).context["devices"]]
+
+    def test_each_device_is_listed_by_its_names_and_this_one_is_told_apart(self):
+        self.assertEqual(self.listed(self.here), [("Safari", "iPhone"), ("Firefox", "Linux")])
+        page = self.here.get(DEVICES)
+        self.assertContains(page, "Safari on iPhone")
+        self.assertContains(page, "This device", 1)
+        self.assertNotContains(page, self.phone.session.session_key)
+
+    def test_one_device_is_signed_out_and_no_other(self):
+        laptop = self.sign_in("curl/8")
+        phone = Device.objects.get(system="iPhone")
+        self.assertContains(self.here.post(DEVICES, {"device": phone.pk}, follow=True), "was signed out")
+        self.assertEqual(self.phone.get("/settings/").status_code, 302)
+        for client in (self.here, laptop):
+            self.assertEqual(client.get("/settings/").status_code, 200)
+        self.assertEqual(self.listed(self.here), [("", ""), ("Firefox", "Linux")])
+        self.assertContains(self.here.get(DEVICES), "Unknown browser")
+
+    def test_nobody_signs_out_anothers_device_or_this_one_here(self):
+        User.objects.create_user("eve", password="correct horse")
+        eve = self.sign_in(FIREFOX, "eve")
+        for device in [*self.user.devices.values_list("pk", flat=True), "x", "9" * 30, "-1"]:
+            self.assertEqual(eve.post(DEVICES, {"device": device}).status_code, 404)
+        own = Device.objects.get(user__username="eve")
+        self.assertEqual(eve.post(DEVICES, {"device": own.pk}).status_code, 404)
+        self.assertEqual(self.here.get("/settings/").status_code, 200)
+
+    def test_a_changed_password_keeps_this_device_in_the_list(self):
+        new = {"new_password1": "battery-Staple", "new_password2": "battery-Staple"}
+        self.here.post("/settings/password/", {"old_password": "correct horse", **new})
+        self.assertEqual(self.listed(self.here), [("Firefox", "Linux")])
+
+
+class WishTests(TestCase):
+    def setUp(self):
+        self.user = User.objects.create_user("ada")
+        self.client.force_login(self.user)
+
+    def test_a_wish_is_kept_with_the_account_and_shown_again(self):
+        self.client.post("/settings/", {"wish": "Short.\r\nAs a <b>list</b>.\x00"})
+        self.user.refresh_from_db()
+        self.assertEqual(self.user.wish, "Short.\nAs a <b>list</b>.\ufffd")
+        self.assertContains(self.client.get("/settings/"), "As a &lt;b&gt;list&lt;/b&gt;.")
+        self.client.post("/settings/", {"theme": "dark"})
+        self.user.refresh_from_db()
+        self.assertIn("Short", self.user.wish)
+
+    def test_one_that_is_too_long_is_refused_and_stays_in_the_form(self):
+        page = self.client.post("/settings/", {"wish": "x" * 1_001, "theme": "dark"})
+        self.assertContains(page, "At most 1,000 characters. Nothing was saved.", status_code=422)
+        self.assertContains(page, "x" * 1_001, status_code=422)
+        self.user.refresh_from_db()
+        self.assertEqual((self.user.wish, "theme" in page.cookies), ("", False))
 
 
 class ApiKeyTests(TestCase):

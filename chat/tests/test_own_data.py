@@ -1,0 +1,123 @@
+"""What one has on the site, taken along and deleted by oneself; hints and wishes of one's own."""
+
+import io
+import json
+from unittest.mock import patch
+from zipfile import ZipFile
+
+from django.core.cache import cache
+from django.test import AsyncClient, TestCase
+
+from chat import runs
+from chat.llm import use_model
+from chat.llm.base import messages
+from chat.llm.scripted import ScriptedModel
+from chat.requests import RunRequest
+from chat.tests.conversations import answered
+from chat.tests.golden_exchange import GoldenTestCase
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.principal import Principal
+from history.models import Conversation, Feedback, Share
+from ingestion.access.lists import Audience, access_list_for
+from ingestion.models import Document
+from ingestion.tests.factories import make_document, make_user
+
+PAGE = "/settings/data/"
+
+
+class OwnDataTests(TestCase):
+    def setUp(self):
+        self.ann, self.bob = make_user("ann"), make_user("bob")
+        self.shared = make_document("shared.md", owner=self.ann, users=[self.bob])
+        self.alone = make_document("alone.md", owner=self.ann)
+        self.conversation, message = answered(self.ann, self.alone, question="What is mine?")
+        Feedback.objects.create(message=message, rating="bad", comment="Mine")
+        Share.objects.create(
+            conversation=self.conversation,
+            up_to=1,
+            access_list=access_list_for(Audience(everyone=True), self.ann.pk),
+            digest="x",
+        )
+        self.other, _ = answered(self.bob, self.shared, question="What is Bob's?")
+        self.client.force_login(self.ann)
+
+    def test_the_page_says_how_much_there_is(self):
+        words = "One zip file with 1 conversation, the documents that you added (2)"
+        self.assertContains(self.client.get(PAGE), words)
+
+    def test_everything_is_in_one_zip_file_and_nothing_of_others(self):
+        AuditEntry.objects.create(action="conversation_read", actor="root", person_id=self.ann.pk)
+        sent = self.client.post(PAGE, {"export": "1"})
+        archive = ZipFile(io.BytesIO(b"".join(sent.streaming_content)))
+        names = archive.namelist()
+        self.assertEqual(json.loads(archive.read("profile.json"))["username"], "ann")
+        self.assertIn("What is mine?", archive.read("conversations/00001.md").decode())
+        self.assertEqual(sum(name.startswith("conversations/") for name in names), 2)
+        texts = [archive.read(name).decode() for name in names if name.endswith((".md", ".json"))]
+        self.assertNotIn("Bob", "".join(texts))
+        acts = [entry["action"] for entry in json.loads(archive.read("audit.json"))]
+        self.assertEqual(acts, ["person_exported"])
+
+    def test_one_export_of_a_person_is_made_at_a_time(self):
+        cache.add(f"export:{self.ann.pk}", True)
+        self.addCleanup(cache.delete, f"export:{self.ann.pk}")
+        refused = self.client.post(PAGE, {"export": "1"})
+        self.assertContains(refused, "Your file is being made already", status_code=422)
+
+    def test_conversations_are_deleted_for_good_with_all_that_hangs_on_them(self):
+        self.assertRedirects(self.client.post(PAGE, {"delete": "1", "confirmed": "1"}), PAGE)
+        self.assertEqual(list(Conversation.objects.all()), [self.other])
+        self.assertFalse(Feedback.objects.exists() or Share.objects.exists())
+        self.assertEqual(Document.objects.count(), 2)
+        entry = AuditEntry.objects.get(action="conversation_deleted")
+        self.assertEqual((entry.actor, entry.subject), ("ann", "1 conversations of their own"))
+
+    def test_documents_that_others_read_stay(self):
+        self.client.post(PAGE, {"delete": "1", "confirmed": "1", "documents": "1"})
+        self.assertEqual(list(Document.objects.all()), [self.shared])
+
+    def test_nothing_is_deleted_without_the_tick_or_under_a_legal_hold(self):
+        refused = self.client.post(PAGE, {"delete": "1"})
+        self.assertContains(refused, "Tick the box first", status_code=422)
+        User.objects.filter(pk=self.ann.pk).update(legal_hold="A-1")
+        refused = self.client.post(PAGE, {"delete": "1", "confirmed": "1", "documents": "1"})
+        self.assertContains(refused, "under a legal hold", status_code=422)
+        self.assertNotContains(refused, "A-1", status_code=422)
+        self.assertEqual((Conversation.objects.count(), Document.objects.count()), (2, 2))
+
+    def test_an_answer_that_is_being_written_is_stopped_first(self):
+        run = runs.begin(Principal(self.ann.pk, "session"), RunRequest("Still running?"))
+        with patch("chat.persons.STOP_SECONDS", 0):
+            refused = self.client.post(PAGE, {"delete": "1", "confirmed": "1"})
+        self.assertContains(refused, "An answer is still being written.", status_code=422)
+        self.assertTrue(Conversation.objects.filter(pk=run.conversation_id).exists())
+
+
+class HintTests(TestCase):
+    def test_hints_are_shown_until_they_were_read_and_never_again(self):
+        self.client.force_login(make_user("new"))
+        self.assertContains(self.client.get("/"), "Three things to know")
+        self.assertRedirects(self.client.post("/settings/hints"), "/", fetch_redirect_response=False)
+        self.assertNotContains(self.client.get("/"), "Three things to know")
+
+
+class WishTests(GoldenTestCase):
+    async def prompt_of(self, client, **headers):
+        model = ScriptedModel()
+        body = json.dumps(
+            {"messages": [{"role": "user", "content": "What is included in the Northwind Health plan?"}]}
+        )
+        with use_model(model):
+            response = await client.post("/chat", body, content_type="application/json", headers=headers)
+        self.assertEqual(response.status_code, 200)
+        return messages(model.prompts[0])
+
+    async def test_ones_own_wish_goes_with_what_is_asked_in_the_browser_alone(self):
+        await User.objects.filter(pk=self.user.pk).aupdate(wish="As a list.")
+        browser = AsyncClient()
+        await browser.aforce_login(self.user)
+        system, asked = await self.prompt_of(browser)
+        self.assertIn("> As a list.", asked["content"])
+        self.assertNotIn("As a list.", system["content"])
+        _, asked = await self.prompt_of(AsyncClient(), Authorization=f"Bearer {self.secret}")
+        self.assertNotIn("As a list.", asked["content"])

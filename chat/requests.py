@@ -12,8 +12,11 @@ VectorFields = Literal["", "text", "pages", "both"]
 
 
 SCOPE_CHARACTERS = 600
+MAX_SCOPE_DOCUMENTS = 15
 _ID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_SCOPE = re.compile(rf"all|own|(folder|category):[^\0\ud800-\udfff]+|document:{_ID}(,{_ID}){{0,14}}")
+_SCOPE = re.compile(
+    rf"all|own|(folder|category):[^\0\ud800-\udfff]+|document:{_ID}(,{_ID}){{0,{MAX_SCOPE_DOCUMENTS - 1}}}"
+)
 
 
 def is_scope(text: str) -> bool:

@@ -105,6 +105,10 @@ class DocumentQuerySet(models.QuerySet["Document"]):
     def owned_by(self, principal: Principal) -> "DocumentQuerySet":
         return self.filter(owner_id=principal.user_id)
 
+    def with_word(self, word: str) -> "DocumentQuerySet":
+        """Those with it in their name, title or folder."""
+        return self.filter(Q(name__icontains=word) | Q(title__icontains=word) | Q(folder__icontains=word))
+
 
 class Document(models.Model):
     """A file that somebody added, and the state of reading it."""

@@ -481,7 +481,7 @@ function random() {
     .join('');
 }
 function composer() {
-  const drafts = `draft:${location.pathname}`;
+  const drafts = `draft:${form.action}`; // the page of “Search in” has the same
   const keys = `key:${location.pathname}`;
   const hint = $('#hint');
   const send = $('#send');
@@ -620,6 +620,7 @@ function composer() {
     }
   }
   form.addEventListener('submit', event => {
+    if (event.submitter?.formNoValidate) return; // a page of its own, to which the text goes
     event.preventDefault();
     const text = box.value;
     if (!text.trim()) {

@@ -131,6 +131,10 @@ chat:rename              POST   session  sign-in   absent   absent   yes      ab
 chat:pin                 POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:archive             POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:palette             GET    session  sign-in   yes      yes      yes      yes      sign-in
+chat:search-in           GET    session  sign-in   yes      yes      yes      yes      sign-in
+chat:search-in           POST   session  sign-in   yes      yes      yes      yes      sign-in
+chat:search-in-conversation GET session  sign-in   absent   absent   yes      absent   sign-in
+chat:search-in-conversation POST session sign-in   absent   absent   yes      absent   sign-in
 chat:several             POST   session  sign-in   yes      yes      yes      yes      sign-in
 chat:delete              POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:undo                POST   session  sign-in   absent   absent   yes      absent   sign-in

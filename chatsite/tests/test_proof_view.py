@@ -42,6 +42,31 @@ def overlaps(page, first, second):
     return across and down
 
 
+def test_a_document_found_by_typing_is_what_the_next_question_is_searched_in(chromium, slow_site, answered):
+    options, _ = answered
+    with open_page(chromium, slow_site.url, **options) as page:
+        page.goto("/")
+        page.get_by_label("Your question").fill(QUESTION)
+        page.get_by_role("button", name="Send").click()
+        page.wait_for_selector(COMPLETE)
+        path = page.url.partition("#")[0]
+        page.get_by_label("Your question").fill("And in which month?")
+        page.get_by_role("button", name="Choose folders, categories or documents").click()
+        names = page.get_by_role("searchbox", name="Words in the name of a folder")
+        names.press_sequentially("xylophone")
+        expect(page.get_by_role("status")).to_contain_text("Nothing that you can read")
+        names.fill("handbook")
+        page.get_by_role("checkbox", name="Marlowe Ferries Employee Handbook").check()
+        page.get_by_role("button", name="Search in the ticked documents").click()
+        expect(page.get_by_label("Your question")).to_have_value("And in which month?")
+        chosen = page.get_by_label("Search in", exact=True).input_value()
+        assert chosen.startswith("document:")
+        page.get_by_role("button", name="Send").click()
+        expect(page.locator("h2.question")).to_have_count(2)
+        page.goto(path)
+        assert page.get_by_label("Search in", exact=True).input_value() == chosen
+
+
 @pytest.mark.parametrize("width", [1024, 1280, 1440])
 def test_a_source_stands_beside_the_answer_and_covers_neither_it_nor_send(
     chromium, slow_site, answered, width

@@ -94,7 +94,7 @@ def page(principal: Principal, wish: Wish) -> Listed:
 def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Listed:
     """Those with all the words, the newest first, `size` at a time, after the cursor."""
     for word in words.split():
-        found = found.filter(Q(name__icontains=word) | Q(title__icontains=word) | Q(folder__icontains=word))
+        found = found.with_word(word)
     match = CURSOR.fullmatch(after)
     if match:
         moment, last = EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2])

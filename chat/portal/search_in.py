@@ -1,0 +1,159 @@
+"""The page of “Search in”: folders, categories and documents, found by a few words of their names.
+
+It asks nothing and changes nothing. The question that was typed goes through it, and returns to the composer
+with the chosen scope.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
+
+from chat.requests import MAX_SCOPE_DOCUMENTS, is_scope
+from chatsite.accounts.principal import Principal
+from history.models import Conversation
+from ingestion.models import Document, DocumentQuerySet
+from ingestion.search.scopes import CATEGORY, DOCUMENT, FOLDER
+
+from .search import cleaned
+from .views import conversation_page, for_caller, new_page, own_conversation, scope_asked_for, scopes
+
+MAX_PLACES = 12  # folders, and categories, that are offered at once
+MAX_DOCUMENTS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder or a category, with how many documents the reader finds in it."""
+
+    scope: str
+    name: str
+    documents: int
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_caller
+def search_in(
+    request: HttpRequest, principal: Principal, conversation_id: UUID | None = None
+) -> HttpResponse:
+    """The page to choose on; with a choice, the page of the question again."""
+    row = own_conversation(principal, conversation_id) if conversation_id else None
+    if request.method != "POST":
+        return _page(request, principal, row)
+    problem = ""
+    if scope := request.POST.get("use", ""):
+        if scope == DOCUMENT:
+            scope, problem = _of_ticked(request.POST.getlist("document"))
+        if is_scope(scope):
+            return _composer(request, principal, row, scope)
+    return _page(request, principal, row, problem)
+
+
+def _of_ticked(ticked: list[str]) -> tuple[str, str]:
+    """The scope of the ticked documents, or a sentence that says why there is none."""
+    once = list(dict.fromkeys(ticked))
+    if not once:
+        return "", gettext("Tick the documents first.")
+    if len(once) > MAX_SCOPE_DOCUMENTS:
+        return "", gettext("At most %(number)s documents can be chosen.") % {"number": MAX_SCOPE_DOCUMENTS}
+    return f"{DOCUMENT}:{','.join(once)}", ""
+
+
+def _composer(
+    request: HttpRequest, principal: Principal, row: Conversation | None, scope: str
+) -> HttpResponse:
+    kept = {
+        "text": _typed(request),
+        "team": request.POST.get("mode") == "team",
+        **scopes(principal, scope),
+    }
+    if row is None:
+        return new_page(request, principal, **kept)
+    return conversation_page(request, principal, row, **kept)
+
+
+def _page(
+    request: HttpRequest, principal: Principal, row: Conversation | None, problem: str = ""
+) -> HttpResponse:
+    values = request.POST if request.method == "POST" else request.GET
+    words = cleaned(values.get("q", ""))
+    chosen = scope_asked_for(values) or (row.scope if row else "")
+    readable = Document.objects.visible_to(principal).searchable()
+    ticked = _documents_named(
+        readable, _ticked(values.getlist("document"), chosen, first="tick" not in values)
+    )
+    found = _matching(readable, words).exclude(pk__in=[each.pk for each in ticked])
+    folders = _places(FOLDER, _with_parents(_counted(readable, "folder")), words)
+    categories = _places(CATEGORY, _counted(readable, "category"), words)
+    context: dict[str, Any] = {
+        "action": reverse("chat:search-in-conversation", args=[row.pk]) if row else reverse("chat:search-in"),
+        "back": reverse("chat:conversation", args=[row.pk]) if row else reverse("chat:new"),
+        "words": words,
+        "text": _typed(request),
+        "team": values.get("mode") == "team",
+        "scope": chosen,
+        "folders": folders[:MAX_PLACES],
+        "categories": categories[:MAX_PLACES],
+        "ticked": ticked,
+        "documents": list(found.order_by("-created_at", "-public_id")[:MAX_DOCUMENTS]),
+        "any_documents": readable.exists(),
+        "more": max(len(folders), len(categories)) > MAX_PLACES,
+        "problem": problem,
+    }
+    return render(request, "chat/search_in.html", context, status=400 if problem else 200)
+
+
+def _typed(request: HttpRequest) -> str:
+    return request.POST.get("question", "").replace("\r\n", "\n").replace("\x00", "\ufffd")
+
+
+def _ticked(posted: list[str], chosen: str, *, first: bool) -> list[str]:
+    """What is ticked in the form; where it is shown for the first time, the documents of the scope."""
+    kind, _, ids = chosen.partition(":")
+    return ids.split(",") if first and kind == DOCUMENT else posted
+
+
+def _documents_named(readable: DocumentQuerySet, ids: Iterable[str]) -> list[Document]:
+    wanted = [each for each in dict.fromkeys(ids) if is_scope(f"{DOCUMENT}:{each}")]
+    found = readable.filter(public_id__in=wanted[: 2 * MAX_SCOPE_DOCUMENTS])
+    return sorted(found, key=lambda each: wanted.index(str(each.public_id)))
+
+
+def _matching(readable: DocumentQuerySet, words: str) -> DocumentQuerySet:
+    for word in words.split():
+        readable = readable.with_word(word)
+    return readable
+
+
+def _counted(readable: DocumentQuerySet, column: str) -> dict[str, int]:
+    rows = readable.exclude(**{column: ""}).order_by().values_list(column).annotate(Count("pk"))
+    return dict(rows)
+
+
+def _with_parents(folders: dict[str, int]) -> dict[str, int]:
+    """The folders and those around them, each with all the documents inside."""
+    inside: dict[str, int] = {}
+    for folder, documents in folders.items():
+        parts = folder.split("/")
+        for depth in range(1, len(parts) + 1):
+            parent = "/".join(parts[:depth])
+            inside[parent] = inside.get(parent, 0) + documents
+    return inside
+
+
+def _places(kind: str, counted: dict[str, int], words: str) -> list[Place]:
+    """Those with all the words; the outer folders first, then by name."""
+    asked = words.casefold().split()
+    found = [
+        Place(f"{kind}:{name}", name, documents)
+        for name, documents in counted.items()
+        if all(word in name.casefold() for word in asked) and is_scope(f"{kind}:{name}")
+    ]
+    return sorted(found, key=lambda each: (each.name.count("/"), each.name.casefold()))

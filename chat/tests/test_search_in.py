@@ -1,0 +1,102 @@
+"""“Search in” offers what one may read, and returns to the typed question with the choice."""
+
+from django.db import connection
+from django.test import TestCase
+from django.test.utils import CaptureQueriesContext
+
+from chatsite.accounts.principal import Principal
+from history import recording
+from history.models import Conversation
+from ingestion.tests.factories import make_document, make_user
+
+
+class SearchIn(TestCase):
+    def setUp(self):
+        self.user, self.other = make_user("asker"), make_user("other")
+        self.client.force_login(self.user)
+        self.leave = make_document(
+            "leave.md", everyone=True, owner=self.other, folder="HR/Leave", category="Rules"
+        )
+        self.travel = make_document("travel.md", everyone=True, owner=self.other, folder="HR")
+        self.closed = make_document("closed.md", owner=self.other, folder="HR/Board", category="Secret")
+
+    def page(self, address="/search-in", **posted):
+        return self.client.post(address, posted).content.decode()
+
+    def test_readable_folders_are_offered_with_the_number_of_documents_inside(self):
+        page = self.client.get("/search-in")
+        offered = {each.scope: each.documents for each in page.context["folders"]}
+        self.assertEqual(offered, {"folder:HR": 2, "folder:HR/Leave": 1})
+        self.assertEqual([each.scope for each in page.context["categories"]], ["category:Rules"])
+
+    def test_what_one_may_not_read_is_neither_offered_nor_found_nor_kept_ticked(self):
+        for words in ("", "closed", "board", "secret"):
+            page = self.page(q=words, tick="1", document=str(self.closed.public_id))
+            self.assertNotIn(str(self.closed.public_id), page)
+            self.assertNotIn("Board", page)
+            self.assertNotIn("category:Secret", page)
+
+    def test_words_of_a_name_find_folders_categories_and_documents(self):
+        found = self.client.post("/search-in", {"q": "leav", "tick": "1"}).context
+        self.assertEqual([each.name for each in found["folders"]], ["HR/Leave"])
+        self.assertEqual(found["categories"], [])
+        self.assertEqual(found["documents"], [self.leave])
+
+    def test_a_choice_returns_to_the_question_as_it_was_typed(self):
+        page = self.page(use="folder:HR", question="How many days?\r\nAnd carried?", scope="all")
+        self.assertIn("How many days?\nAnd carried?</textarea>", page)
+        self.assertInHTML('<option value="folder:HR" selected>Only the folder “HR”</option>', page)
+
+    def test_ticked_documents_stay_ticked_while_one_looks_for_others_and_become_the_scope(self):
+        ticked = [str(self.leave.public_id), str(self.travel.public_id)]
+        found = self.client.post("/search-in", {"q": "xylophone", "tick": "1", "document": ticked}).context
+        self.assertEqual(found["ticked"], [self.leave, self.travel])
+        page = self.page(use="document", document=ticked, question="And now?")
+        self.assertInHTML(
+            f'<option value="document:{",".join(ticked)}" selected>Only 2 chosen documents</option>', page
+        )
+
+    def test_the_documents_of_the_scope_are_ticked_when_the_page_opens(self):
+        scope = f"document:{self.leave.public_id}"
+        self.assertEqual(self.client.get("/search-in", {"scope": scope}).context["ticked"], [self.leave])
+
+    def test_no_document_and_too_many_are_refused_in_words(self):
+        answer = self.client.post("/search-in", {"use": "document", "tick": "1"})
+        self.assertContains(answer, "Tick the documents first.", status_code=400)
+        many = [f"00000000-0000-4000-8000-{number:012}" for number in range(16)]
+        answer = self.client.post("/search-in", {"use": "document", "tick": "1", "document": many})
+        self.assertContains(answer, "At most 15 documents can be chosen.", status_code=400)
+
+    def test_what_is_no_scope_stays_on_the_page(self):
+        for wrong in ("document:1", "folder:", "x" * 700, "document:" + "\x00"):
+            answer = self.client.post(
+                "/search-in", {"use": wrong, "document": ["\x00", "1"], "q": "\x00", "tick": "1"}
+            )
+            self.assertTemplateUsed(answer, "chat/search_in.html")
+
+    def test_a_conversation_keeps_its_scope_until_a_question_is_asked(self):
+        row = recording.open_conversation(Principal(self.user.pk, "command"))
+        page = self.page(f"/c/{row.pk}/search-in", use="category:Rules", question="Why?")
+        self.assertInHTML('<option value="category:Rules" selected>Only the category “Rules”</option>', page)
+        self.assertEqual(Conversation.objects.get(pk=row.pk).scope, "")
+        foreign = recording.open_conversation(Principal(self.other.pk, "command"))
+        self.assertEqual(self.client.get(f"/c/{foreign.pk}/search-in").status_code, 404)
+
+    def test_more_folders_than_fit_are_said_to_be_there(self):
+        for number in range(13):
+            make_document(f"{number}.md", everyone=True, owner=self.other, folder=f"Team {number:02}")
+        page = self.client.get("/search-in")
+        self.assertEqual(len(page.context["folders"]), 12)
+        self.assertContains(page, "There are more folders or categories")
+
+    def test_folders_cost_the_same_queries_whatever_their_number(self):
+        self.client.get("/search-in")
+        with CaptureQueriesContext(connection) as few:
+            self.client.get("/search-in")
+        for number in range(20):
+            make_document(
+                f"{number}.md", everyone=True, owner=self.other, folder=f"F{number}/G", category=f"C{number}"
+            )
+        with CaptureQueriesContext(connection) as many:
+            self.client.get("/search-in")
+        self.assertEqual(len(many), len(few))

@@ -28,7 +28,7 @@ from ingestion.search.retrieval import search
 QUESTIONS = Path(__file__).with_name("questions")
 FIRST = 5  # passages among which the right one should be
 CONVERSATIONS = ("conversations_first", "conversations_second")
-EVERYDAY = "everyday_words"
+EVERYDAY = ("everyday_words", "everyday_words_second")
 
 Row = dict[str, Any]
 
@@ -36,12 +36,13 @@ Row = dict[str, Any]
 def main() -> None:
     folder = datasets_folder(__doc__ or "")
     conversations = {name: read(name) for name in CONVERSATIONS}
-    places: dict[str, list[tuple[Row, int]]] = {name: [] for name in (*CONVERSATIONS, EVERYDAY)}
+    places: dict[str, list[tuple[Row, int]]] = {name: [] for name in (*CONVERSATIONS, *EVERYDAY)}
     with empty_database() as principal:
         call_command("ingest", str(SAMPLES / "everyone"), everyone=True, verbosity=0)
         for name, rows in conversations.items():
             places[name] += [(row, followed(principal, row)) for row in rows if row["about"] == "samples"]
-        places[EVERYDAY] += [(row, asked(principal, row)) for row in read(EVERYDAY)]
+        for name in EVERYDAY:
+            places[name] += [(row, asked(principal, row)) for row in read(name)]
     collection = read_collection(folder, "xquad/en", "english")
     with empty_database() as principal:
         names = {str(number): key for number, key in fill(collection).items()}

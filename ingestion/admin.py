@@ -34,6 +34,7 @@ from .file_names import (
     UploadRefused,
     folder_name,
 )
+from .glossary import admin as _words  # noqa: F401 (registers its pages)
 from .models import AccessEntry, Document, Passage
 from .search.labels import content_address
 

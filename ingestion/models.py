@@ -24,6 +24,7 @@ from pgvector.django import HalfVectorField
 from chatsite.accounts.principal import Principal
 
 from .details import is_web_address
+from .glossary.models import HouseWord  # noqa: F401 (a table of this app)
 
 EXPIRY_REMINDER = timedelta(days=30)
 

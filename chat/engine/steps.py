@@ -40,6 +40,8 @@ def query(options: Options, text: str, found: SearchResult) -> Thought:
         props["scope"] = options.scope
     if options.minimum_score:
         props["minimum_search_score"] = options.minimum_score
+    if found.expanded:
+        props["also_searched_for"] = found.expanded
     return Thought("Generated search query", text, props)
 
 

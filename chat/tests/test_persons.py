@@ -75,6 +75,7 @@ WITHOUT_WORDS = {
     "ingestion_accesslist": "digest of numbers",
     "ingestion_dumpguard": "of the program",
     "ingestion_embeddingspace": "of the site",
+    "ingestion_houseword": "of the site",
     "ingestion_preparedvector": "vectors; go with their document",
     "ingestion_sourcefile": "mirrored folders, which have no owner",
     "ingestion_vector": "vectors; go with their document",

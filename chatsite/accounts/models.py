@@ -370,6 +370,7 @@ class AuditEntry(models.Model):
         VERIFIED_CHANGED = "verified_changed", "Changed a verified answer"
         UNANSWERED_LISTED = "unanswered_listed", "Looked at what was asked in vain"
         UNANSWERED_DISMISSED = "unanswered_dismissed", "Dismissed what was asked in vain"
+        WORDS_CHANGED = "words_changed", "Changed the words of the house"
         PROOF_CHANGED = "proof_changed", "Changed the questions of the proof"
         PROOF_STARTED = "proof_started", "Started a run of the proof"
         PROOF_READ = "proof_read", "Looked at a run of the proof with the rights of others"

@@ -35,6 +35,7 @@ KINDS = {
     "history.feedback": "words",
     "history.share": "words",
     "ingestion.bulkchange": "names of documents; every change is an entry",
+    "ingestion.houseword": "texts of the site, no wider than the manager's groups; every change is an entry",
     "ingestion.document": "names; the text on the page of one document is words",
     "procrastinate.procrastinatejob": "numbers",
 }
@@ -58,6 +59,9 @@ OTHERS = {
     "chat_proofquestion_file": "an entry (test_proof)",
     "chat_proofquestion_csv": "texts of the site, no wider than the manager's rights",
     "chat_proofrun_compare": "as one run",
+    "ingestion_houseword_file": "an entry (test_glossary)",
+    "ingestion_houseword_csv": "texts of the site, no wider than the manager's groups",
+    "ingestion_houseword_shipped": "the program's words",
     "chat_verifiedanswer_try": "an entry (test_verified_admin)",
     "chat_verifiedanswer_unanswered": "an entry (test_unanswered)",
 }

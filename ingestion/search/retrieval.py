@@ -19,6 +19,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows, rows_of_each, statement
 from ingestion.embedding import EmbeddingError, active_space, embed_question, embedder_of, is_built_in
 from ingestion.embedding.base import unit
+from ingestion.glossary.lookup import Expansion, expansion
 from ingestion.indexing.passages import vector_text
 from ingestion.models import Document, EmbeddingSpace
 
@@ -40,7 +41,6 @@ from .labels import (
     identifier_range,
     source_name,
 )
-from .office_words import office_words
 from .plans import find_candidates
 from .query_expansion import EXPANSION_WEIGHT, joined_words
 from .rerank import rerank_scores
@@ -110,6 +110,7 @@ class SearchResult:
     candidates: int
     mode: Mode = "hybrid"
     sure: bool = False
+    expanded: str = ""
     found_at: float = field(default_factory=time.monotonic, compare=False)
 
 
@@ -155,6 +156,7 @@ def search(
     vectors = _vector_parameters(space, query, context, mode)
     if not vectors["with_vectors"]:
         mode = "text"
+    house = Expansion() if mode == "vectors" else expansion(principal, query)
     parameters = {
         "user_id": principal.user_id,
         "include_category": _storable(include_category),
@@ -165,7 +167,7 @@ def search(
         "to_groups": to_groups,
         "words": [] if mode == "vectors" else words,
         "times": [] if mode == "vectors" else [float(count) for count in times.values()],
-        "added": {} if mode == "vectors" else _added_words(query, words, context),
+        "added": {} if mode == "vectors" else _added_words(query, words, house, context),
         **vectors,
     }
     candidates, readable = find_candidates(parameters, space.dimensions)
@@ -176,7 +178,7 @@ def search(
         ranking, loaded = _reranked(principal, query, ranking, trust, readable)
     ranked = [item for item in ranking.passages if item.score >= minimum_score]
     passages = _distinct(principal, ranked, loaded, top)
-    return SearchResult(tuple(passages), query, len(candidates), mode, ranking.sure)
+    return SearchResult(tuple(passages), query, len(candidates), mode, ranking.sure, str(house))
 
 
 def count_readable(principal: Principal) -> int:
@@ -258,10 +260,11 @@ def _counted_words(query: str) -> dict[str, int]:
     return {word: counted[word] for word in list(counted)[:MAX_WORDS]}
 
 
-def _added_words(query: str, words: Sequence[str], context: str) -> dict[str, float]:
+def _added_words(query: str, words: Sequence[str], house: Expansion, context: str) -> dict[str, float]:
     """What else is searched for, and what each word of it counts."""
-    added = dict.fromkeys(joined_words(query, words), EXPANSION_WEIGHT)
-    others = dict.fromkeys(office_words(query), EVERYDAY_WEIGHT)
+    names = (word for word in house.terms if word not in words)
+    added = dict.fromkeys([*joined_words(query, words), *names], EXPANSION_WEIGHT)
+    others = dict.fromkeys(house.everyday, EVERYDAY_WEIGHT)
     others |= dict.fromkeys(_counted_words(context), CONTEXT_WEIGHT)
     return added | {
         word: weight for word, weight in others.items() if word not in words and word not in added

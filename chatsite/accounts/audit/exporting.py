@@ -42,6 +42,7 @@ CLASSES: dict[str, tuple[int, int, str]] = {
     Action.VERIFIED_CHANGED: (ENTITY, UPDATE, "verified answer"),
     Action.UNANSWERED_LISTED: (RESOURCES, READ, "questions"),
     Action.UNANSWERED_DISMISSED: (ENTITY, UPDATE, "questions"),
+    Action.WORDS_CHANGED: (ENTITY, UPDATE, "words of the house"),
     Action.PROOF_CHANGED: (ENTITY, UPDATE, "proof question"),
     Action.PROOF_STARTED: (RESOURCES, SEARCH, "documents"),
     Action.PROOF_READ: (RESOURCES, READ, "proof run"),

@@ -1,0 +1,1 @@
+"""Words of the house: its terms and their meanings, and the words that documents have for everyday ones."""

@@ -1,0 +1,177 @@
+"""Words of the house in the admin, in and out as CSV, and the list that ships to begin from."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.widgets import AutocompleteSelectMultiple
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import ManyToManyField, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_safe
+
+from chatsite.accounts.audit import record
+from chatsite.accounts.audited_admin import AuditedChanges
+from chatsite.accounts.models import AuditEntry, User
+from ingestion.search.office_words import lines
+from ingestion.search.tokens import plain_words
+
+from . import files
+from .models import HouseWord, names_of
+
+
+class WordForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A word that the manager does not have twice."""
+
+    user: User
+
+    class Meta:
+        model = HouseWord
+        fields = ["kind", "term", "synonyms", "meaning", "groups"]
+        widgets = {
+            "term": forms.TextInput(attrs={"size": 60}),
+            "synonyms": forms.Textarea(attrs={"rows": 3, "cols": 80}),
+            "meaning": forms.Textarea(attrs={"rows": 3, "cols": 80}),
+        }
+
+    def clean_synonyms(self) -> str:
+        return ", ".join(names_of(self.cleaned_data["synonyms"]))
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or {}
+        if not self.errors and values.get("term"):
+            key = files.key_of(HouseWord(kind=values["kind"], term=values["term"]))
+            managed = HouseWord.objects.managed_by(self.user.pk, is_superuser=self.user.is_superuser)
+            same = managed.filter(kind=values["kind"]).exclude(pk=self.instance.pk)
+            if any(files.key_of(word) == key for word in same):
+                self.add_error("term", "This word is in the list already.")
+        return values
+
+
+class FileForm(forms.Form):
+    """Words as CSV."""
+
+    upload = forms.FileField(
+        label="CSV file",
+        help_text="The first line names the columns: word, and any of other words, meaning, groups (with"
+        " | between them), kind (term or everyday). Words that are there are changed. If one line is wrong,"
+        " nothing is taken.",
+    )
+
+
+@admin.register(HouseWord)
+class HouseWordAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+    """A manager sees words for everyone and words of their own groups."""
+
+    audited_as = AuditEntry.Action.WORDS_CHANGED
+    form = WordForm
+    list_display = ["term", "synonyms", "meaning", "for_whom"]
+    list_filter = ["kind", "restricted"]
+    list_per_page = 50
+    search_fields = ["term", "synonyms", "meaning"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[HouseWord]:
+        user = _user(request)
+        managed = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
+        return managed.prefetch_related("groups").order_by("term", "pk")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        made = super().get_form(request, obj, change, **kwargs)
+        return type("WordForm", (made,), {"user": _user(request)})
+
+    def formfield_for_manytomany(
+        self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        """Of one's own groups, or for a superuser of all, by typing."""
+        user = _user(request)
+        if user.is_superuser:
+            kwargs["widget"] = AutocompleteSelectMultiple(db_field, self.admin_site)
+        else:
+            kwargs["queryset"] = user.groups.order_by("name")
+            kwargs["widget"] = forms.CheckboxSelectMultiple()
+        field = super().formfield_for_manytomany(db_field, request, **kwargs)
+        if field:
+            field.help_text = db_field.help_text
+        return field
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return super().has_add_permission(request) and HouseWord.objects.count() < files.MAX_WORDS
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        word: HouseWord = form.instance
+        word.restricted = word.groups.exists()
+        word.save()
+
+    def named(self, obj: HouseWord) -> str:
+        """Without a word that not everyone may know: others read the audit log."""
+        return f"number {obj.pk}" if obj.restricted else super().named(obj)
+
+    def described(self, obj: HouseWord) -> str:
+        return f"for {self.for_whom(obj)}"
+
+    @admin.display(description="for whom")
+    def for_whom(self, word: HouseWord) -> str:
+        if not word.restricted:
+            return "everyone"
+        return (
+            ", ".join(sorted(group.name for group in word.groups.all())) or "nobody: its groups are deleted"
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("file/", view(self.take_file), name="ingestion_houseword_file"),
+            path("words.csv", view(require_safe(self.csv_file)), name="ingestion_houseword_csv"),
+            path("shipped/", view(require_safe(self.shipped)), name="ingestion_houseword_shipped"),
+            *super().get_urls(),
+        ]
+
+    def take_file(self, request: HttpRequest) -> HttpResponse:
+        if not (super().has_add_permission(request) and self.has_change_permission(request)):
+            raise PermissionDenied
+        user = _user(request)
+        form = FileForm(request.POST or None, request.FILES or None)
+        if request.method == "POST" and form.is_valid():
+            upload: UploadedFile[bytes] = form.cleaned_data["upload"]
+            try:
+                taken = files.read_csv(user, upload.read(files.MAX_FILE_BYTES + 1))
+            except files.BadFile as refusal:
+                form.add_error("upload", f"{refusal} Nothing was taken.")
+            else:
+                said = f"{taken.new} new, {taken.changed} changed"
+                record(AuditEntry.Action.WORDS_CHANGED, actor=user, subject=f"Took words of a file: {said}")
+                messages.success(request, f"Taken: {said}.")
+                return redirect("admin:ingestion_houseword_changelist")
+        return self._page(request, "file.html", "Words of a CSV file", form=form)
+
+    def csv_file(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        response = HttpResponse(files.write_csv(_user(request)), content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = 'attachment; filename="words.csv"'
+        return response
+
+    def shipped(self, request: HttpRequest) -> HttpResponse:
+        """The list of the program; what is changed of it becomes a word of the house."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        wanted = plain_words(request.GET.get("q", "")[:200])
+        found = [line for line in lines() if wanted in plain_words(" ".join(line))]
+        return self._page(
+            request, "shipped.html", "Everyday words that ship", lines=found, wanted=request.GET.get("q", "")
+        )
+
+    def _page(self, request: HttpRequest, name: str, title: str, **values: Any) -> HttpResponse:
+        context = {**self.admin_site.each_context(request), "title": title, "opts": self.opts, **values}
+        return TemplateResponse(request, f"admin/ingestion/houseword/{name}", context)
+
+
+def _user(request: HttpRequest) -> User:
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user

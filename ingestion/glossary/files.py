@@ -1,0 +1,180 @@
+"""Words of the house in and out as CSV. A file is taken as a whole or not at all."""
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from chatsite.accounts.models import User
+from ingestion.search.tokens import plain_words
+
+from .models import HouseWord, names_of
+
+COLUMNS = ("word", "other words", "meaning", "groups", "kind")
+DELIMITERS = ",;\t"
+BETWEEN_GROUPS = "|"
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins to calculate
+MAX_FILE_BYTES = 1_000_000
+MAX_WORDS = 5_000  # of the site
+
+Kind = HouseWord.Kind
+
+
+class BadFile(Exception):
+    """The line of a file that cannot be taken, and why. Nothing was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How many words of a file were new, and how many were there with other contents."""
+
+    new: int
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A word as a file has it."""
+
+    number: int
+    word: HouseWord
+    groups: frozenset[int]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return key_of(self.word)
+
+
+def key_of(word: HouseWord) -> tuple[str, str]:
+    """By what two rows are the same word: kind, and names in any order and spelling."""
+    return word.kind, ",".join(sorted(plain_words(name) for name in names_of(word.term)))
+
+
+def groups_of(user: User) -> "dict[str, int]":
+    """The groups for which a manager may keep words, by name: their own, or all of a superuser."""
+    groups = Group.objects.all() if user.is_superuser else Group.objects.filter(user=user)
+    return dict(groups.values_list("name", "pk"))
+
+
+def write_csv(user: User) -> str:
+    """All words that `user` manages, as read_csv takes them; with the mark by which Excel knows UTF-8."""
+    written = io.StringIO()
+    writer = csv.writer(written)
+    writer.writerow(COLUMNS)
+    words = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
+    for word in words.prefetch_related("groups"):
+        groups = BETWEEN_GROUPS.join(sorted(group.name for group in word.groups.all()))
+        if word.restricted and not groups:
+            continue  # nobody's since its groups were deleted: without one it would come back as everyone's
+        others = ", ".join(names_of(word.synonyms))
+        writer.writerow([_plain(cell) for cell in (word.term, others, word.meaning, groups, word.kind)])
+    return "\ufeff" + written.getvalue()
+
+
+def read_csv(user: User, content: bytes) -> Taken:
+    """Add the words of a file, and change those that are there. Raises BadFile, and then has done nothing."""
+    if len(content) > MAX_FILE_BYTES:
+        raise BadFile(f"The file has more than {MAX_FILE_BYTES // 1_000_000} MB.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise BadFile(f"Line {line}: this is not UTF-8. Save the file as “CSV UTF-8”.") from None
+    found: dict[tuple[str, str], Line] = {}
+    for each in _lines(user, text):
+        if each.key in found:
+            first = found[each.key].number
+            raise BadFile(f"Line {each.number}: “{each.word.term[:100]}” is in line {first} already.")
+        found[each.key] = each
+    if not found:
+        raise BadFile("The file has no words.")
+    return _store(user, list(found.values()))
+
+
+def _store(user: User, lines: list[Line]) -> Taken:
+    changed = 0
+    with transaction.atomic():
+        managed = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
+        known = {key_of(word): word for word in managed.select_for_update().prefetch_related("groups")}
+        new = [line for line in lines if line.key not in known]
+        room = MAX_WORDS - HouseWord.objects.count()
+        if len(new) > room:
+            raise BadFile(f"{len(new)} words are new, and there is room for {max(room, 0)}.")
+        for line in lines:
+            stored = known.get(line.key)
+            if stored:
+                before = {group.pk for group in stored.groups.all()}
+                if _contents(stored) == _contents(line.word) and before == line.groups:
+                    continue
+                changed += 1
+            word = stored or line.word
+            word.term, word.synonyms, word.meaning = _contents(line.word)
+            word.restricted = bool(line.groups)
+            word.save()
+            word.groups.set(line.groups)
+    return Taken(len(new), changed)
+
+
+def _contents(word: HouseWord) -> tuple[str, str, str]:
+    return word.term, word.synonyms, word.meaning
+
+
+def _lines(user: User, text: str) -> Iterator[Line]:
+    groups = groups_of(user)
+    first = text.partition("\n")[0]
+    delimiter = max(DELIMITERS, key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    header: list[str] = []
+    line = 1
+    try:
+        for row in reader:
+            cells = [_unplain(cell.strip()) for cell in row]
+            if not header:
+                header = _header(cells, line)
+            elif any(cells):
+                if len(cells) > len(header) and any(cells[len(header) :]):
+                    raise BadFile(f"Line {line}: it has {len(cells)} columns and not {len(header)}.")
+                yield _line(dict(zip(header, cells, strict=False)), line, groups)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise BadFile(f"Line {line}: {error}.") from None
+
+
+def _header(cells: list[str], line: int) -> list[str]:
+    names = [cell.lower() for cell in cells]
+    while names and not names[-1]:
+        names.pop()
+    if "word" not in names or len(set(names)) < len(names) or not set(names) <= set(COLUMNS):
+        raise BadFile(f"Line {line}: it names the columns, “word” and any of: {', '.join(COLUMNS[1:])}.")
+    return names
+
+
+def _line(cells: dict[str, str], number: int, groups: "dict[str, int]") -> Line:
+    kind = cells.get("kind", "").lower() or Kind.TERM
+    if kind not in Kind.values:
+        raise BadFile(f"Line {number}: the kind is “{Kind.TERM}” or “{Kind.EVERYDAY}”.")
+    if any("\0" in cell for cell in cells.values()):
+        raise BadFile(f"Line {number}: it holds a NUL character.")
+    others = ", ".join(names_of(cells.get("other words", "")))
+    word = HouseWord(kind=kind, term=cells["word"], synonyms=others, meaning=cells.get("meaning", ""))
+    try:
+        word.full_clean()
+    except ValidationError as error:
+        raise BadFile(f"Line {number}: {' '.join(error.messages)}") from None
+    named = [name for each in cells.get("groups", "").split(BETWEEN_GROUPS) if (name := each.strip())]
+    if unknown := [name for name in named if name not in groups]:
+        raise BadFile(f"Line {number}: you are in no group of the name “{unknown[0][:100]}”.")
+    return Line(number, word, frozenset(groups[name] for name in named))
+
+
+def _plain(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell.startswith(FORMULA) else cell
+
+
+def _unplain(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell

@@ -1,0 +1,116 @@
+"""What the words of the house add to a question, and which of them a text needs explained.
+
+Both ask the database each time, under the rights of the reader: a change holds at once in all processes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from chatsite.accounts.principal import Principal
+from ingestion.search.office_words import shipped
+from ingestion.search.tokens import plain_words, search_text
+
+from .models import MAX_WORDS_OF_A_NAME, HouseWord, names_of
+
+MAX_ASKED = 200  # words of a question that are looked up
+MAX_ADDED = 12  # words added to a question, of the house and of the shipped list each
+MAX_EXPLAINED = 20  # words of one answer
+MAX_TERMS = 2_000  # with a meaning, that a page is compared with
+MAX_READ = 20_000  # characters of an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Words to search for beside those of a question: of terms, and in place of everyday words."""
+
+    terms: Sequence[str] = ()
+    everyday: Sequence[str] = ()
+    reasons: Mapping[str, Sequence[str]] | None = None  # by the words of the question, what each has added
+
+    def __str__(self) -> str:
+        """For “How it was found”."""
+        found = (self.reasons or {}).items()
+        return "; ".join(f"{asked}: {', '.join(words)}" for asked, words in found if words)
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A name as an answer may have it, the term that it stands for, and what that means."""
+
+    name: str
+    term: str
+    text: str
+
+
+def expansion(principal: Principal, question: str) -> Expansion:
+    """What else to search for, as far as this reader may know the words."""
+    asked = plain_words(question).split()[:MAX_ASKED]
+    phrases = {phrase for start in range(len(asked)) for phrase in _from(asked, start)}
+    rows = HouseWord.objects.known_to(principal).filter(keys__overlap=sorted(phrases)) if phrases else ()
+    terms: dict[str, dict[str, None]] = {}
+    own: dict[str, dict[str, None]] = {}
+    for row in rows:
+        is_term = row.kind == HouseWord.Kind.TERM
+        names = (names_of(row.term) if is_term else []) + names_of(row.synonyms)
+        words = dict.fromkeys(word for name in names for word in search_text(name, stored=False).split())
+        for key in phrases.intersection(row.keys):
+            (terms if is_term else own).setdefault(key, {}).update(words)
+    of_terms: dict[str, None] = {}
+    everyday: dict[str, None] = {}
+    reasons: dict[str, list[str]] = {}
+    start = 0
+    while start < len(asked):
+        for phrase in _from(asked, start):  # “day off” before “off”
+            in_place = tuple(own[phrase]) if phrase in own else shipped().get(phrase, ())
+            if phrase not in terms and phrase not in own and not in_place:
+                continue
+            for added, others in ((of_terms, tuple(terms.get(phrase, ()))), (everyday, in_place)):
+                new = [word for word in others if word not in asked and word not in added]
+                new = new[: MAX_ADDED - len(added)]
+                added.update(dict.fromkeys(new))
+                reasons.setdefault(phrase, []).extend(new)
+            start += phrase.count(" ")
+            break
+        start += 1
+    return Expansion(tuple(of_terms), tuple(everyday), reasons)
+
+
+class Glossary:
+    """The terms that a reader may know, read once for all texts of a page, and only if there are any."""
+
+    def __init__(self, principal: Principal) -> None:
+        self._principal = principal
+
+    @cached_property
+    def _known(self) -> Mapping[str, tuple[int, str, str]]:
+        explained = HouseWord.objects.known_to(self._principal)
+        explained = explained.filter(kind=HouseWord.Kind.TERM).exclude(meaning="")
+        known: dict[str, tuple[int, str, str]] = {}
+        for number, term, keys, text in explained.values_list("pk", "term", "keys", "meaning")[:MAX_TERMS]:
+            for key in keys:
+                known.setdefault(key, (number, term, text))
+        return known
+
+    def explain(self, text: str) -> list[Meaning]:
+        """The terms that a text has, each once, in its order."""
+        if not text or not self._known:
+            return []
+        words = plain_words(text[:MAX_READ]).split()
+        found: dict[int, Meaning] = {}
+        start = 0
+        while start < len(words) and len(found) < MAX_EXPLAINED:
+            for phrase in _from(words, start):
+                if phrase in self._known:
+                    number, term, meaning = self._known[phrase]
+                    found.setdefault(number, Meaning(phrase, term, meaning))
+                    start += phrase.count(" ")
+                    break
+            start += 1
+        return list(found.values())
+
+
+def _from(words: Sequence[str], start: int) -> Iterator[str]:
+    """The phrases that begin at a word, the longest first."""
+    for length in range(min(MAX_WORDS_OF_A_NAME, len(words) - start), 0, -1):
+        yield " ".join(words[start : start + length])

@@ -1,0 +1,112 @@
+"""A word of the house, and who may know of it."""
+
+import re
+from typing import ClassVar
+
+from django.contrib.auth.models import Group
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+
+from chatsite.accounts.principal import Principal
+from ingestion.search.tokens import plain_words
+
+MAX_NAMES = 30  # of one word
+MAX_WORDS_OF_A_NAME = 6
+_BETWEEN_NAMES = re.compile(r"[,\n]")
+
+
+class HouseWordQuerySet(models.QuerySet["HouseWord"]):
+    def known_to(self, principal: Principal) -> "HouseWordQuerySet":
+        """Those for everyone, and those of a group that this reader is in."""
+        return self.filter(Q(restricted=False) | Q(pk__in=_of_groups(principal.user_id)))
+
+    def managed_by(self, user_id: int, *, is_superuser: bool) -> "HouseWordQuerySet":
+        """Those that a manager may see and change: for everyone, or for no group that they are not in."""
+        if is_superuser:
+            return self.all()
+        through = HouseWord.groups.through.objects
+        others = through.exclude(group__user=user_id).values("houseword")
+        return self.filter(Q(restricted=False) | Q(pk__in=_of_groups(user_id))).exclude(pk__in=others)
+
+
+def _of_groups(user_id: int) -> models.QuerySet[models.Model]:
+    return HouseWord.groups.through.objects.filter(group__user=user_id).values("houseword")  # type: ignore[return-value]
+
+
+class HouseWord(models.Model):
+    """A term with its other names and its meaning; or everyday words, and what documents have for them."""
+
+    class Kind(models.TextChoices):
+        TERM = "term", "A term: asking by any of its names searches for all of them"
+        EVERYDAY = "everyday", "Everyday words: who asks with them also searches for the other words"
+
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.TERM)
+    term = models.CharField(
+        "word",
+        max_length=200,
+        help_text="Of everyday words several, with commas between them: sick note, doctor's note.",
+    )
+    synonyms = models.TextField(
+        "other words",
+        blank=True,
+        max_length=1_000,
+        help_text="Searched for beside the word, with commas between them. For everyday words they stand in"
+        " place of those that ship with the program; none: nothing is added.",
+    )
+    meaning = models.CharField(
+        max_length=500, blank=True, help_text="Shown where the word occurs in an answer. Only of terms."
+    )
+    groups = models.ManyToManyField(
+        Group, blank=True, help_text="Only their members search by the word and see it. None: everyone."
+    )
+    # Stays when the last of its groups is deleted: the word is then nobody's, and not everyone's.
+    restricted = models.BooleanField(default=False, editable=False)
+    keys = ArrayField(models.TextField(), default=list, editable=False)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    objects: ClassVar[HouseWordQuerySet] = HouseWordQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        ordering = ["term", "pk"]
+        verbose_name = "word of the house"
+        verbose_name_plural = "words of the house"
+        indexes = [GinIndex(fields=["keys"], name="house_word_keys")]
+
+    def __str__(self) -> str:
+        return self.term
+
+    def save(self, **options: object) -> None:
+        self.keys = keys_of(self.kind, self.term, self.synonyms)
+        super().save(**options)  # type: ignore[arg-type]
+
+    def clean(self) -> None:
+        """What neither the form nor a line of a file may have."""
+        self.term = " ".join(self.term.split())
+        if self.kind == self.Kind.EVERYDAY and self.meaning:
+            raise ValidationError({"meaning": "Everyday words are not explained: leave the meaning empty."})
+        if self.kind == self.Kind.TERM and not (self.synonyms.strip() or self.meaning.strip()):
+            raise ValidationError("A term needs a meaning or other words.")
+        if self.kind == self.Kind.TERM and "," in self.term:
+            raise ValidationError({"term": "A term is one name; its others belong into the other words."})
+        for field, text in (("term", self.term), ("synonyms", self.synonyms)):
+            names = names_of(text)
+            if field == "term" and not any(map(plain_words, names)):
+                raise ValidationError({field: "This has no word."})
+            if len(names) > MAX_NAMES:
+                raise ValidationError({field: f"These are more than {MAX_NAMES}."})
+            if any(len(plain_words(name).split()) > MAX_WORDS_OF_A_NAME for name in names):
+                raise ValidationError({field: f"Each has at most {MAX_WORDS_OF_A_NAME} words."})
+
+
+def names_of(text: str) -> list[str]:
+    """The names in a field, which commas or lines part."""
+    return [name for each in _BETWEEN_NAMES.split(text) if (name := " ".join(each.split()))]
+
+
+def keys_of(kind: str, term: str, synonyms: str) -> list[str]:
+    """By what a question or an answer finds a word, each once."""
+    names = names_of(term) + (names_of(synonyms) if kind == HouseWord.Kind.TERM else [])
+    return list(dict.fromkeys(key for name in names if (key := plain_words(name))))

@@ -1,0 +1,298 @@
+"""Words of the house: what they add to a search, whom they are closed to, and how they come in and go out."""
+
+import csv
+import io
+
+from django.contrib.auth.models import Group, Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import TestCase
+
+from chatsite.accounts.models import AuditEntry
+from ingestion.glossary.files import MAX_FILE_BYTES, BadFile, Taken, read_csv, write_csv
+from ingestion.glossary.lookup import Glossary, expansion
+from ingestion.glossary.models import HouseWord
+from ingestion.search.retrieval import search
+from ingestion.tests.documents import principal_of
+from ingestion.tests.factories import make_document, make_user
+
+WORDS = "/admin/ingestion/houseword/"
+RIGHTS = [f"{act}_houseword" for act in ("add", "change", "delete", "view")]
+HEADER = "word,other words,meaning,groups,kind\n"
+
+
+def make_word(term, synonyms="", meaning="", *, kind="term", groups=()):
+    word = HouseWord.objects.create(
+        term=term, synonyms=synonyms, meaning=meaning, kind=kind, restricted=bool(groups)
+    )
+    word.groups.set(groups)
+    return word
+
+
+class ExpansionTests(TestCase):
+    def setUp(self):
+        self.reader = make_user("rita")
+        self.reader_rights = principal_of(self.reader)
+
+    def added(self, question):
+        found = expansion(self.reader_rights, question)
+        return list(found.terms), list(found.everyday)
+
+    def test_a_term_finds_what_documents_call_by_another_of_its_names(self):
+        text = "Requests for the Halcyon roster are made in spring."
+        make_document("others.md", ["The canteen opens at noon.", "Ships sail at six."], everyone=True)
+        make_document("roster.md", [text], everyone=True)
+        self.assertEqual(search(self.reader_rights, "zorbly", mode="text").passages, ())
+        make_word("Halcyon roster", "zorbly, summer wheel")
+        for question in ("zorbly", "How do I ask for the summer wheel?"):
+            found = search(self.reader_rights, question, mode="text")
+            self.assertEqual(found.passages[0].content, text, question)
+            self.assertIn("halcyon", found.expanded)
+
+    def test_the_longest_name_counts_and_none_of_the_words_asked_is_added(self):
+        make_word("zorb", "sun")
+        make_word("zorb off", "leave zorb")
+        self.assertEqual(self.added("A zorb off?"), (["leave"], []))
+
+    def test_everyday_words_of_the_house_stand_in_place_of_those_that_ship(self):
+        self.assertIn("salary", self.added("When is payday?")[1])
+        make_word("payday", "remittance", kind="everyday")
+        self.assertEqual(self.added("When is payday?"), ([], ["remittance"]))
+
+    def test_everyday_words_without_others_switch_the_entry_off(self):
+        make_word("payday, pay day", kind="everyday")
+        self.assertEqual(self.added("When is payday?"), ([], []))
+        self.assertEqual(self.added("When is pay day?"), ([], []))
+
+    def test_words_of_documents_do_not_lead_back_to_everyday_ones(self):
+        make_word("brolly", "parasol", kind="everyday")
+        self.assertEqual(self.added("Where is the parasol?"), ([], []))
+
+    def test_a_word_added_counts_less_than_the_word_asked(self):
+        make_word("zorbly", "halcyon")
+        make_document("asked.md", ["The zorbly desk opens at noon."], everyone=True)
+        make_document("added.md", ["The halcyon desk opens at noon."], everyone=True)
+        found = [each.sourcefile for each in search(self.reader_rights, "zorbly", mode="text").passages]
+        self.assertEqual(found, ["asked.md", "added.md"])
+
+    def test_a_change_holds_from_the_next_search_on(self):
+        word = make_word("zorbly", "halcyon")
+        self.assertEqual(self.added("zorbly")[0], ["halcyon"])
+        word.synonyms = "pelican"
+        word.save()
+        self.assertEqual(self.added("zorbly")[0], ["pelican"])
+        word.delete()
+        self.assertEqual(self.added("zorbly")[0], [])
+
+    def test_long_questions_add_a_bounded_number_of_words(self):
+        for number in range(30):
+            make_word(f"word{number}", ", ".join(f"other{number}x{name}" for name in range(20)))
+        asked = " ".join(f"word{number}" for number in range(30))
+        self.assertLessEqual(len(self.added(asked)[0]), 12)
+
+
+class ClosedWordTests(TestCase):
+    """A word of a group neither widens the searches of others nor is explained to them."""
+
+    def setUp(self):
+        self.crew = Group.objects.create(name="Crew")
+        self.member, self.other = make_user("mia", groups=["Crew"]), make_user("otto", groups=["Office"])
+        self.word = make_word("zorbly", "CANARYWORD", "CANARYMEANING", groups=[self.crew])
+        make_document("open.md", ["The canaryword opens at noon."], everyone=True)
+
+    def seen(self, user):
+        rights = principal_of(user)
+        found = search(rights, "zorbly", mode="text")
+        explained = Glossary(rights).explain("Bring a zorbly.")
+        return f"{[each.content for each in found.passages]} {found.expanded} {explained}".lower()
+
+    def test_members_search_by_it_and_have_it_explained(self):
+        seen = self.seen(self.member)
+        for part in ("opens at noon", "zorbly: canaryword", "canarymeaning"):
+            self.assertIn(part, seen)
+
+    def test_others_do_not_also_where_they_may_read_the_document(self):
+        self.assertNotIn("canary", self.seen(self.other))
+
+    def test_who_leaves_the_group_loses_it_at_once(self):
+        self.member.groups.clear()
+        self.assertNotIn("canary", self.seen(self.member))
+
+    def test_a_word_whose_last_group_is_deleted_is_nobodys(self):
+        self.crew.delete()
+        self.assertNotIn("canary", self.seen(self.member))
+        self.assertNotIn("canary", self.seen(self.other))
+
+
+class MeaningTests(TestCase):
+    def explained(self, *texts):
+        glossary = Glossary(principal_of(make_user()))
+        return [[(each.name, each.text) for each in glossary.explain(text)] for text in texts]
+
+    def test_each_text_has_its_terms_once_in_its_order_by_any_name(self):
+        make_word("Annual closing", "year end, YE", "When the books are closed.")
+        make_word("VPN", "", "The way in from home.")
+        make_word("plain", "simple")
+        make_word("noon", "midday", kind="everyday")
+        self.assertEqual(
+            self.explained("Use the VPN before the year end, a plain YE at noon.", "Nothing here."),
+            [[("vpn", "The way in from home."), ("year end", "When the books are closed.")], []],
+        )
+
+    def test_a_term_inside_of_another_word_is_not_explained(self):
+        make_word("art", "", "The pictures.")
+        self.assertEqual(self.explained("A party starts."), [[]])
+
+
+class FileTests(TestCase):
+    def setUp(self):
+        self.manager = make_user("ines", groups=["Crew", "Deck | Port"])
+        self.crew = Group.objects.get(name="Crew")
+
+    def take(self, text):
+        return read_csv(self.manager, text.encode() if isinstance(text, str) else text)
+
+    def rows(self):
+        return [
+            (word.term, word.synonyms, word.meaning, [group.name for group in word.groups.all()])
+            for word in HouseWord.objects.all()
+        ]
+
+    def test_what_a_spreadsheet_writes_is_taken(self):
+        text = (
+            '\ufeffWord;Other words;Meaning;Groups;\r\n"PTO";"paid time off, Urlaub";"Leave; paid, '
+            '""in full"".";Crew;\r\n"VPN";;"The way in";;\r\n;;;;\r\n'
+        )
+        self.assertEqual(self.take(text), Taken(2, 0))
+        expected = [
+            ("PTO", "paid time off, Urlaub", 'Leave; paid, "in full".', ["Crew"]),
+            ("VPN", "", "The way in", []),
+        ]
+        self.assertEqual(self.rows(), expected)
+
+    def test_what_pythons_csv_writes_is_taken_with_lines_in_cells(self):
+        written = io.StringIO()
+        writer = csv.writer(written)
+        writer.writerows(
+            [["meaning", "word", "kind"], ["Two\nlines", "VPN", "term"], ["", "beer", "everyday"]]
+        )
+        self.assertEqual(self.take(written.getvalue()), Taken(2, 0))
+        self.assertEqual(self.rows()[0][:2], ("VPN", ""))
+
+    def test_what_is_written_is_taken_back_without_a_change(self):
+        make_word("=PTO", "-leave, Ürlaub", 'Some "leave", paid', groups=[self.crew])
+        make_word("beer, wine", "alcohol", kind="everyday")
+        before = self.rows()
+        written = write_csv(self.manager)
+        self.assertNotIn("\n=PTO", written)
+        self.assertEqual(self.take(written), Taken(0, 0))
+        HouseWord.objects.all().delete()
+        self.assertEqual(self.take(written), Taken(2, 0))
+        self.assertEqual(self.rows(), before)
+
+    def test_a_word_that_is_there_is_changed(self):
+        make_word("PTO", "leave")
+        self.assertEqual(self.take(HEADER + "pto,holiday,,Crew,\n"), Taken(0, 1))
+        self.assertEqual(self.rows(), [("pto", "holiday", "", ["Crew"])])
+        self.assertTrue(HouseWord.objects.get().restricted)
+
+    def test_one_bad_line_is_named_and_nothing_is_taken(self):
+        for line, reason in (
+            ("PTO,,,,", "needs a meaning"),
+            (",leave,,,", "cannot be blank"),
+            ("PTO,leave,,Nobodies,", "no group of the name “Nobodies”"),
+            ("PTO,leave,,,nickname", "the kind is"),
+            ("PTO,leave,,,,more", "6 columns"),
+            ("…,leave,,,", "no word"),
+            ("VPN,leave,,,", "in line 2"),
+            ("PTO,le\0ave,,,", "NUL"),
+            (f"PTO,leave,{'x' * 501},,", "500"),
+            ('PTO,"leave,,,', "unexpected end"),
+            ("beer,ale,A drink,,everyday", "not explained"),
+            ("a b c d e f g,leave,,,", "at most 6 words"),
+        ):
+            with self.subTest(line=line[:40]):
+                with self.assertRaises(BadFile) as refused:
+                    self.take(HEADER + "VPN,,The way in,,\n" + line + "\n")
+                self.assertIn("Line 3: ", str(refused.exception))
+                self.assertIn(reason, str(refused.exception))
+                self.assertFalse(HouseWord.objects.exists())
+
+    def test_other_files_are_refused_in_words(self):
+        for content, reason in (
+            (b"", "no words"),
+            (HEADER.encode(), "no words"),
+            (b"PTO,leave\n", "names the columns"),
+            (b"word,meaning\nK\xfcche,Where one cooks\n", "Line 2: this is not UTF-8"),
+            (b"x" * (MAX_FILE_BYTES + 1), "more than 1 MB"),
+        ):
+            with self.subTest(content=content[:20]), self.assertRaisesMessage(BadFile, reason):
+                self.take(content)
+
+
+class AdminTests(TestCase):
+    def setUp(self):
+        self.manager = make_user("ines", is_staff=True, groups=["Crew"])
+        self.manager.user_permissions.set(Permission.objects.filter(codename__in=RIGHTS))
+        self.crew, self.board = Group.objects.get(name="Crew"), Group.objects.create(name="Board")
+        self.client.force_login(self.manager)
+
+    def entries(self):
+        return list(AuditEntry.objects.filter(action="words_changed").values_list("subject", flat=True))
+
+    def test_a_word_is_added_for_a_group_of_the_manager_and_is_in_the_audit_log_without_its_name(self):
+        values = {"kind": "term", "term": "zorbly", "synonyms": "halcyon\nwheel", "groups": [self.crew.pk]}
+        response = self.client.post(f"{WORDS}add/", values)
+        self.assertRedirects(response, WORDS)
+        word = HouseWord.objects.get()
+        self.assertEqual(
+            (word.restricted, word.synonyms, word.keys),
+            (True, "halcyon, wheel", ["zorbly", "halcyon", "wheel"]),
+        )
+        self.assertEqual(self.entries(), [f"Added word of the house number {word.pk}: for Crew"])
+
+    def test_groups_of_others_and_words_that_are_there_are_refused(self):
+        values = {"kind": "term", "term": "zorbly", "synonyms": "wheel"}
+        self.client.post(f"{WORDS}add/", values | {"groups": [self.board.pk]})
+        self.assertFalse(HouseWord.objects.exists())
+        self.client.post(f"{WORDS}add/", values)
+        self.assertContains(
+            self.client.post(f"{WORDS}add/", values | {"term": "Zorbly"}), "in the list already"
+        )
+
+    def test_words_of_other_groups_are_not_there_for_a_manager(self):
+        closed = make_word("CANARYONE", "wheel", "CANARY", groups=[self.board, self.crew])
+        pages = [WORDS, f"{WORDS}?q=canaryone", f"{WORDS}words.csv"]
+        for page in pages:
+            self.assertNotContains(self.client.get(page), "CANARY")
+        self.assertEqual(self.client.get(f"{WORDS}{closed.pk}/change/").status_code, 302)
+        # A word of the same name is another one: neither refused nor changed.
+        self.client.post(f"{WORDS}add/", {"kind": "term", "term": "CANARYONE", "synonyms": "other"})
+        self.assertEqual(HouseWord.objects.filter(term="CANARYONE").count(), 2)
+        self.manager.groups.add(self.board)
+        for page in pages:
+            self.assertContains(self.client.get(page), "CANARYONE")
+
+    def test_a_file_comes_in_with_one_entry_and_a_bad_one_not_at_all(self):
+        def send(text):
+            return self.client.post(f"{WORDS}file/", {"upload": SimpleUploadedFile("w.csv", text.encode())})
+
+        self.assertContains(send("word,meaning\nVPN,\n"), "Line 2: A term needs")
+        self.assertEqual((HouseWord.objects.count(), self.entries()), (0, []))
+        self.assertRedirects(send("word,meaning\nVPN,The way in\n"), WORDS)
+        self.assertEqual(self.entries(), ["Took words of a file: 1 new, 0 changed"])
+
+    def test_what_ships_can_be_found_and_changed(self):
+        page = self.client.get(f"{WORDS}shipped/?q=payday").content.decode()
+        self.assertIn("payday, pay day", page)
+        self.assertNotIn("doctor", page)
+        form = self.client.get(f"{WORDS}add/?kind=everyday&term=payday,+pay+day&synonyms=salary+payment")
+        self.assertContains(form, "payday, pay day")
+
+    def test_who_may_only_look_changes_nothing(self):
+        self.manager.user_permissions.set(Permission.objects.filter(codename="view_houseword"))
+        self.assertEqual(self.client.get(f"{WORDS}words.csv").status_code, 200)
+        for page in ("file/", "add/"):
+            self.assertEqual(self.client.get(f"{WORDS}{page}").status_code, 403)
+        self.manager.user_permissions.clear()
+        for page in ("words.csv", "shipped/"):
+            self.assertEqual(self.client.get(f"{WORDS}{page}").status_code, 403)

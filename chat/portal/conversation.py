@@ -21,6 +21,7 @@ from history.citation_text import without
 from history.models import Conversation, Feedback, Message, Source
 from history.signatures import signed
 from history.tally import Tally, tally
+from ingestion.glossary.lookup import Glossary, Meaning
 from ingestion.parsing.language import language_tag
 from ingestion.search.scopes import describe
 
@@ -155,6 +156,7 @@ class Answer:
     shareable: bool = True  # guests share nothing
     scope: str = ""  # what was searched, in words, where it was not all that the reader may read
     branches: Branches | None = None  # of its conversation; None where only one is shown
+    glossary: Glossary | None = None  # of the reader
 
     @property
     def place(self) -> int:
@@ -300,6 +302,13 @@ class Answer:
     def steps(self) -> list[str]:
         return [step for thought in self.message.thoughts if (step := _step(thought))]
 
+    @cached_property
+    def explained(self) -> Sequence[Meaning]:
+        """Words of the house in its text, as far as the reader may know them."""
+        if self.running or self.glossary is None:
+            return ()
+        return self.glossary.explain(without(self.text, self.message.citations))
+
     @property
     def followups(self) -> Sequence[str]:
         """Questions to go on with; they may name what a source was about, so none where one is gone."""
@@ -390,6 +399,7 @@ def answers_of(
     scopes = {scope: describe(principal, scope) for scope in {scope_of(message) for message in messages}}
     runs: dict[Any, Run] = {}
     shows_thoughts = may_see_thoughts(principal)
+    glossary = Glossary(principal)
     if any(message.state in Message.UNFINISHED for message in messages):
         run_ids = {message.run_id for message in messages}
         # Include a run that has ended since the messages were read: its followers receive the end.
@@ -404,6 +414,7 @@ def answers_of(
             shareable=principal.method != "guest",
             scope=scopes[scope_of(message)],
             branches=branches,
+            glossary=glossary,
         )
         for message in messages
     ]

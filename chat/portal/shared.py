@@ -19,6 +19,7 @@ from chatsite.accounts.principal import Principal
 from history import recording, sharing
 from history.exporting import message_as_markdown, messages_as_markdown
 from history.models import Message, Share, Source
+from ingestion.glossary.lookup import Glossary
 
 from .conversation import Answer, Turn
 from .source_panel import Panel, panel_of_answer, position_of
@@ -67,11 +68,12 @@ class SharedPage:
     @cached_property
     def turns(self) -> list[Turn]:
         turns: list[Turn] = []
+        glossary = Glossary(self.principal)
         for shown in self.messages:
             if shown.message.role == Message.Role.USER:
                 turns.append(Turn(shown.message))
             elif turns:
-                turns[-1].answers.append(_answer(shown))
+                turns[-1].answers.append(_answer(shown, glossary))
         return turns
 
     def panel(self, place: str, asked_for: tuple[str, str, str]) -> Panel:
@@ -164,8 +166,9 @@ def go_on(request: HttpRequest, page: SharedPage) -> HttpResponse:
     return SeeOther(reverse("chat:conversation", args=[copied.pk]) + "#latest")
 
 
-def _answer(shown: SharedMessage) -> SharedAnswer:
+def _answer(shown: SharedMessage, glossary: Glossary) -> SharedAnswer:
     answer = SharedAnswer(shown.message, shown.sources, shown.message.labels, shows_thoughts=False)
+    answer.glossary = glossary  # of who looks, and not of who shares
     answer.left_out, answer.closed = shown.left_out, shown.closed
     return answer
 

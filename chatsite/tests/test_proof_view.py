@@ -113,6 +113,40 @@ def test_the_palette_leads_to_a_message_a_document_and_a_page_by_keys_alone(chro
         expect(page.locator("#palette")).to_be_hidden()
 
 
+def test_a_word_of_the_house_says_what_it_means_to_pointer_keys_and_touch(chromium, slow_site, answered):
+    meaning = "Paid days away from work."
+    with open_page(chromium, slow_site.url) as page:
+        sign_in(page, "admin", slow_site.passwords["admin"])
+        page.goto("/admin/ingestion/houseword/add/")
+        page.get_by_label("Word:", exact=True).fill("leave")
+        page.get_by_label("Meaning:").fill(meaning)
+        page.locator("[name=_save]").click()
+        page.wait_for_selector(".success")
+    options, path = answered
+    with open_page(chromium, slow_site.url, color_scheme="dark", **options) as page:
+        page.goto(path)
+        term, bubble = page.locator(".answer .prose .term").first, page.locator(".meaning")
+        expect(term).to_have_accessible_description(meaning)
+        expect(bubble).to_be_hidden()
+        term.hover()
+        expect(bubble).to_have_text(meaning)
+        bubble.hover()
+        expect(bubble).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(bubble).to_be_hidden()
+        term.focus()
+        expect(bubble).to_be_in_viewport(ratio=1)
+        assert violations(page) == []
+        page.keyboard.press("Enter")
+        expect(bubble).to_be_hidden()
+    with open_page(chromium, slow_site.url, has_touch=True, **options) as page:
+        page.goto(path)
+        page.locator(".answer .prose .term").first.tap()
+        expect(page.locator(".meaning")).to_have_text(meaning)
+        page.locator("h1").first.tap()
+        expect(page.locator(".meaning")).to_be_hidden()
+
+
 def test_on_a_phone_a_source_is_a_sheet_of_its_own(chromium, slow_site, answered):
     options, path = answered
     with open_page(chromium, slow_site.url, viewport={"width": 390, "height": 800}, **options) as page:

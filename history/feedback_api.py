@@ -12,7 +12,12 @@ from rest_framework.response import Response
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
-from chatsite.http.strict_fields import BoundedListField, StrictBooleanField, StrictCharField
+from chatsite.http.strict_fields import (
+    BoundedListField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictSerializer,
+)
 
 from . import feedback
 from .models import Feedback, Message
@@ -24,7 +29,7 @@ MESSAGE_ID = OpenApiParameter(
 )
 
 
-class FeedbackSerializer(serializers.Serializer[Feedback]):
+class FeedbackSerializer(StrictSerializer):
     """The wire form, in both directions."""
 
     rating = serializers.ChoiceField(Feedback.Rating.choices)

@@ -17,7 +17,12 @@ from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import User
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
-from chatsite.http.strict_fields import BoundedListField, StrictBooleanField, StrictCharField
+from chatsite.http.strict_fields import (
+    BoundedListField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictSerializer,
+)
 from ingestion.access.lists import Audience
 
 from . import sharing
@@ -32,7 +37,7 @@ def _in_thirty_days() -> Any:
     return timezone.now() + timedelta(days=sharing.DEFAULT_DAYS)
 
 
-class NewShareSerializer(serializers.Serializer[Share]):
+class NewShareSerializer(StrictSerializer):
     """What is shared, with whom, until when."""
 
     conversation_id = serializers.UUIDField()

@@ -1,9 +1,22 @@
-"""Serializer fields that take values of their JSON type alone, as the API description says."""
+"""Serializers that take known members alone, and fields that take values of their JSON type alone."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext
 from rest_framework import serializers
 from rest_framework.fields import empty
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """An object that has no members without a meaning: passed over, a misspelt wish would seem granted."""
+
+    refuses_unknown = True  # in the API's description
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping) and (unknown := sorted(data.keys() - self.fields.keys())):
+            raise serializers.ValidationError({unknown[0]: [gettext("There is no member of this name.")]})
+        return super().to_internal_value(data)
 
 
 class StrictCharField(serializers.CharField):

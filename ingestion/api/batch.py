@@ -4,7 +4,7 @@ import base64
 import binascii
 import logging
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import InterfaceError, OperationalError
@@ -70,8 +70,6 @@ class BatchItemSerializer(ChangeSerializer):
     base64 = StrictCharField(required=False, allow_blank=True, help_text="The file's content, in base64.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if unknown := sorted(cast(Any, self.initial_data).keys() - self.fields.keys()):
-            raise serializers.ValidationError({unknown[0]: ["There is no member of this name."]})
         allowed = {
             "put": self.fields.keys(),
             "patch": {"action", "id", *ChangeSerializer().fields},

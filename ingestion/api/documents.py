@@ -31,6 +31,7 @@ from chatsite.http.strict_fields import (
     BoundedListField,
     StrictBooleanField,
     StrictCharField,
+    StrictSerializer,
     WordBooleanField,
 )
 from ingestion import details, documents
@@ -216,7 +217,7 @@ class DetailsSerializer(RightsSerializer):
     )
 
 
-class ChangeSerializer(DetailsSerializer):
+class ChangeSerializer(StrictSerializer, DetailsSerializer):
     """What changes. Where one member about readers is given, those that are left out are taken away."""
 
     everyone = StrictBooleanField(required=False, help_text="Everyone who signs in.")

@@ -17,6 +17,7 @@ from chatsite.http.strict_fields import (
     StrictCharField,
     StrictFloatField,
     StrictIntegerField,
+    StrictSerializer,
 )
 from ingestion.models import AccessEntry, Passage
 from ingestion.search import retrieval
@@ -43,7 +44,7 @@ class QueryField(StrictCharField):
     """Text with something to look for."""
 
 
-class SearchRequestSerializer(serializers.Serializer[Any]):
+class SearchRequestSerializer(StrictSerializer):
     """What is looked for, and where."""
 
     query = QueryField(max_length=MAX_QUERY_CHARACTERS, help_text="A question, or words.")

@@ -10,7 +10,9 @@ from urllib.error import HTTPError
 from django.conf import settings
 from django.test import TestCase
 
-from chatsite.accounts.models import ApiKey
+from chat.tests.conversations import answered
+from chatsite.accounts.models import ApiKey, WebhookEndpoint
+from history.models import Feedback, Share
 from ingestion.tests.factories import make_document, make_user
 
 TEXTS = (
@@ -120,6 +122,29 @@ class SearchApiTests(SearchApiCase):
         answers = [self.search(query, secret).content for query in ("leave", "")]
         self.assertEqual(self.search(secret=secret).status_code, 403)
         self.assertEqual(answers[0], answers[1])
+
+
+class UnknownMemberTests(SearchApiCase):
+    def test_a_member_that_means_nothing_is_named_and_nothing_is_done(self):
+        key = ApiKey.objects.issue(
+            self.user, "all", scopes=["chat", "search", "documents:write", "webhooks"]
+        )[1]
+        conversation, answer = answered(self.user, self.document)
+        for method, path, body in (
+            ("post", "/api/search", {"query": "leave"}),
+            ("post", "/api/shares", {"conversation_id": str(conversation.pk), "everyone": True}),
+            ("put", f"/api/messages/{answer.pk}/feedback", {"rating": "good"}),
+            ("post", "/api/webhooks", {"url": "https://hooks.example.org/", "events": ["document.ready"]}),
+            ("patch", f"/api/documents/{self.document.public_id}", {"category": "x"}),
+        ):
+            send, headers = getattr(self.client, method), {"Authorization": f"Bearer {key}"}
+            refused = send(path, body | {"days": 7}, "application/json", headers=headers)
+            with self.subTest(path):
+                self.assertEqual(refused.status_code, 400, refused.content)
+                self.assertEqual(refused.json()["errors"][0]["pointer"], "/days")
+        self.assertFalse(
+            Share.objects.exists() or Feedback.objects.exists() or WebhookEndpoint.objects.exists()
+        )
 
 
 class ExampleTests(SearchApiCase):

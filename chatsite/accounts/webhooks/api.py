@@ -17,7 +17,12 @@ from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.audit import record
 from chatsite.accounts.models import AuditEntry, User, WebhookDelivery, WebhookEndpoint
 from chatsite.accounts.resource_views import ResourceView
-from chatsite.http.strict_fields import BoundedListField, StrictBooleanField, StrictCharField
+from chatsite.http.strict_fields import (
+    BoundedListField,
+    StrictBooleanField,
+    StrictCharField,
+    StrictSerializer,
+)
 
 from . import replay, secrets, write_test
 from .addresses import MAX_URL_CHARACTERS, Forbidden, check_url
@@ -43,7 +48,7 @@ class EndpointAddressField(StrictCharField):
     """Where events are sent to."""
 
 
-class EndpointFieldsSerializer(serializers.Serializer[WebhookEndpoint]):
+class EndpointFieldsSerializer(StrictSerializer):
     """What the owner of a webhook decides."""
 
     name = StrictCharField(max_length=100, required=False, allow_blank=True, help_text="For people.")

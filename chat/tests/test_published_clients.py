@@ -13,6 +13,7 @@ from pathlib import Path
 import openai
 import psycopg
 import pytest
+from playwright._impl._driver import compute_driver_executable
 
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.test_attachments import PNG
@@ -28,6 +29,7 @@ VERSION = "1.0.0-beta.20240814.1"
 SCRIPT = Path(__file__).with_name("published_client.mjs")
 QUESTION = "Until when can I use up last year’s leave?"
 ASKED = [{"role": "user", "content": QUESTION}]
+PLACE = "[employee-handbook.pdf#page=4]"
 READ = "SELECT true FROM ingestion_document WHERE name = 'employee-handbook.pdf' AND status = 'ready'"
 IMAGE = {"contentType": "image/png", "data": base64.b64encode(PNG).decode()}
 
@@ -124,6 +126,29 @@ def javascript(asked_site, key, package):
 def client(asked_site, key):
     with openai.OpenAI(api_key=key, base_url=f"{asked_site.url}/v1", max_retries=0) as client:
         yield client
+
+
+def run_example(site, key, *questions):
+    """docs/integrations/ask.mjs, as it is written, in the Node that Playwright brings."""
+    node, _ = compute_driver_executable()
+    return subprocess.run(
+        [node, BASE / "docs" / "integrations" / "ask.mjs", *questions],
+        env={"SITE": site.url, "KEY": key},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+    )
+
+
+def test_the_example_in_javascript_asks_goes_on_and_counts_what_was_proved(asked_site, key, model):
+    model.script(answer("Carried days must be ", f"used by 31 March {PLACE}."), answer("In proportion."))
+    done = run_example(asked_site, key, QUESTION, "And part-time?")
+    assert done.stdout.startswith(f"Carried days must be used by 31 March {PLACE}.\n1 of 1 statements"), done
+    assert "\nIn proportion.\n0 of 0 statements" in done.stdout
+    assert "used by 31 March" in model.streams[-1].prompt
+    refused = run_example(asked_site, "chs_wrong", QUESTION)
+    assert (refused.returncode, "key" in refused.stderr, refused.stdout) == (1, True, "")
 
 
 def text_of(chunks):

@@ -12,7 +12,7 @@ export async function ask(site, key, question, { conversation = null, onText = (
   });
   if (!response.ok) {
     const problem = await response.json();
-    throw new Error(problem.detail ?? problem.message);
+    throw new Error(problem.error ?? problem.detail);
   }
   const answer = { text: '', statements: [], conversation };
   for await (const { delta, context, session_state, error } of lines(response.body)) {

@@ -30,8 +30,9 @@ from chat.models import (
     VerifiedAnswer,
 )  # fmt: skip
 from chat.runs import notifications
+from chatsite.accounts import looks
 from chatsite.accounts.audit import chain, record, record_before
-from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, User
+from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Look, User
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
@@ -263,6 +264,7 @@ def _delete_rows(person: User) -> None:
     for model in (ApiKey, ExternalIdentity, MessageAllowance):
         rows = model._default_manager.filter(user=person)
         _forget_in_admin_log(model, rows.values_list("pk", flat=True))
+    Look.objects.filter(reader=person).update(reason="")
     _forget_in_admin_log(User, [person.pk])
     _forget_names(person)
     person.delete()
@@ -347,6 +349,7 @@ def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
     )
     yield "api-keys.json", list(keys)
     yield "devices.json", list(person.devices.values("browser", "system", "signed_in_at"))
+    yield "looks.json", list(looks.told_to(person.pk).values("begun_at", "conversation", "reason"))
     yield "webhooks.json", list(person.webhooks.values("id", "name", "url", "events", "active", "created_at"))
     yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
     shares = Share.objects.filter(conversation__owner=person)

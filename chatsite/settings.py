@@ -155,6 +155,7 @@ API_KEY_DAYS = environment.whole("CHATSITE_API_KEY_DAYS", 365)
 AUDIT_SYSLOG = environment.text("CHATSITE_AUDIT_SYSLOG")
 AUDIT_WEBHOOK = environment.text("CHATSITE_AUDIT_WEBHOOK")
 WEBHOOK_NETWORKS = environment.networks("CHATSITE_WEBHOOK_NETWORKS")
+LOOK_NOTICE_DAYS = environment.whole("CHATSITE_LOOK_NOTICE_DAYS", 30)
 AUDIT_DAYS = environment.whole("CHATSITE_AUDIT_DAYS", 0)
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",

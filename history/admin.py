@@ -2,15 +2,21 @@
 
 from typing import Any
 
+from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet, Value
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.utils.text import Truncator
 
+from chatsite.accounts import looks
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.audited_admin import AuditedChanges
-from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.models import AuditEntry, Look, User
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.read_only_admin import ReadOnly
 
@@ -49,6 +55,17 @@ class Audited(ReadOnly):
         record_before(action, actor=actor, person=person, subject=subject)
 
 
+class ReasonForm(forms.Form):
+    """Why somebody reads what another wrote."""
+
+    reason = forms.CharField(
+        min_length=10,
+        max_length=Look.MAX_REASON,
+        widget=forms.TextInput(attrs={"size": 80}),
+        help_text="For example the number of a ticket, and what you look for.",
+    )
+
+
 class MessageInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
     """The questions and answers of one conversation."""
 
@@ -67,10 +84,10 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
     audited_as = AuditEntry.Action.CONVERSATION_DELETED
     listed_as = AuditEntry.Action.CONVERSATIONS_LISTED
     read_as = AuditEntry.Action.CONVERSATION_READ
-    list_display = ["title_shown", "owner", "mode", "created_at", "updated_at", "deleted_at"]
+    list_display = ["id", "owner", "mode", "created_at", "updated_at", "deleted_at"]
     list_filter = ["mode", ("deleted_at", admin.EmptyFieldListFilter)]
     list_select_related = ["owner"]
-    search_fields = ["title", "owner__username"]
+    search_fields = ["owner__username"]  # and no title, whose words could be tried one by one
     date_hierarchy = "updated_at"
     inlines = [MessageInline]
     fields = readonly_fields = ("id", "owner", "title", "mode", "created_at", "updated_at", "deleted_at")
@@ -82,9 +99,32 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
         """Without its title, which is the person's words."""
         return str(obj.pk)
 
-    @admin.display(description="title", ordering="title")
-    def title_shown(self, conversation: Conversation) -> str:
-        return str(conversation)
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The page of a conversation of somebody else asks for a reason first."""
+        shown = self.get_object(request, object_id) if self.has_view_permission(request) else None
+        if shown is not None and shown.owner != request.user:
+            assert isinstance(request.user, User)
+            if not request.user.has_perm(looks.PERMISSION):
+                raise PermissionDenied
+            if not looks.is_open(request.user, shown.pk):
+                return self._ask_for_reason(request, request.user, shown)
+        return super().change_view(request, object_id, *args, **kwargs)
+
+    def _ask_for_reason(self, request: HttpRequest, reader: User, shown: Conversation) -> HttpResponse:
+        form = ReasonForm(request.POST or None)
+        if form.is_valid():
+            looks.begin(reader, shown.owner, shown.pk, form.cleaned_data["reason"])
+            return redirect(request.path)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Why do you need to read it?",
+            "opts": self.opts,
+            "form": form,
+            "owner": shown.owner,
+            "minutes": int(looks.OPEN.total_seconds() // 60),
+            "days": settings.LOOK_NOTICE_DAYS,
+        }
+        return TemplateResponse(request, "admin/history/conversation/reason.html", context)
 
     def has_delete_permission(self, request: HttpRequest, *args: Any) -> bool:
         return bool(request.user.is_active and request.user.is_superuser)
@@ -169,13 +209,22 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     listed_as = AuditEntry.Action.SHARES_LISTED
     read_as = AuditEntry.Action.SHARE_READ
     owner_path = "conversation__owner"
-    list_display = ["owner", "title", "part", "readers", "state", "created_at", "expires_at", "revoked_at"]
+    list_display = [
+        "owner",
+        "conversation_id",
+        "part",
+        "readers",
+        "state",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+    ]
     list_filter = [("revoked_at", admin.EmptyFieldListFilter)]
     search_fields = ["conversation__owner__username"]
     date_hierarchy = "created_at"
     actions = ["revoke"]
     fields = readonly_fields = (
-        "owner", "title", "part", "readers", "state", "created_at", "expires_at", "revoked_at",
+        "owner", "conversation_id", "part", "readers", "state", "created_at", "expires_at", "revoked_at",
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Share]:
@@ -187,10 +236,6 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(ordering="conversation__owner__username")
     def owner(self, share: Share) -> User:
         return share.conversation.owner
-
-    @admin.display(description="conversation")
-    def title(self, share: Share) -> str:
-        return Truncator(str(share.conversation)).chars(COMMENT_SHOWN)
 
     @admin.display(description="what")
     def part(self, share: Share) -> str:

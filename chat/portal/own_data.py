@@ -11,15 +11,18 @@ from django.core.cache import cache
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chat.persons import CannotErase, delete_own, export, holdings_of
+from chatsite.accounts import looks
 from chatsite.accounts.authentication import session_principal
-from chatsite.accounts.models import User
+from chatsite.accounts.models import Look, User
 from chatsite.db.threads import request_may_wait
 
+MAX_LOOKS = 100
 MAX_SECONDS = 600  # after which an export that somehow never ended is forgotten
 
 
@@ -50,8 +53,17 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
             else:
                 messages.success(request, gettext("It is deleted."))
                 return redirect("chat:own-data")
-    shown = {"had": holdings_of(person), "problem": problem}
+    shown = {"had": holdings_of(person), "problem": problem, "looks": _looks_at(person)}
+    shown |= {"notice_days": settings.LOOK_NOTICE_DAYS}
     return render(request, "chat/own_data.html", shown, status=422 if problem else 200)
+
+
+def _looks_at(person: User) -> list[Look]:
+    """Who has read a conversation of theirs; from now on they know of it."""
+    told = looks.told_to(person.pk)
+    shown = list(told[:MAX_LOOKS])
+    told.filter(seen_at=None).update(seen_at=timezone.now())
+    return shown
 
 
 def _zip(person: User) -> HttpResponseBase:

@@ -215,14 +215,17 @@ class ContentManagerTests(FeedbackCase):
         self.assertNotContains(self.client.get(self.list), "It is hard to understand")
 
     def test_a_conversation_is_not_read_without_a_trace(self):
-        self.staff.user_permissions.set(Permission.objects.filter(codename="view_conversation"))
+        needed = ["view_conversation", "read_others"]
+        self.staff.user_permissions.set(Permission.objects.filter(codename__in=needed))
         self.client.get("/admin/history/conversation/?q=leave")
-        self.client.get(f"/admin/history/conversation/{self.conversation.pk}/change/")
+        page = f"/admin/history/conversation/{self.conversation.pk}/change/"
+        self.client.post(page, {"reason": "ticket 4711"}, follow=True)
         looked = AuditEntry.objects.order_by("pk").values_list("action", "person", "subject")
         self.assertEqual(
             list(looked),
             [
                 ("conversations_listed", "", "q=leave"),
+                ("conversation_read", "asker", f"{self.conversation.pk}, because: ticket 4711"),
                 ("conversation_read", "asker", str(self.conversation.pk)),
             ],
         )

@@ -35,6 +35,7 @@ from chatsite.accounts.models import (
     ApiKey,
     AuditEntry,
     ExternalIdentity,
+    Look,
     ManagedMembership,
     User,
     WebhookDelivery,
@@ -134,6 +135,9 @@ def person_with_everything():
         finished_at=timezone.now(),
     )
     JournalEntry.objects.create(run=run, first=1, last=1, events=[CANARY])
+    Look.objects.create(person=person, conversation=conversation.pk, reason=CANARY)
+    other = make_user()
+    Look.objects.create(reader=person, person=other, conversation=conversation.pk, reason=CANARY)
     key, _ = ApiKey.objects.issue(person, f"key of {CANARY}")
     group = Group.objects.create(name="Crew")
     person.groups.add(group)

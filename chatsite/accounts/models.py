@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -446,6 +447,28 @@ class AuditDelivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.target}: {self.position}"
+
+
+class Look(models.Model):
+    """A member of staff read what somebody else wrote, for a reason. The person is told of it later."""
+
+    MAX_REASON: ClassVar = 500  # characters
+
+    reader = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="looks")
+    conversation = models.UUIDField(help_text="The id of the conversation that was read.")
+    reason = models.CharField(max_length=MAX_REASON)
+    begun_at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField(null=True, help_text="When the person read of it.")
+
+    class Meta:
+        ordering = ["-begun_at"]
+        indexes = [models.Index(fields=["person", "-begun_at"], name="looks_of_person")]
+        default_permissions = []
+        permissions = [("read_others", "Can read the conversations of others, for a reason")]
+
+    def __str__(self) -> str:
+        return f"look {self.pk}"
 
 
 class WebhookEndpointQuerySet(models.QuerySet["WebhookEndpoint"]):

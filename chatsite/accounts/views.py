@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from . import looks
 from .audit import record, record_sign_in, record_sign_out
 from .authentication import session_principal
 from .forms import ApiKeyForm, OwnPasswordForm, SignInForm
@@ -94,11 +95,13 @@ def settings_page(request: HttpRequest) -> HttpResponse:
     wish = request.POST.get("wish", "").replace("\r\n", "\n").replace("\x00", "\ufffd").strip()
     too_long = len(wish) > MAX_WISH
     if request.method != "POST" or too_long:
-        expiring = ApiKey.objects.owned_by_user(session_principal(request).user_id).expiring().count()
+        principal = session_principal(request)
+        expiring = ApiKey.objects.owned_by_user(principal.user_id).expiring().count()
         shown = {
             "chosen": Preferences.of(request.POST if too_long else request.COOKIES),
             "expiring_keys": expiring,
             "languages": settings.LANGUAGES,
+            "looks": looks.told_to(principal.user_id).filter(seen_at=None).count(),
             "max_wish": MAX_WISH,
             "wish": wish if too_long else getattr(request.user, "wish", ""),
             "too_long": too_long,

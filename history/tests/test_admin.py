@@ -1,10 +1,14 @@
 """Conversations in the admin: looked at, never edited, and only with the right to."""
 
-from django.contrib.auth.models import Permission
-from django.test import TestCase
+from datetime import timedelta
 
-from chatsite.accounts.models import User
-from history.models import Conversation, Message
+from django.contrib.auth.models import Permission
+from django.test import TestCase, override_settings
+from django.utils import timezone
+
+from chatsite.accounts.models import AuditEntry, Look, User
+from history.models import Conversation, Message, Share
+from ingestion.access.lists import Audience, access_list_for
 
 EVIL = '<script>alert("1")</script>'
 
@@ -29,8 +33,8 @@ class ConversationAdminTests(TestCase):
             self.assertEqual(self.client.get(page).status_code, 403, page)
 
     def test_texts_are_shown_as_text_and_cannot_be_edited(self):
-        self.sign_in("view_conversation", "view_message")
-        response = self.client.get(self.page)
+        self.sign_in("view_conversation", "view_message", "read_others")
+        response = self.client.post(self.page, {"reason": "ticket 4711: wrong answer"}, follow=True)
         self.assertContains(response, "&lt;script&gt;alert")
         for page in (self.list, self.page):
             self.assertNotContains(self.client.get(page), "<script>alert")
@@ -39,9 +43,11 @@ class ConversationAdminTests(TestCase):
         self.assertEqual(self.client.post(self.page, {"title": "Changed"}).status_code, 403)
 
     def test_messages_need_a_right_of_their_own(self):
-        self.sign_in("view_conversation")
+        self.sign_in("view_conversation", "read_others")
         Message.objects.update(content="my question")
-        self.assertNotContains(self.client.get(self.page), "my question")
+        page = self.client.post(self.page, {"reason": "ticket 4711: wrong answer"}, follow=True)
+        self.assertContains(page, "&lt;script&gt;alert")  # its title
+        self.assertNotContains(page, "my question")
 
     def test_nobody_adds_and_only_a_superuser_deletes(self):
         self.sign_in("view_conversation", "add_conversation", "delete_conversation")
@@ -52,3 +58,87 @@ class ConversationAdminTests(TestCase):
         self.assertNotContains(self.client.get(self.delete), "<script>alert")
         self.client.post(self.delete, {"post": "yes"})
         self.assertFalse(Conversation.objects.exists())
+
+
+class LookTests(TestCase):
+    def setUp(self):
+        self.owner = User.objects.create_user("ann")
+        self.conversation = Conversation.objects.create(owner=self.owner, title="zzcanary title")
+        Message.objects.create(conversation=self.conversation, position=0, role="user", content="zzcanary")
+        self.root = User.objects.create_superuser("root", first_name="Rita", last_name="Root")
+        self.client.force_login(self.root)
+        self.list = "/admin/history/conversation/"
+        self.page = f"{self.list}{self.conversation.pk}/change/"
+
+    def give(self, reason="ticket 4711: wrong answer"):
+        return self.client.post(self.page, {"reason": reason}, follow=True)
+
+    def test_even_a_superuser_gives_a_reason_before_the_first_word(self):
+        share = Share.objects.create(
+            conversation=self.conversation,
+            up_to=1,
+            access_list=access_list_for(Audience(everyone=True), self.owner.pk),
+            digest="x",
+        )
+        for page in (
+            self.list,
+            self.page,
+            f"{self.list}{self.conversation.pk}/history/",
+            f"{self.list}{self.conversation.pk}/delete/",
+            "/admin/history/share/",
+            f"/admin/history/share/{share.pk}/change/",
+        ):
+            self.assertNotContains(self.client.get(page), "zzcanary", msg_prefix=page)
+        self.assertContains(self.client.get(self.page), "private conversation of <bdi>ann</bdi>")
+        for reason in ("", "short", "x" * 501):
+            self.assertNotContains(self.give(reason), "zzcanary")
+        self.assertFalse(Look.objects.exists())
+        self.assertContains(self.give(), "zzcanary")
+        entries = AuditEntry.objects.filter(action="conversation_read", person="ann")
+        self.assertIn("because: ticket 4711: wrong answer", entries.earliest("pk").subject)
+
+    def test_no_search_of_the_list_tells_what_a_title_says(self):
+        self.assertNotContains(self.client.get(f"{self.list}?q=zzcanary"), str(self.conversation.pk))
+        self.assertContains(self.client.get(f"{self.list}?q=ann"), str(self.conversation.pk))
+
+    def test_a_reason_is_for_one_conversation_one_reader_and_a_quarter_of_an_hour(self):
+        self.give()
+        other = Conversation.objects.create(owner=self.owner, title="zzcanary again")
+        self.assertNotContains(self.client.get(f"{self.list}{other.pk}/change/"), "zzcanary")
+        second = User.objects.create_superuser("second")
+        client = self.client_class()
+        client.force_login(second)
+        self.assertNotContains(client.get(self.page), "zzcanary")
+        Look.objects.update(begun_at=timezone.now() - timedelta(minutes=16))
+        self.assertNotContains(self.client.get(self.page), "zzcanary")
+
+    def test_without_the_permission_nothing_is_asked_and_nothing_shown(self):
+        staff = User.objects.create_user("staff", is_staff=True)
+        staff.user_permissions.set(
+            Permission.objects.filter(codename__in=["view_conversation", "view_message"])
+        )
+        self.client.force_login(staff)
+        self.assertEqual(self.client.get(self.page).status_code, 403)
+        self.assertEqual(self.give().status_code, 403)
+        staff.user_permissions.add(Permission.objects.get(codename="read_others"))
+        self.assertContains(self.give(), "zzcanary")
+        staff.user_permissions.remove(Permission.objects.get(codename="read_others"))
+        self.assertEqual(self.client.get(self.page).status_code, 403)
+
+    def test_the_person_is_told_who_and_why_after_the_time_that_is_set(self):
+        self.give()
+        person = self.client_class()
+        person.force_login(self.owner)
+        self.assertNotContains(person.get("/settings/data/"), "ticket 4711")
+        self.assertNotContains(person.get("/settings/"), "See who, and why")
+        with override_settings(LOOK_NOTICE_DAYS=0):
+            self.assertContains(person.get("/settings/"), "See who, and why")
+            page = person.get("/settings/data/")
+            self.assertContains(page, "ticket 4711: wrong answer")
+            self.assertContains(page, "Rita Root")
+            self.assertNotContains(person.get("/settings/"), "See who, and why")
+            self.root.delete()
+            self.assertContains(person.get("/settings/data/"), "somebody whose account is gone")
+            stranger = self.client_class()
+            stranger.force_login(User.objects.create_user("bob"))
+            self.assertNotContains(stranger.get("/settings/data/"), "ticket")

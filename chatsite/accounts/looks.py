@@ -1,0 +1,35 @@
+"""Looks at what somebody else wrote: for a reason, for a quarter of an hour, and told to the person later."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from .audit import record
+from .models import AuditEntry, Look, User
+
+PERMISSION = "accounts.read_others"
+OPEN = timedelta(minutes=15)
+
+
+@transaction.atomic
+def begin(reader: User, person: User, conversation: UUID, reason: str) -> None:
+    """Let `reader` read one conversation of `person` for a while, with an entry in the audit log."""
+    Look.objects.create(reader=reader, person=person, conversation=conversation, reason=reason)
+    action = AuditEntry.Action.CONVERSATION_READ
+    record(action, actor=reader, person=person, subject=f"{conversation}, because: {reason}")
+
+
+def is_open(reader: User, conversation: UUID) -> bool:
+    """Whether `reader` gave a reason lately, and still may."""
+    lately = Look.objects.filter(reader=reader, conversation=conversation, begun_at__gt=timezone.now() - OPEN)
+    return reader.has_perm(PERMISSION) and lately.exists()
+
+
+def told_to(person_id: int) -> QuerySet[Look]:
+    """The looks that this person is to know of by now."""
+    until = timezone.now() - timedelta(days=settings.LOOK_NOTICE_DAYS)
+    return Look.objects.filter(person=person_id, begun_at__lte=until).select_related("reader")

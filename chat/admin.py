@@ -8,7 +8,7 @@ from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.read_only_admin import ReadOnly
 
-from . import persons_admin, proof_admin, verified_admin  # noqa: F401 (register their pages)
+from . import documents_admin, persons_admin, proof_admin, verified_admin  # noqa: F401 (register their pages)
 from .models import Agent, MessageAllowance, Run
 from .site_texts import admin as _texts  # noqa: F401
 

@@ -1,0 +1,85 @@
+"""Documents in the admin with what becomes of them: when answers last cited each, copies, and last days."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
+
+from ingestion.admin import DocumentAdmin
+from ingestion.models import EXPIRY_REMINDER, Document
+
+from .models import DocumentUse
+
+UNUSED_DAYS = 90
+
+
+class UseFilter(admin.SimpleListFilter):
+    """Documents that no answer cites, ever or lately."""
+
+    title = "use"
+    parameter_name = "use"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("never", "Never cited"), ("lately", f"Not cited for {UNUSED_DAYS} days")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
+        cited = DocumentUse.objects.filter(document=OuterRef("pk"), cited__gt=0)
+        if self.value() == "never":
+            return queryset.filter(~Exists(cited))
+        if self.value() == "lately":
+            since = timezone.localdate() - timedelta(days=UNUSED_DAYS)
+            older = queryset.filter(created_at__date__lt=since)
+            return older.filter(~Exists(cited.filter(day__gte=since)))
+        return queryset
+
+
+class StaleFilter(admin.SimpleListFilter):
+    """Documents that one would look at to see which can go."""
+
+    title = "what can go"
+    parameter_name = "stale"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [
+            ("copy", "Same file as another"),
+            ("past", "Last day is past"),
+            ("soon", f"Last day within {EXPIRY_REMINDER.days} days"),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
+        today = timezone.localdate()
+        if self.value() == "copy":
+            others = Document.objects.filter(sha256=OuterRef("sha256")).exclude(pk=OuterRef("pk"))
+            return queryset.exclude(sha256="").filter(Exists(others))
+        if self.value() == "past":
+            return queryset.filter(valid_until__lt=today)
+        if self.value() == "soon":
+            return queryset.filter(valid_until__gte=today, valid_until__lte=today + EXPIRY_REMINDER)
+        return queryset
+
+
+admin.site.unregister(Document)
+
+
+@admin.register(Document)
+class UsedDocumentAdmin(DocumentAdmin):
+    """All documents; who may see no other's answers still sees on which day one was last cited."""
+
+    list_display = [*DocumentAdmin.list_display, "file_size", "last_cited"]
+    list_filter = [*DocumentAdmin.list_filter, UseFilter, StaleFilter]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
+        uses = DocumentUse.objects.filter(document=OuterRef("pk"), cited__gt=0).order_by("-day")
+        return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
+
+    @admin.display(description="size", ordering="size")
+    def file_size(self, document: Document) -> str:
+        return filesizeformat(document.size)
+
+    @admin.display(description="last cited", ordering="last_use", empty_value="never")
+    def last_cited(self, document: Document) -> Any:
+        return document.last_use  # type: ignore[attr-defined]  # annotated above

@@ -18,7 +18,7 @@ from ingestion.tests.factories import make_document, make_user
 
 MAX_PIECES = 6  # of work, each with a thread, a session and a transaction of its own
 MAX_STATEMENTS = 19
-MAX_ROUND_TRIPS = 36  # to PostgreSQL and back, of which three each begin the session of a piece
+MAX_ROUND_TRIPS = 44  # to PostgreSQL and back, of which three each begin the session of a piece
 
 WRITTEN_TABLES = [
     "chat_journalentry",

@@ -41,7 +41,7 @@ LEFT = {"status__in": ["todo", "doing"], "task_name": pipeline.TASK}
 # Programs in processes of their own, and minutes of work.
 pytestmark = [pytest.mark.server, pytest.mark.timeout(LONG_SECONDS)]
 
-LANES = 3  # of a process, each registered by itself
+LANES = 2  # of a process, each registered by itself
 
 
 class Workers(MediaMixin, TransactionTestCase):

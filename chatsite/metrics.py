@@ -157,6 +157,8 @@ DATABASE_UP = Gauge("database_up", "Whether the database answered this page in t
 DATABASE_LOOK_SECONDS = Gauge("database_look_seconds", "Seconds in which it did.")
 JOBS = Gauge("jobs", "Jobs of the workers: todo, doing, failed.", ("state",))
 OLDEST_JOB_SECONDS = Gauge("oldest_job_seconds", "Age of the oldest job that nobody has begun.")
+WEBHOOKS_DUE = Gauge("webhooks_due", "Messages of webhooks that are due, where their endpoints answer.")
+OLDEST_WEBHOOK_SECONDS = Gauge("oldest_webhook_seconds", "For how long the oldest of them has been due.")
 LEASES = Gauge("leases", "Unfinished answers: held by a process, or expired.", ("state",))
 
 

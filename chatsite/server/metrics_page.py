@@ -31,6 +31,14 @@ OLDEST_JOB = """
     WHERE job.status = 'todo' AND event.type = 'deferred'
       AND (job.scheduled_at IS NULL OR job.scheduled_at <= now())
 """
+# Those of endpoints that are left alone for a while are late by no fault of the site.
+WEBHOOKS = """
+    SELECT count(*), coalesce(extract(epoch FROM now() - min(delivery.next_at)), 0)
+    FROM accounts_webhookdelivery AS delivery JOIN accounts_webhookendpoint AS endpoint
+        ON endpoint.id = delivery.endpoint_id
+    WHERE delivery.state = 'waiting' AND delivery.next_at <= now()
+      AND (endpoint.paused_until IS NULL OR endpoint.paused_until <= now())
+"""
 LEASES = """
     SELECT coalesce(sum((until >= now())::int), 0), coalesce(sum((until < now())::int), 0) FROM chat_lease
 """
@@ -103,11 +111,15 @@ def stored_numbers() -> metrics.Snapshot:
         jobs = cursor.fetchone()
         cursor.execute(OLDEST_JOB)
         (oldest,) = cursor.fetchone()
+        cursor.execute(WEBHOOKS)
+        due, late = cursor.fetchone()
         cursor.execute(LEASES)
         leases = cursor.fetchone()
     return {
         metrics.JOBS.name: _by_state(("todo", "doing", "failed"), jobs),
         metrics.OLDEST_JOB_SECONDS.name: [((), [float(oldest)])],
+        metrics.WEBHOOKS_DUE.name: [((), [float(due)])],
+        metrics.OLDEST_WEBHOOK_SECONDS.name: [((), [float(late)])],
         metrics.LEASES.name: _by_state(("held", "expired"), leases),
     }
 

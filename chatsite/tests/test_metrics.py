@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import timedelta
 from pathlib import Path
 from unittest import mock
 
@@ -16,11 +17,14 @@ import yaml
 from django.conf import settings
 from django.db import OperationalError, connection
 from django.test import SimpleTestCase, TransactionTestCase, override_settings
+from django.utils import timezone
 
 from chatsite import metrics
+from chatsite.accounts.models import WebhookDelivery, WebhookEndpoint
 from chatsite.server import metrics_page
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import METRICS_TOKEN
+from ingestion.tests.factories import make_user
 
 SAMPLE = re.compile(
     r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?[0-9.e+-]+|\+Inf)', re.ASCII
@@ -187,9 +191,16 @@ class Access(TransactionTestCase):
     def test_it_has_what_the_database_knows(self):
         with connection.cursor() as cursor:  # no flush after other tests knows this table
             cursor.execute("DELETE FROM procrastinate_jobs")
+        owner = make_user()
+        for paused in (None, timezone.now() + timedelta(minutes=1)):
+            endpoint = WebhookEndpoint.objects.create(owner=owner, events=[], paused_until=paused)
+            late = timezone.now() - timedelta(minutes=5)
+            WebhookDelivery.objects.create(endpoint=endpoint, event="webhook.test", data={}, next_at=late)
         with mock.patch.object(metrics_page, "DATABASE_SECONDS", HANG_SECONDS):
             found = samples(self.ask(self.TOKEN).text)
         self.assertEqual(found["chatsite_database_up", ()], 1)
+        self.assertEqual(found["chatsite_webhooks_due", ()], 1)
+        self.assertAlmostEqual(found["chatsite_oldest_webhook_seconds", ()], 300, delta=HANG_SECONDS)
         self.assertEqual(found["chatsite_jobs", (("state", "todo"),)], 0)
         self.assertEqual(found["chatsite_oldest_job_seconds", ()], 0)
         self.assertEqual(found["chatsite_leases", (("state", "expired"),)], 0)

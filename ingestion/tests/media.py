@@ -3,6 +3,7 @@
 import tempfile
 
 from django.core.files.base import ContentFile
+from django.db import connection
 from django.test import Client, override_settings
 
 from chatsite.accounts.principal import Principal
@@ -12,6 +13,12 @@ from ingestion.models import Document
 from ingestion.storage import files
 
 EVERYONE = Audience(everyone=True)
+
+
+def forget_jobs():
+    """Delete the jobs of earlier tests: the flush after tests with transactions does not know their table."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM procrastinate_jobs")
 
 
 class ReadingClient(Client):

@@ -16,7 +16,7 @@ from ingestion.indexing import reading
 from ingestion.models import Document, Passage, PreparedVector, Vector
 from ingestion.storage import files
 from ingestion.tests import building
-from ingestion.tests.media import MediaMixin, stored_bytes
+from ingestion.tests.media import MediaMixin, forget_jobs, stored_bytes
 
 
 class Fault(Exception):
@@ -49,6 +49,7 @@ class PipelineTests(MediaMixin, TestCase):
         self.assertEqual(path.read_bytes(), stored_bytes(document))
 
     def test_a_document_and_its_job_commit_together(self):
+        forget_jobs()
         with self.assertRaises(Fault), transaction.atomic():
             self.add(read=False)
             raise Fault

@@ -16,7 +16,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from ingestion import documents as pipeline
 from ingestion.management.commands.sync import SYNC_LOCK
 from ingestion.models import Document, Passage
-from ingestion.tests.media import MediaMixin
+from ingestion.tests.media import MediaMixin, forget_jobs
 
 LONG_AGO = time.time() - 1_000
 
@@ -27,6 +27,7 @@ class SyncMixin(MediaMixin):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name).resolve()
+        forget_jobs()
 
     def put(self, path, text="Words.", age=0):
         file = self.root / path

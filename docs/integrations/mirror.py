@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -26,11 +27,17 @@ def send(method: str, address: str, body: bytes | None = None) -> Any:
         return response
 
 
+def mark(folder: Path) -> str:
+    """How the names of this folder's documents begin; another folder of the same name has another mark."""
+    name = re.sub("[^A-Za-z0-9.-]", "-", folder.name)[-40:]
+    return f"mirror:{name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}:"
+
+
 def external_id(folder: Path, path: Path) -> str:
     """A name that stays the same for a path, and says which folder it is of."""
     name = path.relative_to(folder).as_posix()
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"mirror:{folder.name}:{re.sub('[^A-Za-z0-9.-]', '-', name)[-120:]}:{digest}"
+    return f"{mark(folder)}{re.sub('[^A-Za-z0-9.-]', '-', name)[-100:]}:{digest}"
 
 
 def mirrored(folder: Path) -> set[str]:
@@ -39,7 +46,7 @@ def mirrored(folder: Path) -> set[str]:
     while address:
         response = send("GET", address)
         names = (document["external_id"] for document in response.told)
-        found |= {name for name in names if name.startswith(f"mirror:{folder.name}:")}
+        found |= {name for name in names if name.startswith(mark(folder))}
         link = re.match("<(.+)>", response.headers.get("Link") or "")
         address = link[1] if link else ""
     return found
@@ -52,8 +59,11 @@ def main() -> None:
     parser.add_argument("--group", action="append", default=[])
     wanted = parser.parse_args()
     folder = wanted.folder.resolve()
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    if not files:  # mistyped, or not mounted: not a wish to delete everything
+        sys.exit(f"{folder} has no files. Nothing was changed.")
     kept = set()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in files:
         name = external_id(folder, path)
         about = {"name": path.name, "folder": path.parent.relative_to(folder.parent).as_posix()}
         about |= {"everyone": str(wanted.everyone).lower(), "groups": wanted.group}

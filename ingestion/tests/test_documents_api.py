@@ -339,6 +339,18 @@ class MirrorTests(DocumentsApiTestCase):
             self.assertFalse(Document.objects.filter(name="Watch keeping.md").exists())
             self.assertTrue(Document.objects.filter(name="own.md").exists(), "not of the folder")
 
+    def test_an_empty_folder_and_another_one_of_the_same_name_delete_nothing(self):
+        with tempfile.TemporaryDirectory() as above:
+            for parent in ("a", "b"):
+                folder = Path(above, parent, "HR Übersicht")
+                folder.mkdir(parents=True)
+                (folder / f"{parent}.md").write_text("Words.")
+                self.assertEqual(self.mirror(folder), [f"added {parent}.md"])
+            (folder / "b.md").unlink()
+            with self.assertRaisesMessage(SystemExit, "has no files. Nothing was changed."):
+                self.mirror(folder)
+            self.assertEqual(Document.objects.filter(name__in=["a.md", "b.md"]).count(), 2)
+
 
 class HTTPResponse:
     """What urllib gives: a body with headers, closed after use."""

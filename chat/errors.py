@@ -21,7 +21,7 @@ INTERNAL = (
 )
 CONTENT_FILTER = "Your message contains content that was flagged by the OpenAI content filter."
 
-DATABASE_AWAY = "The site cannot reach its database at the moment. Try again in a few seconds."
+DATABASE_AWAY = "The site is overloaded, or cannot reach its database. Try again in a few seconds."
 
 ERRORS: dict[str, ErrorText] = {
     "not_found": ErrorText(404, "There is no such conversation."),

@@ -114,7 +114,7 @@ class ResponseView(ProtocolView):
         if after >= 0 and is_gone:
             return ClosingStream(_ending(principal, run, _form(run, after)), EVENT_STREAM)
         stream = run_stream(principal, run.pk, _form(run, after), slot, apart=max(0, after) // STEP + 1)
-        return mark_run(ClosingStream(stream, EVENT_STREAM, slot), run.pk)
+        return mark_run(ClosingStream(stream, EVENT_STREAM, slot), run.pk, run.answer_id)
 
     async def delete(self, request: HttpRequest, response_id: str) -> HttpResponseBase:
         deleted = await self.authenticate(request, self._delete)
@@ -177,7 +177,7 @@ async def _stored_response(protocol: ChatProtocol, principal: Principal, run_id:
     except Refused as refusal:
         return refused(protocol, refusal)
     queued = run.answer.state == Message.State.QUEUED
-    return mark_run(refused_with(_form(run).response(whole, queued=queued), 200), run_id)
+    return mark_run(refused_with(_form(run).response(whole, queued=queued), 200), run_id, run.answer_id)
 
 
 async def _ending(principal: Principal, run: Run, form: Responses) -> AsyncGenerator[bytes, None]:

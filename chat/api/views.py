@@ -230,15 +230,16 @@ class TeamMessagesChatUiView(RunView):
 
 
 def _with_headers(response: HttpResponseBase, run: AcceptedRun) -> HttpResponseBase:
-    """Add the run's id and what is left of the day's messages to the headers."""
-    mark_run(response, run.run_id)
+    """Add the ids of run and answer and what is left of the day's messages to the headers."""
+    mark_run(response, run.run_id, run.answer_id)
     if run.allowance:
         for name, value in limit_headers(run.allowance).items():
             response.headers[name] = value
     return response
 
 
-def mark_run(response: HttpResponseBase, run_id: UUID) -> HttpResponseBase:
-    """Add the run's id, by which it can be resumed and stopped, to the headers."""
+def mark_run(response: HttpResponseBase, run_id: UUID, answer_id: UUID) -> HttpResponseBase:
+    """Add the ids by which the run is resumed and stopped, and the answer rated and shared, to the headers."""
     response.headers["Chat-Run"] = str(run_id)
+    response.headers["Chat-Message"] = str(answer_id)
     return response

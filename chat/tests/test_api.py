@@ -44,6 +44,21 @@ class ChatApiTests(TransactionTestCase):
         conversation = await in_database(Conversation.objects.get, pk=answer["session_state"])
         self.assertEqual(conversation.owner_id, self.user.pk)
 
+    async def test_an_answer_whole_or_streamed_names_the_message_that_feedback_is_given_on(self):
+        for path in ("/chat", "/chat/stream", "/v1/chat/completions", "/api/chat"):
+            body = QUESTION if path.startswith("/chat") else {"model": "any", "messages": QUESTION["messages"]}
+            with use_model(ScriptedModel(words=["Five ", "days."])), self.subTest(path):
+                response = await self.post(path, body)
+                if response.streaming:
+                    _ = [chunk async for chunk in response.streaming_content]
+                rated = await AsyncClient().put(
+                    f"/api/messages/{response.headers['Chat-Message']}/feedback",
+                    json.dumps({"rating": "good"}),
+                    content_type="application/json",
+                    headers={"Authorization": f"Bearer {self.secret}"},
+                )
+                self.assertEqual(rated.status_code, 201, rated.content)
+
     async def test_a_stream_comes_line_by_line(self):
         with use_model(ScriptedModel(words=["Five ", "days."])):
             response = await self.post("/chat/stream")

@@ -291,6 +291,29 @@ def test_the_documentation_shows_every_protocol_and_client():
     assert len(DOCUMENTED) > 15
 
 
+def test_the_page_for_integrators_runs_from_its_first_block_to_its_last(asked_site):
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed.")
+    node, _ = compute_driver_executable()
+    path = os.pathsep.join([str(Path(node).parent), str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = os.environ | {"CHATSITE_DATA_DIR": str(asked_site.folder), "PATH": path}
+    shown = [block.code for block in documented.blocks("integrations/README.md") if block.language == "sh"]
+    script = "\n".join(["set -e -o pipefail", *shown]).replace("http://127.0.0.1:8000", asked_site.url)
+    ran = subprocess.run(
+        ["bash", "-c", script.replace("curl ", "curl --fail-with-body ")],
+        cwd=BASE,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+    )
+    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+    for sign in ('"groups":["HR"]', '"sure":true', '"rating":"bad"', '"secret":"whsec_', "added      leave.md"):
+        assert sign in ran.stdout, sign
+    assert '"succeeded":2,"failed":1' in ran.stdout
+
+
 def conversations(site):
     with psycopg.connect(**reading_parameters(site.folder), autocommit=True) as connection:
         return connection.execute("SELECT count(*) FROM history_conversation").fetchone()[0]

@@ -31,7 +31,7 @@ requests come from the site's own origin or carry the CSRF token. Where the oper
 without any of them is theirs.
 
 Every answer carries `X-Request-ID`, and an answer to a question `Chat-Run`, the id by which it is resumed and
-stopped; where the day's messages are limited, `RateLimit` and `RateLimit-Policy` say what is left. A trailing
+stopped, and `Chat-Message`, the id by which it is rated; where the day's messages are limited, `RateLimit` and `RateLimit-Policy` say what is left. A trailing
 slash is accepted everywhere."""
 TAGS = {
     "Questions": "RAG chat, the AI Chat Protocol, and chat completions with context.",

@@ -20,7 +20,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE"
-EXPOSED = b"Chat-Run, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID"
+EXPOSED = b"Chat-Message, Chat-Run, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID"
 MAX_AGE = b"600"
 NAMES = re.compile(rb"[A-Za-z0-9_-]+( *, *[A-Za-z0-9_-]+)*")
 

@@ -34,7 +34,7 @@ WORDS = {
     403: gettext_noop("This is not allowed."),
     404: gettext_noop("There is nothing here."),
     500: gettext_noop("The site could not answer. The error has been logged."),
-    503: gettext_noop("The site cannot reach its database at the moment. Try again in a few seconds."),
+    503: gettext_noop("The site is overloaded, or cannot reach its database. Try again in a few seconds."),
     507: gettext_noop(
         "There is no room for this on the server, and nothing of it is kept. Tell the operator of the site."
     ),

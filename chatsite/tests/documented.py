@@ -1,4 +1,4 @@
-"""The code blocks of docs/protocols.md, to be run as they are written."""
+"""The code blocks of the documentation, to be run as they are written."""
 
 import re
 import subprocess
@@ -10,6 +10,7 @@ from chatsite.tests.server import BASE
 HEADING_OR_BLOCK = re.compile(
     r"^#+ (?P<heading>[^\n]+)$|^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+CALL = re.compile(r"^(curl|node|python3|export \w+=\$\(curl) ", re.MULTILINE)
 REFUSED = re.compile(r'"error": ?["{]|"detail":')
 
 
@@ -19,13 +20,13 @@ class Block(NamedTuple):
     code: str
 
 
-def blocks():
-    """Those that ask the site: Python, JavaScript and curl, with the heading that each stands under."""
+def blocks(page="protocols.md"):
+    """Those that ask the site: Python, JavaScript and shell, with the heading that each stands under."""
     heading = ""
-    for found in HEADING_OR_BLOCK.finditer((BASE / "docs" / "protocols.md").read_text()):
+    for found in HEADING_OR_BLOCK.finditer((BASE / "docs" / page).read_text()):
         heading = found["heading"] or heading
         language, code = found["language"], found["code"]
-        if language in {"python", "js"} or (language == "sh" and "curl" in code):
+        if language in {"python", "js"} or (language == "sh" and CALL.search(code)):
             yield Block(heading, language, code)
 
 

@@ -55,7 +55,7 @@ class ListedOrigins(TransactionTestCase):
         self.assertEqual(headers["access-control-allow-origin"], ORIGIN)
         self.assertEqual(
             headers["access-control-expose-headers"],
-            "Chat-Run, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID",
+            "Chat-Message, Chat-Run, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-ID",
         )
         self.assertIn("Origin", headers["vary"])
         status, headers = await exchange("POST", "/chat", origin=ORIGIN, content_length="999999999")

@@ -135,7 +135,7 @@ def test_while_postgresql_is_stopped_the_site_is_busy_and_afterwards_all_goes_on
             faulty.cluster._control("start", "-l", str(faulty.cluster.log))
     assert [answer[0] for answer in answers[:3]] == [503] * 3
     assert {answer[1]["error"].partition(".")[0] for answer in answers[:3]} == {
-        "The site cannot reach its database at the moment"
+        "The site is overloaded, or cannot reach its database"
     }
     assert [answer.status for answer in answers[3:]] == [503] * 3
     assert (refused["type"], refused["code"], refused["key"]) == ("refused", "busy", "k" * 10)

@@ -11,20 +11,43 @@ import json
 import os
 import re
 import sys
+import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any
 
+TRIES = 5
+
 
 def send(method: str, address: str, body: bytes | None = None) -> Any:
-    """The response to one request, with its JSON as `.told`."""
+    """The response to one request, with its JSON as `.told`; a busy site is asked again when it says.
+
+    Raises urllib.error.HTTPError for a refusal.
+    """
     headers = {"Authorization": f"Bearer {os.environ['KEY']}", "Content-Type": "application/octet-stream"}
     request = urllib.request.Request(os.environ["SITE"] + address, body, headers, method=method)
-    with urllib.request.urlopen(request, timeout=300) as response:
-        text = response.read()
-        response.told = json.loads(text) if text else None
-        return response
+    for tries in range(1, TRIES + 1):
+        try:
+            with urllib.request.urlopen(request, timeout=300) as response:
+                text = response.read()
+                response.told = json.loads(text) if text else None
+                return response
+        except urllib.error.HTTPError as refusal:
+            if refusal.code not in {429, 503} or tries == TRIES:
+                raise
+            time.sleep(float(refusal.headers.get("Retry-After") or 2))
+
+
+def reason(refusal: urllib.error.HTTPError) -> str:
+    """The words of a refusal: those of each member that is wrong, or else of its problem details."""
+    try:
+        problem = json.loads(refusal.read())
+        members = [f"{error['pointer']}: {error['detail']}" for error in problem.get("errors", [])]
+        return " ".join(members) or str(problem["detail"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return str(refusal)  # of a proxy, for example
 
 
 def mark(folder: Path) -> str:
@@ -62,19 +85,30 @@ def main() -> None:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     if not files:  # mistyped, or not mounted: not a wish to delete everything
         sys.exit(f"{folder} has no files. Nothing was changed.")
-    kept = set()
+    kept, refused = set(), 0
     for path in files:
         name = external_id(folder, path)
+        kept.add(name)  # also where it is refused: what the site has of it stays
         about = {"name": path.name, "folder": path.parent.relative_to(folder.parent).as_posix()}
         about |= {"everyone": str(wanted.everyone).lower(), "groups": wanted.group}
         query = urllib.parse.urlencode(about, doseq=True)
-        told = send("PUT", f"/api/documents/{name}?{query}", path.read_bytes()).told
-        print(f"{told['outcome']:9}  {path.relative_to(folder)}")
-        kept.add(name)
+        try:
+            told = send("PUT", f"/api/documents/{name}?{query}", path.read_bytes()).told
+            print(f"{told['outcome']:9}  {path.relative_to(folder)}")
+        except urllib.error.HTTPError as refusal:
+            if refusal.code in {401, 403}:  # every other file would be refused, too
+                raise
+            refused += 1
+            print(f"refused    {path.relative_to(folder)}: {reason(refusal)}")
     for name in sorted(mirrored(folder) - kept):
         send("DELETE", f"/api/documents/{name}")
         print(f"deleted    {name}")
+    if refused:
+        sys.exit(f"{refused} of {len(files)} files were refused.")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except urllib.error.HTTPError as refusal:
+        sys.exit(reason(refusal))

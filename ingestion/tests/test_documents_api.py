@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from pathlib import Path
 from unittest import mock
+from urllib.error import HTTPError
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -306,7 +307,8 @@ class MirrorTests(DocumentsApiTestCase):
         answer = self.client.generic(
             request.method, request.selector, request.data or b"", content_type, headers=headers
         )
-        self.assertLess(answer.status_code, 300, answer.content)
+        if answer.status_code >= 300:
+            raise HTTPError(request.full_url, answer.status_code, "", {}, io.BytesIO(answer.content))
         return HTTPResponse(io.BytesIO(answer.content), answer.headers)
 
     def mirror(self, folder, *options):
@@ -319,8 +321,11 @@ class MirrorTests(DocumentsApiTestCase):
             mock.patch("urllib.request.urlopen", self.send),
             redirect_stdout(out),
         ):
-            runpy.run_path(str(program), run_name="__main__")
-        return [" ".join(line.split()) for line in out.getvalue().splitlines()]
+            try:
+                runpy.run_path(str(program), run_name="__main__")
+            finally:
+                self.said = out.getvalue()
+        return [" ".join(line.split()) for line in self.said.splitlines()]
 
     def test_a_folder_is_mirrored_with_its_readers_and_what_is_gone_is_deleted(self):
         with tempfile.TemporaryDirectory() as above:
@@ -350,6 +355,40 @@ class MirrorTests(DocumentsApiTestCase):
             with self.assertRaisesMessage(SystemExit, "has no files. Nothing was changed."):
                 self.mirror(folder)
             self.assertEqual(Document.objects.filter(name__in=["a.md", "b.md"]).count(), 2)
+
+    def test_a_refused_file_is_told_the_others_are_put_and_nothing_that_stays_is_deleted(self):
+        with tempfile.TemporaryDirectory() as above:
+            folder = Path(above, "policies")
+            folder.mkdir()
+            for name in ("a.md", "b.md"):
+                (folder / name).write_text("Words.")
+            self.mirror(folder)
+            (folder / "a.md").write_bytes(b"")
+            (folder / "b.md").write_text("Other words.")
+            with self.assertRaisesMessage(SystemExit, "1 of 2 files were refused."):
+                self.mirror(folder)
+            self.assertRegex(self.said, r"refused +a\.md: /file: .* the body is empty.*\nreplaced +b\.md\n")
+            self.assertEqual(Document.objects.filter(name__in=["a.md", "b.md"]).count(), 2)
+            with self.assertRaisesMessage(SystemExit, "2 of 2 files were refused."):
+                self.mirror(folder, "--group", "Nobody here")
+            self.assertIn("b.md: /groups: ", self.said)
+
+    def test_a_busy_site_is_asked_again_and_a_key_without_the_scope_stops_it(self):
+        busy = [HTTPError("", 503, "", {"Retry-After": "0"}, io.BytesIO(b""))]
+        send = self.send
+        self.send = lambda request, timeout: self.failing(busy) or send(request, timeout)
+        with tempfile.TemporaryDirectory() as above:
+            folder = Path(above, "policies")
+            folder.mkdir()
+            (folder / "a.md").write_text("Words.")
+            self.assertEqual(self.mirror(folder), ["added a.md"])
+            self.headers = self.key("documents:read")
+            with self.assertRaisesMessage(SystemExit, "documents:write"):
+                self.mirror(folder)
+
+    def failing(self, errors):
+        if errors:
+            raise errors.pop()
 
 
 class HTTPResponse:

@@ -239,7 +239,7 @@ def _with_headers(response: HttpResponseBase, run: AcceptedRun) -> HttpResponseB
 
 
 def mark_run(response: HttpResponseBase, run_id: UUID, answer_id: UUID) -> HttpResponseBase:
-    """Add the ids by which the run is resumed and stopped, and the answer rated and shared, to the headers."""
+    """Add the ids by which the run is resumed and stopped, and the answer rated, to the headers."""
     response.headers["Chat-Run"] = str(run_id)
     response.headers["Chat-Message"] = str(answer_id)
     return response

@@ -46,7 +46,9 @@ class ChatApiTests(TransactionTestCase):
 
     async def test_an_answer_whole_or_streamed_names_the_message_that_feedback_is_given_on(self):
         for path in ("/chat", "/chat/stream", "/v1/chat/completions", "/api/chat"):
-            body = QUESTION if path.startswith("/chat") else {"model": "any", "messages": QUESTION["messages"]}
+            body = (
+                QUESTION if path.startswith("/chat") else {"model": "any", "messages": QUESTION["messages"]}
+            )
             with use_model(ScriptedModel(words=["Five ", "days."])), self.subTest(path):
                 response = await self.post(path, body)
                 if response.streaming:

@@ -309,7 +309,13 @@ def test_the_page_for_integrators_runs_from_its_first_block_to_its_last(asked_si
         timeout=HANG_SECONDS,
     )
     assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
-    for sign in ('"groups":["HR"]', '"sure":true', '"rating":"bad"', '"secret":"whsec_', "added      leave.md"):
+    for sign in (
+        '"groups":["HR"]',
+        '"sure":true',
+        '"rating":"bad"',
+        '"secret":"whsec_',
+        "added      leave.md",
+    ):
         assert sign in ran.stdout, sign
     assert '"succeeded":2,"failed":1' in ran.stdout
 

@@ -181,6 +181,8 @@ class SessionAuthentication(authentication.SessionAuthentication):
     def authenticate(self, request: Request) -> tuple[Any, Principal] | None:
         found = super().authenticate(request)
         if found is None:
+            if getattr(request._request, "refused_guest", False):
+                raise exceptions.NotAuthenticated(gettext("This is for people with an account. Sign in."))
             if request.COOKIES.get(settings.SESSION_COOKIE_NAME):
                 raise exceptions.NotAuthenticated(
                     gettext("The session of this cookie has ended. Sign in again.")

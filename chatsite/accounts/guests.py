@@ -80,6 +80,7 @@ class GuestMiddleware:
         if not welcomes(view):
             if isinstance(user, User) and user.is_guest:
                 _become(request, AnonymousUser())
+                request.refused_guest = True  # type: ignore[attr-defined]
             return None
         api = issubclass(getattr(view, "cls", object), APIView)
         # A response of the API never replaces an existing session cookie.

@@ -30,9 +30,9 @@ Authenticate with an API key or an ID token (`Authorization: Bearer …`), or by
 requests come from the site's own origin or carry the CSRF token. Where the operator lets guests in, a request
 without any of them is theirs.
 
-Every answer carries `X-Request-ID`, and an answer to a question `Chat-Run`, the id by which it is resumed and
-stopped, and `Chat-Message`, the id by which it is rated; where the day's messages are limited, `RateLimit` and `RateLimit-Policy` say what is left. A trailing
-slash is accepted everywhere."""
+Every answer carries `X-Request-ID`, and an answer to a question `Chat-Run`, the id by which it is resumed
+and stopped, and `Chat-Message`, the id by which it is rated; where the day's messages are limited,
+`RateLimit` and `RateLimit-Policy` say what is left. A trailing slash is accepted everywhere."""
 TAGS = {
     "Questions": "RAG chat, the AI Chat Protocol, and chat completions with context.",
     "Chat UI": "The Chat UI's protocol, its multi-agent mode, and its minimal format.",

@@ -106,6 +106,16 @@ class GuestsAreServed(WithGuests):
         self.assertEqual(client.get("/admin/").status_code, 302)
         self.assertContains(client.get("/accounts/sign-in/"), "Password")
 
+    def test_an_api_for_accounts_tells_a_guest_so_and_keeps_their_session(self):
+        client, _ = self.enter()
+        for path in ("/api/whoami", "/api/documents", "/api/webhooks"):
+            answer = client.get(path)
+            self.assertEqual(
+                (answer.status_code, answer.json()["detail"]),
+                (401, "This is for people with an account. Sign in."),
+            )
+            self.assertNotIn("sessionid", answer.cookies)
+
     def test_a_guest_asks_through_the_api_and_is_answered_from_documents_for_guests(self):
         answer = Client().post("/chat", asked(), **JSON)
         self.assertEqual(answer.status_code, 200, answer.content)

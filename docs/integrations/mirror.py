@@ -28,7 +28,9 @@ def send(method: str, address: str, body: bytes | None = None) -> Any:
     """
     headers = {"Authorization": f"Bearer {os.environ['KEY']}", "Content-Type": "application/octet-stream"}
     request = urllib.request.Request(os.environ["SITE"] + address, body, headers, method=method)
-    for tries in range(1, TRIES + 1):
+    tries = 0
+    while True:
+        tries += 1
         try:
             with urllib.request.urlopen(request, timeout=300) as response:
                 text = response.read()

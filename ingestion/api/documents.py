@@ -479,7 +479,9 @@ class DocumentView(DocumentsChanging):
             raise ProblemDetails(NAMES, "document_id")
         body: Any = request.data
         if not isinstance(file := body.get("file"), UploadedFile):
-            raise ProblemDetails("There is no file: the body is empty, or the form has no part “file”.", "file")
+            raise ProblemDetails(
+                "There is no file: the body is empty, or the form has no part “file”.", "file"
+            )
         with file:
             values = request.query_params if isinstance(body, WholeBody) else body
             new = validated(NewDocumentSerializer, values)

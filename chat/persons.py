@@ -37,7 +37,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
 from history import exporting
-from history.models import Conversation, Feedback, Message, Share, Source
+from history.models import Conversation, Feedback, Message, Project, Share, Source
 from ingestion.documents import delete_documents, hand_over
 from ingestion.models import AccessEntry, BulkChange, BulkItem, Document
 from ingestion.storage import files
@@ -142,7 +142,7 @@ def erase(
 
 
 def delete_own(person: User, *, documents: bool) -> None:
-    """Delete a person's conversations for good, on demand also the documents that nobody else can read.
+    """Delete a person's conversations and projects for good, on demand also documents only they can read.
 
     Raises CannotErase before anything is deleted.
     """
@@ -247,6 +247,7 @@ def _delete_conversations(person: User) -> None:
             [person.pk],
         )
     Conversation.objects.filter(owner=person).delete()
+    Project.objects.filter(owner=person).delete()
 
 
 def _delete_rows(person: User) -> None:
@@ -352,6 +353,21 @@ def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
     yield "looks.json", list(looks.told_to(person.pk).values("begun_at", "conversation", "reason"))
     yield "webhooks.json", list(person.webhooks.values("id", "name", "url", "events", "active", "created_at"))
     yield "feedback.json", list(Feedback.objects.filter(message__conversation__owner=person).values())
+    yield (
+        "projects.json",
+        [
+            {
+                "id": project.pk,
+                "name": project.name,
+                "instructions": project.instructions,
+                "scope": project.scope,
+                "createdAt": project.created_at,
+                "updatedAt": project.updated_at,
+                "conversations": list(project.conversations.order_by("pk").values_list("pk", flat=True)),
+            }
+            for project in Project.objects.filter(owner=person)
+        ],
+    )
     shares = Share.objects.filter(conversation__owner=person)
     yield (
         "shared-links.json",

@@ -98,6 +98,7 @@ class RunRequest:
     earlier: tuple[EarlierMessage, ...] = ()
     alone: bool = False  # the model gets no earlier messages
     team: bool = False  # a new conversation is answered by the team of agents
+    project_id: UUID | None = None  # that a new conversation is opened in
     listed: bool = True  # False: the caller stores the conversation, and the site lists it nowhere
     options: Options = field(default_factory=Options)
     images: tuple[ImageInput, ...] = ()  # given to the model, not stored

@@ -20,10 +20,11 @@ from chat import site_texts
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
 from chatsite.demo import accounts_on_page
-from history.models import Conversation, Message
+from history.models import Conversation, Message, Project
 from ingestion.models import Document
 
 SIDEBAR_ROWS = 30
+SIDEBAR_PROJECTS = 8
 
 
 @dataclass
@@ -84,10 +85,19 @@ class Sidebar:
         rows = [row for row in self._conversations if not row.pinned_at]
         return sorted(rows, key=lambda row: (row.updated_at, row.pk), reverse=True)
 
+    @property
+    def pinned(self) -> list[Group]:
+        return [Group(gettext("Pinned"), self._pinned)] if self._pinned else []
+
+    @cached_property
+    def projects(self) -> list[Project]:
+        """Those that were used last."""
+        mine = Project.objects.owned_by(self._principal).order_by("-updated_at", "-id")
+        return list(mine.only("name")[:SIDEBAR_PROJECTS])
+
     @cached_property
     def groups(self) -> list[Group]:
-        pinned = [Group(gettext("Pinned"), self._pinned)] if self._pinned else []
-        return pinned + grouped(self._newest[:SIDEBAR_ROWS], timezone.localdate())
+        return grouped(self._newest[:SIDEBAR_ROWS], timezone.localdate())
 
     @property
     def more(self) -> bool:

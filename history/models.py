@@ -29,6 +29,48 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         return self.filter(owner_id=principal.user_id, deleted_at__isnull=False)
 
 
+class ProjectQuerySet(models.QuerySet["Project"]):
+    def owned_by(self, principal: Principal) -> "ProjectQuerySet":
+        return self.filter(owner_id=principal.user_id)
+
+
+class Project(models.Model):
+    """Conversations of one person under a name, with wishes and a scope that go with their questions."""
+
+    MAX_NAME_CHARACTERS: ClassVar = 100
+    MAX_INSTRUCTIONS_CHARACTERS: ClassVar = 1_000
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="projects", db_index=False
+    )  # project_list serves it
+    name = models.CharField(max_length=MAX_NAME_CHARACTERS)
+    instructions = models.CharField(
+        max_length=MAX_INSTRUCTIONS_CHARACTERS,
+        blank=True,
+        help_text="How its owner likes answers in it: wishes, below the instructions of the site.",
+    )
+    scope = models.CharField(
+        max_length=600,
+        blank=True,
+        help_text="What a new conversation in it is searched in; empty: all that its owner may read.",
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(
+        default=timezone.now, help_text="When a question was last asked in it, or it was changed."
+    )
+
+    objects = ProjectQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-updated_at", "-id"]
+        constraints = [models.CheckConstraint(condition=~Q(name=""), name="project_has_a_name")]
+        indexes = [models.Index(fields=["owner", "-updated_at", "-id"], name="project_list")]
+
+    def __str__(self) -> str:
+        return f"project {self.id}"  # its name is its owner's words, as a conversation's title is
+
+
 class Conversation(models.Model):
     """Questions and answers of one person, in order."""
 
@@ -52,6 +94,14 @@ class Conversation(models.Model):
         db_default="",
         help_text="The part of the documents that its questions are searched in; empty: all.",
     )
+    project = models.ForeignKey(
+        Project,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="conversations",
+        db_index=False,
+    )  # conversation_project serves it
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now, help_text="Time of the newest message.")
     pinned_at = models.DateTimeField(null=True, blank=True, help_text="Shown above all others since then.")
@@ -79,6 +129,11 @@ class Conversation(models.Model):
                 fields=["owner", "-updated_at", "-id"],
                 condition=Q(archived_at__isnull=False),
                 name="conversation_archived",
+            ),
+            models.Index(
+                fields=["project", "-updated_at", "-id"],
+                condition=Q(project__isnull=False),
+                name="conversation_project",
             ),
             models.Index(
                 fields=["owner"],

@@ -21,7 +21,7 @@ from chatsite.db.sql_files import rows
 
 from .branches import START, Branches
 from .citation_text import without
-from .models import Conversation, Message, Source
+from .models import Conversation, Message, Project, Source
 from .search_words import (
     lexemes,
     search_vector,
@@ -57,6 +57,7 @@ class NewConversation:
     title: str
     mode: str = Conversation.Mode.STANDARD
     listed: bool = True
+    project_id: UUID | None = None  # which the caller has locked
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +211,7 @@ def begin_turn(
         "title_words": lexemes(owner_id, title),
         "mode": conversation.mode,
         "listed": conversation.listed,
+        "project": conversation.project_id,
         "scope": scope,
         "now": turn.created_at,
         "question": turn.question_id,
@@ -310,6 +312,24 @@ def archive(principal: Principal, conversation_id: UUID, *, archived: bool) -> N
     """Put a conversation away, or bring it back. It stays readable, searchable and shared."""
     values = {"pinned_at": None, "archived_at": timezone.now()} if archived else {"archived_at": None}
     _change(Conversation.objects.owned_by(principal), conversation_id, **values)
+
+
+@transaction.atomic
+def move(principal: Principal, conversation_id: UUID, project_id: UUID | None) -> None:
+    """Put a conversation into a project of the same person, or into none.
+
+    Raises Conversation.DoesNotExist or Project.DoesNotExist.
+    """
+    project = lock_project(principal, project_id) if project_id else None
+    _change(Conversation.objects.owned_by(principal), conversation_id, project=project)
+
+
+def lock_project(principal: Principal, project_id: UUID) -> Project:
+    """The caller's project, which is not deleted before the end of the transaction.
+
+    Raises Project.DoesNotExist for any other id.
+    """
+    return Project.objects.owned_by(principal).select_for_update(no_key=True).get(pk=project_id)
 
 
 def delete(principal: Principal, conversation_id: UUID) -> None:

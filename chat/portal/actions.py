@@ -22,8 +22,10 @@ from chatsite.accounts.principal import Principal
 from chatsite.http.retry_after import set_retry_after
 from history import feedback as feedbacks
 from history import recording
-from history.models import Conversation, Message
+from history.models import Conversation, Message, Project
 
+from .projects import own_project, project_page
+from .shares import signed_in
 from .starters import key_of
 from .views import (
     SeeOther,
@@ -61,6 +63,16 @@ def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> Ht
     """Ask in a conversation. A refusal is shown at this URL; reloading it by GET shows the conversation."""
     row = own_conversation(principal, conversation_id)
     return _ask(request, principal, row) if request.method == "POST" else _latest(row.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def ask_in_project(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
+    """Begin a conversation in a project; as :func:`ask`."""
+    project = own_project(principal, project_id)
+    if request.method != "POST":
+        return SeeOther(reverse("chat:project", args=[project.pk]))
+    return _ask(request, principal, None, project)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -308,7 +320,9 @@ def _answer_url(conversation_id: UUID, position: int, *, form: bool = False) -> 
     return f"{page}?rating={position}#m-{position}" if form else f"{page}#m-{position}"
 
 
-def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -> HttpResponse:
+def _ask(
+    request: HttpRequest, principal: Principal, row: Conversation | None, project: Project | None = None
+) -> HttpResponse:
     text = _question(request)
     team = row is None and request.POST.get("mode") == "team"
     scope = scope_asked_for(request.POST)
@@ -317,13 +331,14 @@ def _ask(request: HttpRequest, principal: Principal, row: Conversation | None) -
         text,
         row.pk if row else None,
         team=team,
+        project_id=project.pk if project else None,
         options=Options(scope=scope),
         seen=int(seen) if seen.isascii() and seen.isdecimal() and len(seen) < 7 else None,
     )
     try:
         accepted = _begin(request, principal, asked, key_of(request.POST.get("key")))
     except Refused as refused:
-        return _refused(request, principal, row, text, refused)
+        return _refused(request, principal, row, text, refused, project)
     _start(accepted)
     if _wants_json(request):
         url = reverse("chat:conversation", args=[accepted.conversation_id])
@@ -361,7 +376,12 @@ def _stop_answers(principal: Principal, row: Conversation) -> None:
 
 
 def _refused(
-    request: HttpRequest, principal: Principal, row: Conversation | None, text: str, refused: Refused
+    request: HttpRequest,
+    principal: Principal,
+    row: Conversation | None,
+    text: str,
+    refused: Refused,
+    project: Project | None = None,
 ) -> HttpResponse:
     """The page with the reason of the refusal and the text of the question."""
     if refused.code == "not_found":
@@ -377,6 +397,8 @@ def _refused(
     }
     if scope := scope_asked_for(request.POST):
         kept |= scopes(principal, scope)
+    if project:
+        return _to_come_back(project_page(request, principal, project, **kept), refused)
     if row is None:
         return _to_come_back(new_page(request, principal, **kept), refused)
     return _to_come_back(conversation_page(request, principal, row, **kept), refused)

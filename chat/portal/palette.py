@@ -9,16 +9,19 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatsite.accounts.principal import Principal
+from history import projects
 from ingestion.portal import listing as documents
 
 from .search import Excerpt, cleaned, conversations
 from .views import for_caller
 
 MAX_CONVERSATIONS = 6
+MAX_PROJECTS = 4
 MAX_DOCUMENTS = 4
 PAGES = (
     ("chat:new", "new", gettext_lazy("New question")),
     ("chat:search", "search", gettext_lazy("All conversations")),
+    ("chat:projects", "folder", gettext_lazy("Projects")),
     ("ingestion:documents", "docs", gettext_lazy("Documents")),
     ("ingestion:add", "upload", gettext_lazy("Add documents")),
     ("chat:shares", "share", gettext_lazy("Shared links")),
@@ -43,6 +46,7 @@ def palette(request: HttpRequest, principal: Principal) -> HttpResponse:
     query = cleaned(request.GET.get("q", ""))
     groups = [
         (gettext("Conversations"), _conversations(principal, query)),
+        (gettext("Projects"), _projects(principal, query)),
         (gettext("Documents"), _documents(principal, query)),
         (gettext("Pages"), _pages(query)),
     ]
@@ -60,6 +64,13 @@ def _conversations(principal: Principal, query: str) -> list[Entry]:
 
 def _whole(excerpt: Excerpt) -> str:
     return f"{excerpt.before}{excerpt.hit}{excerpt.after}"
+
+
+def _projects(principal: Principal, query: str) -> list[Entry]:
+    if not query:
+        return []
+    found = projects.named(principal, query)[:MAX_PROJECTS]
+    return [Entry("folder", each.name, reverse("chat:project", args=[each.pk])) for each in found]
 
 
 def _documents(principal: Principal, query: str) -> list[Entry]:

@@ -41,7 +41,7 @@ def conversations(
 
     An empty query matches all that are archived, or all that are not. An unknown cursor gives the first page.
     """
-    below = _place(cursor)
+    below = place_in_list(cursor)
     if query:
         rows, following = search.page(principal, query, PER_PAGE, below)
     else:
@@ -74,7 +74,8 @@ def place_of(conversation_id: UUID, hit: search.Hit | None) -> str:
     return f"{anchor}:~:text={quote(hit.excerpt.text[start:end], safe='')}"
 
 
-def _place(cursor: str) -> listing.Place | None:
+def place_in_list(cursor: str) -> listing.Place | None:
+    """The place of a cursor in an address; None for the first page."""
     try:
         return listing.place_of(cursor) if cursor else None
     except ValueError:

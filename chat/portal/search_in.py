@@ -18,15 +18,34 @@ from django.views.decorators.http import require_http_methods
 
 from chat.requests import MAX_SCOPE_DOCUMENTS, is_scope
 from chatsite.accounts.principal import Principal
+from history import projects
 from history.models import Conversation
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.scopes import CATEGORY, DOCUMENT, FOLDER
 
+from .projects import or_404, own_project, project_page
 from .search import cleaned
-from .views import conversation_page, for_caller, new_page, own_conversation, scope_asked_for, scopes
+from .shares import signed_in
+from .views import (
+    SeeOther,
+    conversation_page,
+    for_caller,
+    new_page,
+    own_conversation,
+    scope_asked_for,
+    scopes,
+)
 
 MAX_PLACES = 12  # folders, and categories, that are offered at once
 MAX_DOCUMENTS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The address that the choice goes to, and the scope until then."""
+
+    action: str
+    scope: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +64,48 @@ def search_in(
 ) -> HttpResponse:
     """The page to choose on; with a choice, the page of the question again."""
     row = own_conversation(principal, conversation_id) if conversation_id else None
-    if request.method != "POST":
-        return _page(request, principal, row)
-    problem = ""
-    if scope := request.POST.get("use", ""):
-        if scope == DOCUMENT:
-            scope, problem = _of_ticked(request.POST.getlist("document"))
-        if is_scope(scope):
-            return _composer(request, principal, row, scope)
-    return _page(request, principal, row, problem)
+    scope, problem = _chosen(request)
+    if scope:
+        return _composer(request, principal, row, scope)
+    where = Where(
+        reverse("chat:search-in-conversation", args=[row.pk]) if row else reverse("chat:search-in"),
+        row.scope if row else "",
+    )
+    return _page(request, principal, where, problem)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def search_in_project(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
+    """As :func:`search_in`, for a question that begins a conversation in a project."""
+    project = own_project(principal, project_id)
+    scope, problem = _chosen(request)
+    if scope:
+        return project_page(request, principal, project, **_kept(request, principal, scope))
+    where = Where(reverse("chat:search-in-project", args=[project.pk]), project.scope)
+    return _page(request, principal, where, problem)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def project_scope(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
+    """The same page for what new conversations of a project are searched in, which it keeps."""
+    project = own_project(principal, project_id)
+    scope, problem = _chosen(request)
+    if scope:
+        with or_404():
+            projects.set_scope(principal, project.pk, scope)
+        return SeeOther(reverse("chat:project", args=[project.pk]))
+    where = Where(reverse("chat:project-scope", args=[project.pk]), project.scope)
+    return _page(request, principal, where, problem)
+
+
+def _chosen(request: HttpRequest) -> tuple[str, str]:
+    """The scope that was chosen, if one was, or a sentence that says what is wrong with it."""
+    scope = request.POST.get("use", "")
+    if scope == DOCUMENT:
+        return _of_ticked(request.POST.getlist("document"))
+    return (scope if is_scope(scope) else ""), ""
 
 
 def _of_ticked(ticked: list[str]) -> tuple[str, str]:
@@ -69,22 +121,25 @@ def _of_ticked(ticked: list[str]) -> tuple[str, str]:
 def _composer(
     request: HttpRequest, principal: Principal, row: Conversation | None, scope: str
 ) -> HttpResponse:
-    kept = {
-        "text": _typed(request),
-        "team": request.POST.get("mode") == "team",
-        **scopes(principal, scope),
-    }
+    kept = _kept(request, principal, scope)
     if row is None:
         return new_page(request, principal, **kept)
     return conversation_page(request, principal, row, **kept)
 
 
-def _page(
-    request: HttpRequest, principal: Principal, row: Conversation | None, problem: str = ""
-) -> HttpResponse:
+def _kept(request: HttpRequest, principal: Principal, scope: str) -> dict[str, Any]:
+    """What goes through the page, with the choice."""
+    return {
+        "text": _typed(request),
+        "team": request.POST.get("mode") == "team",
+        **scopes(principal, scope),
+    }
+
+
+def _page(request: HttpRequest, principal: Principal, where: Where, problem: str) -> HttpResponse:
     values = request.POST if request.method == "POST" else request.GET
     words = cleaned(values.get("q", ""))
-    chosen = scope_asked_for(values) or (row.scope if row else "")
+    chosen = scope_asked_for(values) or where.scope
     readable = Document.objects.visible_to(principal).searchable()
     ticked = _documents_named(
         readable, _ticked(values.getlist("document"), chosen, first="tick" not in values)
@@ -93,8 +148,7 @@ def _page(
     folders = _places(FOLDER, _with_parents(_counted(readable, "folder")), words)
     categories = _places(CATEGORY, _counted(readable, "category"), words)
     context: dict[str, Any] = {
-        "action": reverse("chat:search-in-conversation", args=[row.pk]) if row else reverse("chat:search-in"),
-        "back": reverse("chat:conversation", args=[row.pk]) if row else reverse("chat:new"),
+        "action": where.action,
         "words": words,
         "text": _typed(request),
         "team": values.get("mode") == "team",

@@ -82,7 +82,7 @@ def new_page(request: HttpRequest, principal: Principal, **kept: Any) -> HttpRes
         **scopes(principal, scope_asked_for(request.GET)),
     }
     return render(
-        request, "chat/new.html", _composer(principal) | context | kept, status=kept.get("status", 200)
+        request, "chat/new.html", composer(principal) | context | kept, status=kept.get("status", 200)
     )
 
 
@@ -104,7 +104,7 @@ def conversation_page(
     return render(
         request,
         "chat/conversation.html",
-        _composer(principal) | context | kept,
+        composer(principal) | context | kept,
         status=kept.get("status", 200),
     )
 
@@ -205,7 +205,8 @@ def scopes(principal: Principal, chosen: str) -> dict[str, Any]:
     return {"scope": chosen or ALL, "scopes": list(offered.items())}
 
 
-def _composer(principal: Principal) -> dict[str, Any]:
+def composer(principal: Principal) -> dict[str, Any]:
+    """What the box for a question shows."""
     return {
         "connected": bool(settings.CHAT_MODEL),
         "most_characters": settings.MESSAGE_MAX_CHARACTERS,

@@ -39,7 +39,7 @@ from chatsite.db.threads import reading_as, tried_twice
 from history import recording
 from history.branches import Branches, question_of
 from history.citation_text import without
-from history.models import Conversation, Message
+from history.models import Conversation, Message, Project
 from history.withheld import withheld_labels
 
 from . import finish, journal, notifications
@@ -130,6 +130,8 @@ def _store_turn(
     conversation_id = known.pk if known else uuid4()
     if known:
         request = _scoped(request, known)
+    elif request.project_id:
+        request = _scoped(request, _project(principal, request.project_id))
     run = AcceptedRun(
         principal=principal,
         run_id=uuid4(),
@@ -147,7 +149,7 @@ def _store_turn(
         request.question,
         agent_name=_first_speaker() if run.by_team else "",
         scope=request.options.scope,
-        opens=None if known else recording.NewConversation(title, mode, request.listed),
+        opens=None if known else recording.NewConversation(title, mode, request.listed, request.project_id),
     )
     is_first = position == 0
     return replace(run, is_first=is_first, is_untitled=is_first and not (known and known.title_by_owner))
@@ -227,9 +229,16 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
     return replace(run, readable=counted[0]["count"], own_wish=own_wish)
 
 
-def _scoped(request: RunRequest, conversation: Conversation) -> RunRequest:
-    """The request with the scope that its conversation has, where it says none."""
-    scope = request.options.scope or conversation.scope
+def _project(principal: Principal, project_id: UUID) -> Project:
+    try:
+        return recording.lock_project(principal, project_id)
+    except Project.DoesNotExist:
+        raise Refused("not_found") from None
+
+
+def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:
+    """The request with the scope of its conversation, or of the project of a new one, where it says none."""
+    scope = request.options.scope or place.scope
     return replace(request, options=replace(request.options, scope=scope))
 
 
@@ -454,6 +463,7 @@ def _digest(request: RunRequest) -> str:
     images = [[image.media_type, hashlib.sha256(image.data).hexdigest()] for image in request.images]
     values = members(replace(request, images=())) | {
         "conversation_id": str(request.conversation_id or ""),
+        "project_id": str(request.project_id or ""),
         "images": images,
     }
     del values["seen"]  # the same form, sent again from a page that was loaded anew
@@ -463,6 +473,7 @@ def _digest(request: RunRequest) -> str:
         ("generation", Generation()),
         ("echo", {}),
         ("instead_of", None),
+        ("project_id", None),
         ("continues", ""),
     ):
         if getattr(request, name) == nothing:

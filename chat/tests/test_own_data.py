@@ -17,7 +17,8 @@ from chat.tests.conversations import answered
 from chat.tests.golden_exchange import GoldenTestCase
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
-from history.models import Conversation, Feedback, Share
+from history import projects, recording
+from history.models import Conversation, Feedback, Project, Share
 from ingestion.access.lists import Audience, access_list_for
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
@@ -38,6 +39,10 @@ class OwnDataTests(TestCase):
             access_list=access_list_for(Audience(everyone=True), self.ann.pk),
             digest="x",
         )
+        ann, bob = (Principal(each.pk, "command") for each in (self.ann, self.bob))
+        self.project = projects.create(ann, "My winter", "As a list.", "own")
+        recording.move(ann, self.conversation.pk, self.project.pk)
+        projects.create(bob, "Bob's winter")
         self.other, _ = answered(self.bob, self.shared, question="What is Bob's?")
         self.client.force_login(self.ann)
 
@@ -52,6 +57,11 @@ class OwnDataTests(TestCase):
         names = archive.namelist()
         self.assertEqual(json.loads(archive.read("profile.json"))["username"], "ann")
         self.assertIn("What is mine?", archive.read("conversations/00001.md").decode())
+        (project,) = json.loads(archive.read("projects.json"))
+        self.assertEqual(
+            (project["name"], project["instructions"], project["scope"], project["conversations"]),
+            ("My winter", "As a list.", "own", [str(self.conversation.pk)]),
+        )
         self.assertEqual(sum(name.startswith("conversations/") for name in names), 2)
         texts = [archive.read(name).decode() for name in names if name.endswith((".md", ".json"))]
         self.assertNotIn("Bob", "".join(texts))
@@ -68,6 +78,7 @@ class OwnDataTests(TestCase):
         self.assertRedirects(self.client.post(PAGE, {"delete": "1", "confirmed": "1"}), PAGE)
         self.assertEqual(list(Conversation.objects.all()), [self.other])
         self.assertFalse(Feedback.objects.exists() or Share.objects.exists())
+        self.assertEqual([row.owner for row in Project.objects.all()], [self.bob])
         self.assertEqual(Document.objects.count(), 2)
         entry = AuditEntry.objects.get(action="conversation_deleted")
         self.assertEqual((entry.actor, entry.subject), ("ann", "1 conversations of their own"))

@@ -3,7 +3,7 @@
 from django.test import TestCase
 
 from chatsite.accounts.principal import Principal
-from history import recording
+from history import projects, recording
 from history.models import Message
 from ingestion.tests.factories import make_document, make_user
 
@@ -36,6 +36,13 @@ class Palette(TestCase):
             page = self.found(query)
             self.assertNotIn(str(self.foreign.pk), page)
             self.assertNotIn(str(self.closed.public_id), page)
+
+    def test_projects_are_found_by_their_names(self):
+        mine = projects.create(Principal(self.user.pk, "command"), "Winter timetable")
+        foreign = projects.create(Principal(self.other.pk, "command"), "Winter secrets")
+        page = self.found("winter")
+        self.assertIn(f'href="/projects/{mine.pk}/"', page)
+        self.assertNotIn(str(foreign.pk), page)
 
     def test_pages_are_found_by_their_names_and_nothing_is_said_so(self):
         self.assertIn('href="/settings/"', self.found("sett"))

@@ -41,7 +41,7 @@ from chatsite.accounts.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from history.models import Feedback, Message, Share, Source
+from history.models import Feedback, Message, Project, Share, Source
 from ingestion.access.lists import Audience, access_list_for
 from ingestion.documents import upsert
 from ingestion.models import BulkChange, BulkItem, CitedName, Document, ExternalId
@@ -117,6 +117,8 @@ def person_with_everything():
     conversation, answer = answered(
         person, own, question=f"Who is {CANARY}?", text=f"{CANARY} [guide.md#leave]", title=CANARY
     )
+    conversation.project = Project.objects.create(owner=person, name=CANARY, instructions=CANARY)
+    conversation.save()
     Source.objects.filter(message=answer).update(content=CANARY)
     Feedback.objects.create(message=answer, rating="bad", comment=CANARY)
     Share.objects.create(

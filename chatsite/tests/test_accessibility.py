@@ -24,7 +24,15 @@ def test_no_page_breaks_a_rule_of_accessibility(chromium, slow_site, screen, sch
         page.locator(".answer .cite").first.click()
         expect(page.locator("#source mark").first).to_be_visible()
         assert violations(page) == []
-        for path in ("/documents/", "/documents/add/", *SETTINGS, "/help/", "/search-in"):
+        for path in (
+            "/documents/",
+            "/documents/add/",
+            *SETTINGS,
+            "/help/",
+            "/search-in",
+            "/projects/",
+            "/projects/new",
+        ):
             page.goto(path)
             assert violations(page) == [], path
 

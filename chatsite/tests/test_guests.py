@@ -307,6 +307,7 @@ class WhatIsOpen(SimpleTestCase):
         accounts_only |= {"chat:own-data", "chat:hints-seen"}  # of an account
         # Guests share nothing, and nothing is shared with them.
         accounts_only |= {name for name in others if "share" in name and not name.startswith("admin:")}
+        accounts_only |= {name for name in others if "project" in name} | {"chat:move"}
         self.assertEqual(
             {name for name in others if name.partition(":")[0] in namespaces}, configuration | accounts_only
         )

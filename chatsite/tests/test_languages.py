@@ -26,7 +26,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.context_processors import SCRIPT_WORDS
 from chatsite.db.threads import in_database
 from chatsite.tests.server import BASE
-from history import sharing
+from history import projects, recording, sharing
 from ingestion.access.lists import Audience
 from ingestion.tests.factories import make_document, make_user
 
@@ -239,6 +239,9 @@ class LeftOutTests(TestCase):
         self.conversation, self.answer = answered(self.user, self.document, question="qx?", title="qxtitle")
         ApiKey.objects.issue(self.user, "qxkey")
         principal = Principal(self.user.pk, "command")
+        self.project = projects.create(principal, "qxproject", "qx", "folder:qx")
+        projects.create(principal, "qxother")
+        recording.move(principal, self.conversation.pk, self.project.pk)
         _, self.token = sharing.create(principal, self.conversation.pk, Audience(everyone=True))
         self.client.force_login(self.user)
         languages = override_settings(LANGUAGES=[*settings.LANGUAGES, (PSEUDO, "qx")])
@@ -254,7 +257,8 @@ class LeftOutTests(TestCase):
 
     def test_no_page_has_words_outside_the_catalogue(self):
         pages = PAGES + [
-            path.format(c=self.conversation.pk, d=self.document.public_id, s=self.token) for path in OWN_PAGES
+            path.format(c=self.conversation.pk, d=self.document.public_id, p=self.project.pk, s=self.token)
+            for path in OWN_PAGES
         ]
         found = {path: words for path in pages if (words := self.left_out(path))}
         self.assertEqual(found, {})
@@ -270,6 +274,9 @@ PAGES = [
     "/search/?q=qx",
     "/search/?q=qxnothing",
     "/shares/",
+    "/projects/",
+    "/projects/?q=qxnothing",
+    "/projects/new",
     "/documents/",
     "/documents/?q=qxnothing",
     "/documents/?show=failed",
@@ -290,6 +297,12 @@ OWN_PAGES = [
     "/c/{c}/?source=1.1&view=page",
     "/c/{c}/?rating=1",
     "/c/{c}/rename",
+    "/c/{c}/project",
+    "/c/{c}/project?q=qxnothing",
+    "/projects/{p}/",
+    "/projects/{p}/edit",
+    "/projects/{p}/scope",
+    "/projects/{p}/delete",
     "/c/{c}/delete",
     "/c/{c}/share",
     "/s/{s}/",

@@ -11,7 +11,7 @@ from chat.models import Lease, Run
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import ApiKey, User, WebhookDelivery, WebhookEndpoint
 from chatsite.demo import SAMPLES
-from history.models import Conversation, Feedback, Message, Share, Source
+from history.models import Conversation, Feedback, Message, Project, Share, Source
 from history.sharing import digest_of
 from ingestion.access.lists import (
     Audience,
@@ -28,6 +28,7 @@ NOWHERE = uuid.UUID("99999999-9999-4999-8999-999999999999")
 SHARE = uuid.UUID("55555555-5555-4555-8555-555555555555")
 WEBHOOK = uuid.UUID("66666666-6666-4666-8666-666666666666")
 DELIVERY = uuid.UUID("77777777-7777-4777-8777-777777777777")
+PROJECT = uuid.UUID("88888888-8888-4888-8888-888888888888")
 TOKEN = "a-token-of-the-board"
 NAME = "minutes.pdf"
 PDF = SAMPLES / "everyone" / "safety-manual.pdf"  # any file with pages
@@ -57,6 +58,7 @@ class World:
     def restore(self):
         """The owner's things as they were, after a request that may have changed them."""
         Conversation.objects.all().delete()
+        Project.objects.all().delete()
         Document.objects.all().delete()
         owner = self.people["owner"]
         ApiKey.objects.filter(user=owner).update(revoked_at=None)
@@ -92,7 +94,10 @@ class World:
         WebhookDelivery.objects.create(id=DELIVERY, endpoint=endpoint, event="webhook.test", data={})
 
     def _conversation(self, owner):
-        conversation = Conversation.objects.create(id=CONVERSATION, owner=owner, title="A secret title")
+        project = Project.objects.create(id=PROJECT, owner=owner, name="A secret project")
+        conversation = Conversation.objects.create(
+            id=CONVERSATION, owner=owner, title="A secret title", project=project
+        )
         Message.objects.create(conversation=conversation, position=0, role="user", content="When?")
         answer = Message.objects.create(
             id=MESSAGE,
@@ -161,6 +166,7 @@ class World:
             "position": 1,
             "asked": 0,
             "share_id": SHARE,
+            "project_id": PROJECT,
             "webhook_id": WEBHOOK,
             "delivery_id": DELIVERY,
             "token": TOKEN,
@@ -184,6 +190,7 @@ class World:
             "document_id": NOWHERE,
             "key_id": 999_999,
             "share_id": NOWHERE,
+            "project_id": NOWHERE,
             "webhook_id": NOWHERE,
             "delivery_id": NOWHERE,
             "token": "a-token-of-nobody",

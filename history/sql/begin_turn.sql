@@ -2,10 +2,10 @@
 -- The caller holds the lock of a conversation that exists already.
 WITH opened AS (
     INSERT INTO history_conversation (
-        id, owner_id, title, title_by_owner, mode, listed, scope, created_at, updated_at, search
+        id, owner_id, title, title_by_owner, mode, listed, scope, project_id, created_at, updated_at, search
     )
     SELECT
-        :'conversation', :'owner', :'title', false, :'mode', :'listed', :'scope', :'now', :'now',
+        :'conversation', :'owner', :'title', false, :'mode', :'listed', :'scope', :'project'::uuid, :'now', :'now',
         array_to_tsvector(:'title_words'::text[])
     WHERE :'opens'
 ),
@@ -13,6 +13,18 @@ WITH opened AS (
 continued AS (
     UPDATE history_conversation SET updated_at = :'now', scope = :'scope', archived_at = NULL
     WHERE id = :'conversation' AND NOT :'opens'
+    RETURNING project_id
+),
+
+-- One that is being deleted is passed over, whose conversations its deletion waits for.
+used AS (
+    UPDATE history_project SET updated_at = :'now'
+    WHERE id = (
+        SELECT project.id
+        FROM history_project AS project
+        WHERE project.id = coalesce(:'project'::uuid, (SELECT continued.project_id FROM continued))
+        FOR NO KEY UPDATE SKIP LOCKED
+    )
 ),
 
 place AS (

@@ -1,0 +1,193 @@
+"""Pages of projects: the list, one with its conversations and a box, and moving a conversation into one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_safe
+
+from chat.models import Agent
+from chatsite.accounts.principal import Principal
+from history import listing, projects, recording
+from history.models import Conversation, Project
+
+from .search import cleaned, place_in_list
+from .shares import signed_in
+from .views import SeeOther, composer, own_conversation, scopes
+
+PER_PAGE = 50
+CONVERSATIONS_PER_PAGE = 30
+
+
+@contextmanager
+def or_404() -> Iterator[None]:
+    """A project or a conversation that is deleted at this instant is not found."""
+    try:
+        yield
+    except (Project.DoesNotExist, Conversation.DoesNotExist):
+        raise Http404 from None
+
+
+def own_project(principal: Principal, project_id: UUID) -> Project:
+    """Raises Http404 for any id that is not the caller's."""
+    with or_404():
+        return projects.own(principal, project_id)
+
+
+@require_safe
+@signed_in
+def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The caller's projects, the last used first, those with the words of `q`."""
+    query = cleaned(request.GET.get("q", ""))
+    page = Paginator(projects.named(principal, query), PER_PAGE).get_page(request.GET.get("page"))
+    shown = {"query": query, "page": page, "rows": projects.counted(principal, list(page))}
+    return render(request, "chat/projects.html", shown)
+
+
+@require_safe
+@signed_in
+def project(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
+    return project_page(request, principal, own_project(principal, project_id))
+
+
+def project_page(request: HttpRequest, principal: Principal, project: Project, **kept: Any) -> HttpResponse:
+    """A project; `kept` has the text of a refused question and the words that say why."""
+    cursor = request.GET.get("cursor", "")
+    rows, following = listing.page(
+        projects.conversations_of(principal, project), CONVERSATIONS_PER_PAGE, place_in_list(cursor)
+    )
+    offered = scopes(principal, project.scope)
+    context = {
+        "project": project,
+        "searched": dict(offered["scopes"])[offered["scope"]],
+        "rows": rows,
+        "cursor": cursor,
+        "older": listing.cursor(following) if following else "",
+        "team_size": Agent.objects.team().count(),
+        **offered,
+    }
+    return render(
+        request, "chat/project.html", composer(principal) | context | kept, status=kept.get("status", 200)
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def new(request: HttpRequest, principal: Principal) -> HttpResponse:
+    if request.method != "POST":
+        return _form(request, None)
+    try:
+        made = projects.create(principal, *_written(request))
+    except projects.Invalid as problem:
+        return _form(request, None, problem)
+    return SeeOther(reverse("chat:project", args=[made.pk]))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def edit(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
+    """Change the name and the instructions."""
+    row = own_project(principal, project_id)
+    if request.method != "POST":
+        return _form(request, row)
+    try:
+        with or_404():
+            projects.change(principal, row.pk, *_written(request))
+    except projects.Invalid as problem:
+        return _form(request, row, problem)
+    return SeeOther(reverse("chat:project", args=[row.pk]))
+
+
+def _written(request: HttpRequest) -> tuple[str, str]:
+    return request.POST.get("name", ""), request.POST.get("instructions", "")
+
+
+def _form(request: HttpRequest, row: Project | None, problem: projects.Invalid | None = None) -> HttpResponse:
+    name, instructions = _written(request)
+    if request.method != "POST" and row:
+        name, instructions = row.name, row.instructions
+    shown = {
+        "project": row,
+        "name": name.replace("\x00", "\ufffd"),
+        "instructions": instructions.replace("\x00", "\ufffd"),
+        "max_name": Project.MAX_NAME_CHARACTERS,
+        "max_instructions": Project.MAX_INSTRUCTIONS_CHARACTERS,
+        "problem": problem,
+    }
+    return render(request, "chat/project_form.html", shown, status=422 if problem else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def delete(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
+    """Asks first, and says that the conversations stay."""
+    row = own_project(principal, project_id)
+    if request.method != "POST":
+        kept = Conversation.objects.owned_by(principal).filter(project=row).count()
+        return render(request, "chat/delete_project.html", {"project": row, "kept": kept})
+    with or_404():
+        projects.delete(principal, row.pk)
+    messages.success(request, gettext("Project deleted. Its conversations are in your list."))
+    return SeeOther(reverse("chat:projects"))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """Choose the project of a conversation: one that there is, a new one, or none."""
+    row = own_conversation(principal, conversation_id)
+    if request.method != "POST":
+        return _places(request, principal, row)
+    to = request.POST.get("project", "")
+    try:
+        with or_404():
+            target = _target(principal, to, request.POST.get("name", ""))
+            recording.move(principal, row.pk, target.pk if target else None)
+    except projects.Invalid as problem:
+        return _places(request, principal, row, problem)
+    if target:
+        messages.success(request, gettext("Moved to “%(name)s”.") % {"name": target.name})
+    else:
+        messages.success(request, gettext("It is in no project now."))
+    return SeeOther(reverse("chat:conversation", args=[row.pk]))
+
+
+def _target(principal: Principal, to: str, name: str) -> Project | None:
+    """Raises Project.DoesNotExist, or projects.Invalid for a name that cannot be used."""
+    if to == "new":
+        return projects.create(principal, name)
+    if to == "none":
+        return None
+    if not to:
+        raise projects.Invalid(gettext("Choose a project first."), "project")
+    try:
+        return projects.own(principal, UUID(to))
+    except ValueError:
+        raise Project.DoesNotExist from None
+
+
+def _places(
+    request: HttpRequest, principal: Principal, row: Conversation, problem: projects.Invalid | None = None
+) -> HttpResponse:
+    query = cleaned(request.GET.get("q", ""))
+    others = projects.named(principal, query)
+    if row.project_id:
+        others = others.exclude(pk=row.project_id)
+    found = list(others[: PER_PAGE + 1])
+    shown = {
+        "conversation": row,
+        "query": query,
+        "projects": found[:PER_PAGE],
+        "more": len(found) > PER_PAGE,
+        "name": request.POST.get("name", "").replace("\x00", "\ufffd"),
+        "max_name": Project.MAX_NAME_CHARACTERS,
+        "problem": problem,
+    }
+    return render(request, "chat/move.html", shown, status=422 if problem else 200)

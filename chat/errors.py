@@ -29,6 +29,7 @@ ERRORS: dict[str, ErrorText] = {
     "message_empty": ErrorText(400, "The message is empty."),
     "message_too_long": ErrorText(400, "The message is longer than 32,000 characters."),
     "message_not_text": ErrorText(400, "The message holds characters that are not text."),
+    "not_attached": ErrorText(400, "Attach the files first, with the button beside them."),
     "generation_in_progress": ErrorText(
         409, "This conversation is being answered. Wait for the answer, or stop it."
     ),

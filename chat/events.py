@@ -41,9 +41,13 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """The search has begun, over the number of documents that the caller may read."""
+    """The search has begun, over the number of documents that the caller may read.
+
+    While it waits for documents of its scope to be read, `awaited` is how many they still are.
+    """
 
     readable: int
+    awaited: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from django.urls import path
 from .api import front_ends
 from .portal import (
     actions,
+    attaching,
     own_data,
     palette,
     projects,
@@ -22,6 +23,8 @@ urlpatterns = [
     path("search/palette", palette.palette, name="palette"),
     path("search/several", actions.several, name="several"),
     path("search-in", search_in.search_in, name="search-in"),
+    path("attach", attaching.attach, name="attach"),
+    path("c/<uuid:conversation_id>/attach", attaching.attach, name="attach-to-conversation"),
     path("c/<uuid:conversation_id>/", views.conversation, name="conversation"),
     path("c/<uuid:conversation_id>/source/<str:place>/", views.source, name="source"),
     path("c/<uuid:conversation_id>/ask", actions.ask, name="ask"),

@@ -133,6 +133,9 @@ SCRIPT_WORDS = [
     gettext_noop("Feedback removed."),
     gettext_noop("Feedback saved."),
     gettext_noop("Nothing was saved."),
+    gettext_noop("Only the attached documents"),
+    gettext_noop("Pasted"),
+    gettext_noop("Remove {n}"),
     gettext_noop("Source"),
     gettext_noop("The answer continues."),
     gettext_noop("The connection was lost. Choose the file again to retry."),
@@ -144,6 +147,7 @@ SCRIPT_WORDS = [
         "Too many tabs of this site are open. Close some of them; this one tries again in 30 seconds."
     ),
     gettext_noop("Try again"),
+    gettext_noop("Uploading"),
     gettext_noop("Uploading {n}"),
     gettext_noop("Uploading, {n} %"),
     gettext_noop("Waiting"),

@@ -253,7 +253,12 @@ FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000  # bytes of a body other than files; a longest message needs 400 KB
 BODY_LIMIT = 1_000_000  # bytes of a request's body on every URL but those of the next line
 UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
-UPLOAD_PATHS = (r"^/documents/add/$", r"^/admin/ingestion/document/", r"^/api/documents/[^/]+/?$")
+UPLOAD_PATHS = (
+    r"^/documents/add/$",
+    r"^/(c/[^/]+/)?attach$",
+    r"^/admin/ingestion/document/",
+    r"^/api/documents/[^/]+/?$",
+)
 ATTACHMENT_BODY_LIMIT = 12_000_000  # bytes of a question with images
 ATTACHMENT_PATHS = (r"^/(chat|ask|api/chat)/?(/?stream/?)?$",)
 IMAGE_PATHS = (r"^/v1//?(chat/completions|responses)/?$",)  # where images come within JSON

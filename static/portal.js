@@ -1,5 +1,6 @@
 // The entry module: composer, keyboard, dialogs, toasts, copying. Every page and every form works without it.
-// Loads panel.js when a source is opened, palette.js at Ctrl or ⌘ K, and stream.js on the page of a conversation.
+// Loads panel.js when a source is opened, palette.js at Ctrl or ⌘ K, attach.js with the first file, and stream.js on
+// the page of a conversation.
 // Posts the first question of a conversation as a form and receives JSON: {url} or {code, message}.
 export const $ = (selector, root = document) => root.querySelector(selector);
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -16,6 +17,7 @@ const {
   stream: streamModule,
   reveal: revealModule,
   palette: paletteModule,
+  attach: attachModule,
   places: paletteAddress,
 } = document.body.dataset;
 // Times on the next page are those of this browser.
@@ -554,6 +556,57 @@ function random() {
     .map(byte => byte.toString(16).padStart(2, '0'))
     .join('');
 }
+// Files: chosen, pasted, or dropped anywhere on the page. The rest is in a module of its own.
+function attaching(show) {
+  const button = $('#attach');
+  if (!button) return null;
+  const input = $('input', button.parentElement);
+  let loading;
+  let module;
+  const load = () => {
+    loading ??= import(attachModule).then(({ begin }) => {
+      module = begin({ ...shared, show });
+      return module;
+    });
+    return loading;
+  };
+  const add = (files, pasted) => load().then(open => open.add(files, pasted));
+  const holdsFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files');
+  if ($('#attached li')) load();
+  button.hidden = false;
+  button.addEventListener('click', () => input.click());
+  input.addEventListener('change', () => {
+    add([...input.files]);
+    input.value = '';
+  });
+  document.addEventListener('paste', event => {
+    const files = event.clipboardData?.files;
+    if (!files?.length || event.clipboardData.types.includes('text/plain')) return;
+    event.preventDefault();
+    add([...files], true);
+  });
+  for (const name of ['dragenter', 'dragover'])
+    document.addEventListener(name, event => {
+      if (!holdsFiles(event)) return;
+      event.preventDefault();
+      form.classList.add('over');
+    });
+  document.addEventListener('dragleave', event => {
+    if (!event.relatedTarget) form.classList.remove('over');
+  });
+  document.addEventListener('drop', event => {
+    form.classList.remove('over');
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    add([...event.dataTransfer.files]);
+  });
+  return {
+    get busy() {
+      return Boolean(module?.busy);
+    },
+    arrived: () => module.arrived(),
+  };
+}
 function composer() {
   const drafts = `draft:${form.action}`; // the page of “Search in” has the same
   const keys = `key:${location.pathname}`;
@@ -661,6 +714,7 @@ function composer() {
       stream().then(open => open.stop());
     });
   }
+  const files = attaching(show);
   async function askAnew(text) {
     state.busy(true);
     try {
@@ -709,7 +763,10 @@ function composer() {
       hinted();
       return;
     }
-    if (stream) stream().then(open => open.ask(text));
+    if (files?.busy) {
+      hint.textContent = words.arriving;
+      files.arrived().then(all => all && form.requestSubmit());
+    } else if (stream) stream().then(open => open.ask(text));
     else askAnew(text);
   });
   box.addEventListener('keydown', event => {

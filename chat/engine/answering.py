@@ -28,6 +28,7 @@ from ingestion.questions import document_questions
 from ingestion.search.retrieval import SearchResult
 
 from . import searching
+from .awaiting import documents_read
 from .continuing import begun
 from .run import AcceptedRun, Speaker
 from .searching import Search, keep_context, search
@@ -56,6 +57,7 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
     """Publish all events between Started and the end. Raises ModelError; what was published stays valid."""
     model: ChatModel = configured_model()
     publish(Searching(run.readable))
+    await documents_read(run, publish)
     request = run.request
     prompt = Prompt(
         request.question,

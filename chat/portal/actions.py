@@ -324,6 +324,8 @@ def _ask(
     request: HttpRequest, principal: Principal, row: Conversation | None, project: Project | None = None
 ) -> HttpResponse:
     text = _question(request)
+    if any(request.POST.getlist("file")):  # chosen without JavaScript; this form sends names alone
+        return _refused(request, principal, row, text, Refused("not_attached"))
     team = row is None and request.POST.get("mode") == "team"
     scope = scope_asked_for(request.POST)
     seen = request.POST.get("seen", "")

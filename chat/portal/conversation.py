@@ -22,8 +22,9 @@ from history.models import Conversation, Feedback, Message, Source
 from history.signatures import signed
 from history.tally import Tally, tally
 from ingestion.glossary.lookup import Glossary, Meaning
+from ingestion.models import Document
 from ingestion.parsing.language import language_tag
-from ingestion.search.scopes import describe
+from ingestion.search.scopes import DOCUMENT, describe, named
 
 from .labels import (
     SEARCHED_FOR,
@@ -355,6 +356,7 @@ class Turn:
     question: Message
     answers: list[Answer] = field(default_factory=list)
     branches: Branches | None = None  # as of its answers
+    documents: list[Document] = field(default_factory=list)  # that it was asked about, if it names them
 
     @cached_property
     def switch(self) -> Switch | None:
@@ -439,4 +441,6 @@ def turns_of(principal: Principal, conversation: Conversation) -> list[Turn]:
                 if earlier.message.run_id != message.run_id:
                     earlier.superseded = True
             turns[-1].answers.append(by_id[message.pk])
+            if (scope := scope_of(message)).startswith(f"{DOCUMENT}:") and not turns[-1].documents:
+                turns[-1].documents = named(principal, scope)
     return turns

@@ -48,6 +48,7 @@ from .conversation import (
     turns_of,
 )
 from .labels import (
+    awaiting,
     found_html,
     name_of,
     reading,
@@ -102,8 +103,8 @@ class AnswerRenderer:
         match event:
             case Started():
                 return self._set_status("queued", gettext("Starting"))
-            case Searching(readable):
-                return self._set_status("queued", searching(readable))
+            case Searching(readable, awaited):
+                return self._set_status("queued", awaiting(awaited) if awaited else searching(readable))
             case ContextReady(sources):
                 self._name(sources)
                 self._found = found_html(self.place, searched_for(event.thoughts), sources)

@@ -66,6 +66,13 @@ def searching(readable: int) -> str:
     return words % {"number": grouped(readable)}
 
 
+def awaiting(documents: int) -> str:
+    words = ngettext(
+        "Waiting until %(number)s document is read", "Waiting until %(number)s documents are read", documents
+    )
+    return words % {"number": grouped(documents)}
+
+
 def reading(passages: int, documents: int) -> str:
     if not passages:
         return gettext("Found nothing")

@@ -34,6 +34,7 @@ from .views import (
     own_conversation,
     scope_asked_for,
     scopes,
+    typed,
 )
 
 MAX_PLACES = 12  # folders, and categories, that are offered at once
@@ -130,7 +131,7 @@ def _composer(
 def _kept(request: HttpRequest, principal: Principal, scope: str) -> dict[str, Any]:
     """What goes through the page, with the choice."""
     return {
-        "text": _typed(request),
+        "text": typed(request),
         "team": request.POST.get("mode") == "team",
         **scopes(principal, scope),
     }
@@ -150,7 +151,7 @@ def _page(request: HttpRequest, principal: Principal, where: Where, problem: str
     context: dict[str, Any] = {
         "action": where.action,
         "words": words,
-        "text": _typed(request),
+        "text": typed(request),
         "team": values.get("mode") == "team",
         "scope": chosen,
         "folders": folders[:MAX_PLACES],
@@ -162,10 +163,6 @@ def _page(request: HttpRequest, principal: Principal, where: Where, problem: str
         "problem": problem,
     }
     return render(request, "chat/search_in.html", context, status=400 if problem else 200)
-
-
-def _typed(request: HttpRequest) -> str:
-    return request.POST.get("question", "").replace("\r\n", "\n").replace("\x00", "\ufffd")
 
 
 def _ticked(posted: list[str], chosen: str, *, first: bool) -> list[str]:

@@ -1,6 +1,7 @@
 """The pages of the portal on which one asks, reads and looks up sources. All work without JavaScript."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 from uuid import UUID, uuid4
@@ -25,7 +26,9 @@ from chatsite.accounts.principal import Principal
 from history import sharing
 from history.exporting import answer_as_markdown, as_markdown
 from history.models import Conversation, Share
-from ingestion.search.scopes import ALL, OWN, describe
+from ingestion.models import Document
+from ingestion.portal.descriptions import State, places, state
+from ingestion.search.scopes import ALL, OWN, describe, named
 
 from . import search as searching
 from .conversation import (
@@ -202,7 +205,45 @@ def scopes(principal: Principal, chosen: str) -> dict[str, Any]:
     offered = {ALL: gettext("Everything you can read"), OWN: gettext("Only what you added")}
     if chosen and chosen not in offered:
         offered[chosen] = gettext("Only %(scope)s") % {"scope": describe(principal, chosen)}
-    return {"scope": chosen or ALL, "scopes": list(offered.items())}
+    return {
+        "scope": chosen or ALL,
+        "scopes": list(offered.items()),
+        "chosen": chosen_documents(principal, chosen),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A document that a question is asked about: its state, and the scope that is left without it."""
+
+    document: Document
+    state: State
+    without: str
+
+    @property
+    def unfinished(self) -> bool:
+        return self.document.status in Document.UNFINISHED
+
+
+def chosen_documents(principal: Principal, scope: str) -> list[Chosen]:
+    """The readable documents that a scope names, if it names documents."""
+    documents = named(principal, scope)
+    before = places(documents)
+    return [
+        Chosen(each, state(each, before.get(each.queue_position)), _without(scope, str(each.public_id)))
+        for each in documents
+    ]
+
+
+def _without(scope: str, public_id: str) -> str:
+    kind, _, ids = scope.partition(":")
+    left = ",".join(each for each in ids.split(",") if each != public_id)
+    return f"{kind}:{left}" if left else ALL
+
+
+def typed(request: HttpRequest) -> str:
+    """The question in a form that does not ask it, to be shown again."""
+    return request.POST.get("question", "").replace("\r\n", "\n").replace("\x00", "\ufffd")
 
 
 def composer(principal: Principal) -> dict[str, Any]:

@@ -670,6 +670,8 @@ class Progress:
     def of(self, event: Event) -> Json | None:
         """The notification for an event; None if it is not worth one. Its numbers only ever grow."""
         match event:
+            case Searching(awaited=awaited) if awaited:
+                words = f"Waiting for {awaited} document{'' if awaited == 1 else 's'} to be read"
             case Searching(readable):
                 words = f"Searching {readable:,} document{'' if readable == 1 else 's'}"
             case ContextReady(sources):

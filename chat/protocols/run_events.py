@@ -64,8 +64,8 @@ def _kind_and_members(event: Event) -> tuple[str, Json]:
                 "created_at": event.created_at,
                 "model": event.model,
             }
-        case Searching(readable):
-            return "searching", {"documents": readable}
+        case Searching(readable, awaited):
+            return "searching", {"documents": readable, **({"awaited": awaited} if awaited else {})}
         case ContextReady():
             return "context", {"message": event.message_id, **context(event)}
         case MessageStarted(message_id, agent, created_at):

@@ -116,6 +116,10 @@ class DeployTests(SimpleTestCase):
         uploads, attachments = map(re.compile, re.findall(r"location ~ (\S+) \{", self.nginx))
         for path in (
             "/documents/add/",
+            "/attach",
+            "/c/6f1c9a52-4f9a-4a53-8b7e-0d4ec47f1a11/attach",
+            "/c/6f1c9a52-4f9a-4a53-8b7e-0d4ec47f1a11/ask",
+            "/api/documents/wiki:leave",
             "/admin/ingestion/document/1/change/",
             "/chat",
             "/ask/stream",

@@ -304,7 +304,12 @@ class WhatIsOpen(SimpleTestCase):
         configuration |= {"chat:privacy", "chat:banner", "chat:mark"}
         # Costs the operator's money and answers no question: for callers with an account.
         accounts_only = {"chat-api:embeddings"}
-        accounts_only |= {"chat:own-data", "chat:hints-seen"}  # of an account
+        accounts_only |= {
+            "chat:own-data",
+            "chat:hints-seen",
+            "chat:attach",
+            "chat:attach-to-conversation",
+        }  # of an account
         # Guests share nothing, and nothing is shared with them.
         accounts_only |= {name for name in others if "share" in name and not name.startswith("admin:")}
         accounts_only |= {name for name in others if "project" in name} | {"chat:move"}

@@ -215,7 +215,7 @@ class ChoiceTests(TestCase):
 
 def test_each_word_of_the_scripts_is_in_the_catalogue():
     found = set()
-    for script in ("portal", "stream", "panel", "upload"):
+    for script in ("portal", "stream", "panel", "upload", "attach"):
         text = (BASE / "static" / f"{script}.js").read_text(encoding="utf-8")
         found |= set(re.findall(r"\bt\(\s*'([^']+)'", text))
     assert found == set(SCRIPT_WORDS)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -63,11 +64,11 @@ def add(request: HttpRequest) -> HttpResponseBase:
     added: list[Upserted] = []
     refused: list[dict[str, str]] = []
     if posted and form.is_valid():
-        added, refused = _add_files(form, principal)
+        added, refused = add_files(form, principal)
     bad = posted and (bool(refused) or not added)
-    status = _status(refused) if bad else 201 if posted else 200
+    status = status_of(refused) if bad else 201 if posted else 200
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
-        return _add_reply(form, added, refused, status)
+        return JsonResponse(reply(form, added, refused), status=status)
     if posted and not bad:
         messages.success(request, _words(added))
         return redirect("ingestion:add")
@@ -88,7 +89,7 @@ def add(request: HttpRequest) -> HttpResponseBase:
     return render(request, "ingestion/add.html", context, status=status)
 
 
-def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Upserted], list[dict[str, str]]]:
+def add_files(form: UploadForm, principal: Principal) -> tuple[list[Upserted], list[dict[str, str]]]:
     """Each file for itself: one that is refused keeps no other from being added."""
     owner = User.objects.get(pk=principal.user_id)
     audience = form.audience()
@@ -114,12 +115,11 @@ def _add_files(form: UploadForm, principal: Principal) -> tuple[list[Upserted], 
     return added, refused
 
 
-def _add_reply(
-    form: UploadForm, added: list[Upserted], refused: list[dict[str, str]], status: int
-) -> JsonResponse:
+def reply(form: UploadForm, added: list[Upserted], refused: list[dict[str, str]]) -> dict[str, Any]:
+    """What the upload module shows: the documents with their states, and what was refused and why."""
     problems = [str(problem) for problems in form.errors.values() for problem in problems]
     before = places(put.document for put in added)
-    reply = {
+    return {
         "documents": [
             as_json(put.document, before.get(put.document.queue_position)) | {"outcome": put.outcome}
             for put in added
@@ -127,10 +127,9 @@ def _add_reply(
         "refused": refused,
         "problems": problems,
     }
-    return JsonResponse(reply, status=status)
 
 
-def _status(refused: list[dict[str, str]]) -> int:
+def status_of(refused: list[dict[str, str]]) -> int:
     """Where something on the server is to blame, no other file would do better."""
     codes = {refusal["code"] for refusal in refused}
     return 507 if "storage_full" in codes else 503 if "storage_away" in codes else 422

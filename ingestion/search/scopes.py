@@ -25,6 +25,23 @@ def documents_in(principal: Principal, scope: str) -> list[int] | None:
     return list(_within(principal, scope).values_list("pk", flat=True))
 
 
+def count_unread(principal: Principal, scope: str) -> int:
+    """How many documents that the caller added, of those that a scope names, are still being read."""
+    if not scope.startswith(f"{DOCUMENT}:"):
+        return 0
+    return _within(principal, scope).owned_by(principal).filter(status__in=Document.UNFINISHED).count()
+
+
+def named(principal: Principal, scope: str) -> list[Document]:
+    """The readable documents of a scope that names documents, in its order; none of any other."""
+    kind, _, value = scope.partition(":")
+    if kind != DOCUMENT:
+        return []
+    order = {each: place for place, each in enumerate(value.split(","))}
+    found = _within(principal, scope)
+    return sorted(found, key=lambda each: order.get(str(each.public_id), len(order)))
+
+
 def describe(principal: Principal, scope: str) -> str:
     """A scope in words that follow "in", to this reader; empty for all that may be read."""
     kind, _, value = scope.partition(":")

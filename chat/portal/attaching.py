@@ -1,0 +1,68 @@
+"""Files attached to a question: added for their owner alone, and what the question is asked about."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST
+
+from chat.requests import MAX_SCOPE_DOCUMENTS
+from chatsite.accounts.principal import Principal
+from history.models import Conversation
+from ingestion.portal.forms import ONLY_ME, UploadForm
+from ingestion.portal.upload import add_files, reply, status_of
+from ingestion.search.scopes import DOCUMENT
+
+from .shares import signed_in
+from .views import conversation_page, new_page, own_conversation, scope_asked_for, scopes, typed
+
+
+@require_POST
+@signed_in
+def attach(request: HttpRequest, principal: Principal, conversation_id: UUID | None = None) -> HttpResponse:
+    """Add the files of the form, and show the question with them as its scope.
+
+    JSON, where that is asked for, has the members of an upload, and `scope` with its words.
+    """
+    row = own_conversation(principal, conversation_id) if conversation_id else None
+    scope = scope_asked_for(request.POST) or (row.scope if row else "")
+    kind, _, ids = scope.partition(":")
+    attached = ids.split(",") if kind == DOCUMENT else []
+    folder = f"{gettext('Attachments')}/{timezone.localdate():%Y-%m-%d}"
+    form = UploadForm({"who": ONLY_ME, "folder": folder}, request.FILES, principal=principal, any_group=False)
+    if len(attached) + len(request.FILES.getlist("file")) > MAX_SCOPE_DOCUMENTS:
+        form.add_error(
+            None, gettext("At most %(number)s documents can be attached.") % {"number": MAX_SCOPE_DOCUMENTS}
+        )
+    added, refused = add_files(form, principal) if form.is_valid() else ([], [])
+    if added:
+        ids = ",".join(dict.fromkeys([*attached, *(str(put.document.public_id) for put in added)]))
+        scope = f"{DOCUMENT}:{ids}"
+    told = reply(form, added, refused)
+    status = 201 if added and not refused else status_of(refused)
+    if request.headers.get("Accept", "").startswith("application/json"):
+        chosen = scopes(principal, scope)
+        told["scope"] = {"value": chosen["scope"], "words": dict(chosen["scopes"])[chosen["scope"]]}
+        return JsonResponse(told, status=status)
+    problems = [*told["problems"], *(f"{each['name']}: {each['message']}" for each in refused)]
+    return _question(request, principal, row, scope, " ".join(problems), status)
+
+
+def _question(
+    request: HttpRequest,
+    principal: Principal,
+    row: Conversation | None,
+    scope: str,
+    problem: str,
+    status: int,
+) -> HttpResponse:
+    """The page of the question, with what was typed."""
+    kept = {
+        "text": typed(request),
+        "team": request.POST.get("mode") == "team",
+        "problem": problem,
+        "status": status if problem else 200,
+        **scopes(principal, scope),
+    }
+    return conversation_page(request, principal, row, **kept) if row else new_page(request, principal, **kept)

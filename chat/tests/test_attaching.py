@@ -1,0 +1,166 @@
+"""Files attached to a question: added for their owner alone, waited for, and searched."""
+
+import asyncio
+from types import SimpleNamespace
+from unittest import mock
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client, SimpleTestCase, TestCase, override_settings
+
+from chat.engine import awaiting
+from chat.events import Searching
+from chat.protocols import run_events
+from chat.tests.conversations import answered
+from chatsite.accounts.principal import Principal
+from history import recording
+from ingestion.access.lists import Audience, audience_of
+from ingestion.models import Document
+from ingestion.search.scopes import count_unread
+from ingestion.tests.factories import make_document, make_user
+from ingestion.tests.media import MediaMixin
+
+
+def file(name="crane.md", content=b"The crane lifts 4.5 tonnes."):
+    return SimpleUploadedFile(name, content)
+
+
+class AttachCase(MediaMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.user, self.other = make_user("asker"), make_user("other")
+        self.client.force_login(self.user)
+
+    def attach(self, *files, address="/attach", json=True, **posted):
+        headers = {"Accept": "application/json"} if json else {}
+        return self.client.post(address, {"file": list(files), **posted}, headers=headers)
+
+
+class AttachTests(AttachCase):
+    def test_a_file_is_added_for_its_owner_alone_in_a_folder_of_the_day(self):
+        answer = self.attach(file())
+        told = answer.json()
+        document = Document.objects.get(public_id=told["documents"][0]["id"])
+        self.assertEqual((answer.status_code, document.owner), (201, self.user))
+        self.assertEqual(audience_of(document), Audience())
+        self.assertRegex(document.folder, r"^Attachments/\d{4}-\d\d-\d\d$")
+        self.assertEqual(
+            told["scope"], {"value": f"document:{document.public_id}", "words": "Only “crane.md”"}
+        )
+
+    def test_the_next_file_is_added_to_what_is_attached_and_takes_the_place_of_any_other_scope(self):
+        first = self.attach(file(), scope="folder:HR").json()["scope"]["value"]
+        both = self.attach(file("b.md", b"B."), scope=first).json()["scope"]
+        self.assertTrue(both["value"].startswith(f"{first},"))
+        self.assertEqual(both["words"], "Only 2 chosen documents")
+        again = self.attach(file(), scope=both["value"]).json()
+        self.assertEqual((again["documents"][0]["outcome"], again["scope"]), ("unchanged", both))
+
+    def test_a_refused_file_keeps_the_others_and_says_why(self):
+        answer = self.attach(file(), file("...", b"No name."), json=False, question="How much?")
+        self.assertContains(answer, "...: The file has no name.", status_code=422)
+        self.assertContains(answer, "How much?</textarea>", status_code=422)
+        self.assertEqual([each.document.name for each in answer.context["chosen"]], ["crane.md"])
+        self.assertContains(self.attach(json=False), "Choose at least one file.", status_code=422)
+
+    def test_more_than_a_scope_can_name_are_refused_before_any_is_stored(self):
+        answer = self.attach(*(file(f"{number}.md") for number in range(16)))
+        self.assertEqual(answer.status_code, 422)
+        self.assertEqual(answer.json()["problems"], ["At most 15 documents can be attached."])
+        self.assertFalse(Document.objects.exists())
+
+    def test_a_question_sent_with_names_of_files_alone_is_kept_and_not_asked(self):
+        answer = self.client.post("/", {"question": "How much?", "file": "crane.md", "key": "k"})
+        self.assertContains(answer, "Attach the files first", status_code=400)
+        self.assertContains(answer, "How much?</textarea>", status_code=400)
+        self.assertFalse(recording.Conversation.objects.exists())
+
+    def test_nobody_attaches_to_a_conversation_of_somebody_else(self):
+        theirs = recording.open_conversation(Principal(self.other.pk, "command"))
+        self.assertEqual(self.attach(file(), address=f"/c/{theirs.pk}/attach").status_code, 404)
+        self.assertEqual(self.client.get("/attach").status_code, 405)
+        self.assertFalse(Document.objects.exists())
+
+    @override_settings(LOGIN_REQUIRED=False)
+    def test_guests_attach_nothing_and_are_offered_nothing(self):
+        guest = Client()
+        self.assertNotContains(guest.get("/"), 'id="attach"')
+        answer = guest.post("/attach", {"file": [file()]})
+        self.assertEqual((answer.status_code, answer["Location"].split("?")[0]), (302, "/accounts/sign-in/"))
+        self.assertFalse(Document.objects.exists())
+
+
+class ChosenTests(AttachCase):
+    """What the composer and the question show of the documents that are asked about."""
+
+    def test_the_composer_has_their_states_and_what_is_left_without_each(self):
+        ready, waiting = make_document("a.md", owner=self.user), make_document("b.md", owner=self.user)
+        Document.objects.filter(pk=waiting.pk).update(status="reading", version=0)
+        page = self.client.get(f"/?scope=document:{ready.public_id},{waiting.public_id}")
+        self.assertEqual([each.state.words for each in page.context["chosen"]], ["Ready", "Reading"])
+        self.assertEqual(page.context["chosen"][0].without, f"document:{waiting.public_id}")
+        page = self.client.get(f"/?scope=document:{ready.public_id}")
+        self.assertEqual(page.context["chosen"][0].without, "all")
+
+    def test_a_document_that_is_closed_to_the_reader_has_no_chip_anywhere(self):
+        theirs = make_document("board.md", owner=self.other)
+        self.assertNotContains(self.client.get(f"/?scope=document:{theirs.public_id}"), "board.md")
+        mine = make_document("mine.md", owner=self.user)
+        scope = f"document:{theirs.public_id},{mine.public_id}"
+        steps = [
+            {"title": "Generated search query", "description": "leave", "props": {"scope": scope}},
+        ]
+        conversation, _ = answered(self.user, mine, thoughts=steps)
+        turn = self.client.get(f"/c/{conversation.pk}/").context["turns"][0]
+        self.assertEqual(turn.documents, [mine])
+
+    def test_a_conversation_without_chosen_documents_shows_none(self):
+        conversation, _ = answered(self.user, make_document("mine.md", owner=self.user))
+        turn = self.client.get(f"/c/{conversation.pk}/").context["turns"][0]
+        self.assertEqual(turn.documents, [])
+
+
+class CountTests(AttachCase):
+    def test_only_ones_own_documents_that_a_scope_names_are_waited_for(self):
+        mine, theirs = make_document("a.md", owner=self.user), make_document("b.md", everyone=True)
+        Document.objects.update(status="indexing")
+        me = Principal(self.user.pk, "session")
+        self.assertEqual(count_unread(me, f"document:{mine.public_id},{theirs.public_id}"), 1)
+        for scope in ("all", "own", "folder:x", "", f"document:{theirs.public_id}"):
+            self.assertEqual(count_unread(me, scope), 0, scope)
+        Document.objects.filter(pk=mine.pk).update(status="failed")
+        self.assertEqual(count_unread(me, f"document:{mine.public_id}"), 0)
+
+
+class WaitTests(SimpleTestCase):
+    def wait(self, counts, scope="document:1", continues=None, seconds=5.0):
+        """The events of a wait during which so many documents are unread, look after look."""
+        request = SimpleNamespace(options=SimpleNamespace(scope=scope), continues=continues)
+        run = SimpleNamespace(request=request, principal=None, readable=9)
+        events, left = [], list(counts)
+
+        async def look(_, __, ___):
+            return left.pop(0) if len(left) > 1 else left[0]
+
+        with (
+            mock.patch.object(awaiting, "retry_until_available", look),
+            mock.patch.multiple(awaiting, LOOK_SECONDS=0.0, WAIT_SECONDS=seconds),
+        ):
+            asyncio.run(awaiting.documents_read(run, events.append))
+        return events
+
+    def test_what_is_awaited_is_told_whenever_it_changes(self):
+        self.assertEqual(self.wait([2, 2, 1, 0]), [Searching(9, 2), Searching(9, 1), Searching(9, 0)])
+
+    def test_nothing_is_told_where_nothing_is_awaited(self):
+        self.assertEqual(self.wait([0]), [])
+        self.assertEqual(self.wait([3], scope="folder:x"), [])
+        self.assertEqual(self.wait([3], continues="a"), [])
+
+    def test_the_wait_has_an_end(self):
+        self.assertEqual(self.wait([1], seconds=0.05), [Searching(9, 1)])
+
+    def test_programs_that_follow_a_run_are_told(self):
+        self.assertEqual(
+            [run_events._kind_and_members(event) for event in (Searching(9, 2), Searching(9))],
+            [("searching", {"documents": 9, "awaited": 2}), ("searching", {"documents": 9})],
+        )

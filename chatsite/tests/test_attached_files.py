@@ -1,0 +1,88 @@
+"""Files that are chosen, pasted and dropped on a question, in headless Chromium."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from chatsite.tests.chromium import open_page, sign_in, violations
+
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
+CRANE = {
+    "name": "crane.md",
+    "mimeType": "text/markdown",
+    "buffer": b"# Crane\n\nThe crane on pier nine lifts at most 4.5 tonnes in winter.",
+}
+TRANSFER = """([name, text, type]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([text], name, { type }));
+  return files;
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_chosen_file_is_read_and_the_answer_cites_it(chromium, slow_site, width):
+    size = {"width": width, "height": 844}
+    with open_page(chromium, slow_site.url, viewport=size) as page:
+        sign_in(page, "employee", slow_site.passwords["employee"])
+        page.goto("/")
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Attach files").click()
+        chooser.value.set_files(CRANE)
+        expect(page.locator("#attached li")).to_contain_text("crane.md")
+        page.get_by_label("Your question").fill("How much does the crane on pier nine lift in winter?")
+        page.get_by_role("button", name="Send").click()  # waits for the file, and for its reading
+        answer = page.locator(".answer[data-state=complete]")
+        expect(answer).to_contain_text("4.5 tonnes", timeout=60_000)
+        expect(answer.locator(".source-row")).to_contain_text("Crane")
+        page.reload()
+        expect(page.locator(".turn .chips")).to_contain_text("Crane")
+        expect(page.locator("#attached li")).to_have_count(1)
+        assert page.get_by_label("Search in", exact=True).input_value().startswith("document:")
+        assert violations(page) == []
+        target = page.locator("#attached button").bounding_box()
+        assert min(target["width"], target["height"]) >= 24
+
+
+def test_files_are_pasted_and_dropped_anywhere_and_taken_off_again(chromium, slow_site):
+    with open_page(chromium, slow_site.url) as page:
+        sign_in(page, "employee", slow_site.passwords["employee"])
+        page.goto("/")
+        dropped = page.evaluate_handle(TRANSFER, ["notes.md", "Dropped words.", "text/markdown"])
+        page.dispatch_event("h1", "drop", {"dataTransfer": dropped})
+        expect(page.locator("#attached li")).to_have_count(1)
+        page.evaluate(
+            """([name, text, type]) => {
+              const clipboardData = new DataTransfer();
+              clipboardData.items.add(new File([text], name, { type }));
+              document.querySelector('#question').dispatchEvent(
+                new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+            }""",
+            ["image.png", "no picture", "image/png"],
+        )
+        pasted = page.locator("#attached li").nth(1)
+        expect(pasted).to_contain_text(re.compile(r"Pasted \d{4}-\d\d-\d\d \d\d\.\d\d\.\d\d\.png"))
+        expect(pasted).to_contain_text("Failed")  # it is no picture
+        scope = page.get_by_label("Search in", exact=True)
+        assert scope.input_value().count(",") == 1
+        page.get_by_role("button", name=re.compile("^Remove Pasted")).click()
+        expect(page.locator("#attached li")).to_have_count(1)
+        assert re.fullmatch(r"document:[0-9a-f-]{36}", scope.input_value())
+        page.get_by_role("button", name="Remove notes.md").click()
+        assert scope.input_value() == "all"
+        expect(page.locator("#attached")).to_be_hidden()
+
+
+def test_a_refused_file_is_told_and_the_question_stays(chromium, slow_site):
+    with open_page(chromium, slow_site.url, with_problems=True) as page:
+        sign_in(page, "employee", slow_site.passwords["employee"])
+        page.goto("/")
+        page.get_by_label("Your question").fill("What is this?")
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("button", name="Attach files").click()
+        chooser.value.set_files({"name": "...", "mimeType": "text/plain", "buffer": b"No name."})
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_role("alert")).to_contain_text("...: The file has no name.")
+        expect(page.get_by_label("Your question")).to_have_value("What is this?")
+        expect(page.locator("h2.question")).to_have_count(0)

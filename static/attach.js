@@ -1,0 +1,177 @@
+// Files attached to a question: uploaded one after the other, followed until they are read, and taken off again.
+// Loaded by portal.js when a page shows attached documents, or a file is chosen, pasted or dropped.
+// Posts one file at a time and receives the members of an upload, and `scope: {value, words}`.
+
+const EVERY = 2000;
+const extensions = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/webp': 'webp', 'image/gif': 'gif' };
+
+export function begin({ $, $$, t, parsed, say, show }) {
+  const form = $('#composer');
+  const list = $('#attached');
+  const scope = $('#scope');
+  const { url, status, icons } = list.dataset;
+  const waiting = []; // files that are still to be sent
+  let sending = null; // the promise of the last of them
+  let failed = false; // whether one of them was refused
+
+  // A file from the clipboard has the same name each time.
+  function named(file, pasted) {
+    if (!pasted || !/^image\.\w+$/.test(file.name)) return file.name;
+    const now = new Date();
+    const stamp = new Date(now - now.getTimezoneOffset() * 60000).toISOString().slice(0, 19);
+    return `${t('Pasted')} ${stamp.replace('T', ' ').replaceAll(':', '.')}.${extensions[file.type] ?? 'png'}`;
+  }
+
+  function chip(name) {
+    const made =
+      parsed(`<li class="chip"><svg class="icon" aria-hidden="true"><use href="${icons}#doc"/></svg>
+      <span class="name"><bdi></bdi></span><progress max="100" value="0"></progress><span class="meta" data-state></span>
+      <button class="icon-button" type="button" data-detach><svg class="icon" aria-hidden="true"><use href="${icons}#close"/></svg></button></li>`);
+    const item = $('li', made);
+    $('bdi', item).textContent = name;
+    $('button', item).title = t('Remove {n}', name);
+    $('button', item).setAttribute('aria-label', t('Remove {n}', name));
+    $('progress', item).setAttribute('aria-label', name);
+    list.append(item);
+    list.hidden = false;
+    return item;
+  }
+
+  function showState(item, { words, detail, unfinished, tone, done, total }) {
+    const bar = $('progress', item);
+    const ready = !unfinished && tone !== 'danger';
+    item.classList.toggle('danger', tone === 'danger');
+    $('[data-state]', item).textContent = tone === 'danger' ? `${words}: ${detail}` : words;
+    $('[data-state]', item).classList.toggle('hidden', ready);
+    if (!unfinished) bar?.remove();
+    else if (bar && total) {
+      bar.max = total;
+      bar.value = done;
+    } else bar?.removeAttribute('value');
+    item.toggleAttribute('data-unfinished', unfinished);
+    if (!unfinished) say(`${$('bdi', item).textContent}: ${words}.`);
+  }
+
+  function choose(value, words) {
+    let option = [...scope.options].find(each => each.value === value);
+    if (!option) {
+      option = new Option(words, value);
+      scope.append(option);
+    }
+    scope.value = value;
+    showChosen();
+  }
+  // The chips are those of the documents that are searched, whatever else has been chosen meanwhile.
+  function showChosen() {
+    for (const item of $$('[data-document]', list))
+      item.hidden = !scope.value.includes(item.dataset.document);
+    list.hidden = !$$('li', list).some(item => !item.hidden);
+  }
+
+  function send(file, name) {
+    const item = chip(name);
+    return new Promise(resolve => {
+      const request = new XMLHttpRequest();
+      const body = new FormData();
+      body.append('csrfmiddlewaretoken', $('[name=csrfmiddlewaretoken]', form).value);
+      body.append('scope', scope.value);
+      body.append('file', file, name);
+      request.open('POST', url);
+      request.setRequestHeader('Accept', 'application/json');
+      request.responseType = 'json';
+      request.upload.addEventListener('progress', event => {
+        if (!event.lengthComputable) return;
+        $('progress', item).value = Math.floor((event.loaded * 100) / event.total);
+      });
+      const refuse = words => {
+        failed = true;
+        item.remove();
+        showChosen();
+        show(`${name}: ${words}`);
+        resolve();
+      };
+      $('[data-state]', item).textContent = t('Uploading');
+      $('button', item).addEventListener('click', () => request.abort(), { once: true });
+      request.addEventListener('abort', () => {
+        item.remove();
+        showChosen();
+        resolve();
+      });
+      request.addEventListener('error', () =>
+        refuse(t('The connection was lost. Choose the file again to retry.')),
+      );
+      request.addEventListener('load', () => {
+        const reply = request.response ?? {};
+        const made = reply.documents?.[0];
+        if (!made) {
+          const problem = reply.refused?.[0]?.message ?? reply.problems?.join(' ');
+          const large = request.status === 413 && t('The file is too large.');
+          refuse(problem || large || t('The upload failed. Reload the page and try again.'));
+          return;
+        }
+        for (const other of $$(`[data-document="${made.id}"]`, list)) other.remove();
+        item.dataset.document = made.id;
+        showState(item, made);
+        choose(reply.scope.value, reply.scope.words);
+        resolve();
+      });
+      request.send(body);
+    });
+  }
+
+  async function sendAll() {
+    while (waiting.length) await send(...waiting.shift());
+    sending = null;
+  }
+
+  async function look() {
+    const items = $$('[data-unfinished]', list);
+    try {
+      if (items.length && !document.hidden) {
+        const query = new URLSearchParams(items.map(item => ['id', item.dataset.document]));
+        const reply = await fetch(`${status}?${query}`, {
+          headers: { Accept: 'application/json' },
+          redirect: 'manual',
+        });
+        const found = reply.ok ? (await reply.json()).documents : [];
+        for (const each of found) {
+          const item = items.find(({ dataset }) => dataset.document === each.id);
+          if (item) showState(item, each);
+        }
+      }
+    } catch {
+      /* offline: the next round asks again */
+    }
+    setTimeout(look, EVERY);
+  }
+
+  list.addEventListener('click', event => {
+    const item = event.target.closest('[data-detach]')?.closest('li');
+    if (!item?.dataset.document) return;
+    event.preventDefault();
+    const left = $$('[data-document]', list).filter(each => each !== item && !each.hidden);
+    const ids = left.map(({ dataset }) => dataset.document).join(',');
+    item.remove();
+    choose(ids ? `document:${ids}` : 'all', t('Only the attached documents'));
+    ($('.chip:not([hidden]) button', list) ?? $('#attach')).focus();
+  });
+  scope.addEventListener('change', showChosen);
+  setTimeout(look, EVERY);
+
+  return {
+    add(files, pasted = false) {
+      show();
+      failed = false;
+      waiting.push(...[...files].map(file => [file, named(file, pasted)]));
+      sending ??= sendAll();
+    },
+    // Whether all files have arrived, once none is on its way.
+    async arrived() {
+      await sending;
+      return !failed;
+    },
+    get busy() {
+      return Boolean(sending);
+    },
+  };
+}

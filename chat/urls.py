@@ -25,6 +25,7 @@ urlpatterns = [
     path("search-in", search_in.search_in, name="search-in"),
     path("attach", attaching.attach, name="attach"),
     path("c/<uuid:conversation_id>/attach", attaching.attach, name="attach-to-conversation"),
+    path("projects/<uuid:project_id>/attach", attaching.attach, name="attach-to-project"),
     path("c/<uuid:conversation_id>/", views.conversation, name="conversation"),
     path("c/<uuid:conversation_id>/source/<str:place>/", views.source, name="source"),
     path("c/<uuid:conversation_id>/ask", actions.ask, name="ask"),

@@ -255,7 +255,7 @@ BODY_LIMIT = 1_000_000  # bytes of a request's body on every URL but those of th
 UPLOAD_BODY_LIMIT = environment.whole("CHATSITE_UPLOAD_BODY_LIMIT", 220_000_000, least=1_000_000)
 UPLOAD_PATHS = (
     r"^/documents/add/$",
-    r"^/(c/[^/]+/)?attach$",
+    r"^/((c|projects)/[^/]+/)?attach$",
     r"^/admin/ingestion/document/",
     r"^/api/documents/[^/]+/?$",
 )

@@ -9,23 +9,33 @@ from django.views.decorators.http import require_POST
 
 from chat.requests import MAX_SCOPE_DOCUMENTS
 from chatsite.accounts.principal import Principal
-from history.models import Conversation
+from history.models import Conversation, Project
 from ingestion.portal.forms import ONLY_ME, UploadForm
 from ingestion.portal.upload import add_files, reply, status_of
 from ingestion.search.scopes import DOCUMENT
 
+from .projects import own_project, project_page
 from .shares import signed_in
 from .views import conversation_page, new_page, own_conversation, scope_asked_for, scopes, typed
 
 
 @require_POST
 @signed_in
-def attach(request: HttpRequest, principal: Principal, conversation_id: UUID | None = None) -> HttpResponse:
+def attach(
+    request: HttpRequest,
+    principal: Principal,
+    conversation_id: UUID | None = None,
+    project_id: UUID | None = None,
+) -> HttpResponse:
     """Add the files of the form, and show the question with them as its scope.
 
     JSON, where that is asked for, has the members of an upload, and `scope` with its words.
     """
-    row = own_conversation(principal, conversation_id) if conversation_id else None
+    row: Conversation | Project | None = None
+    if conversation_id:
+        row = own_conversation(principal, conversation_id)
+    elif project_id:
+        row = own_project(principal, project_id)
     scope = scope_asked_for(request.POST) or (row.scope if row else "")
     kind, _, ids = scope.partition(":")
     attached = ids.split(",") if kind == DOCUMENT else []
@@ -52,7 +62,7 @@ def attach(request: HttpRequest, principal: Principal, conversation_id: UUID | N
 def _question(
     request: HttpRequest,
     principal: Principal,
-    row: Conversation | None,
+    row: Conversation | Project | None,
     scope: str,
     problem: str,
     status: int,
@@ -65,4 +75,8 @@ def _question(
         "status": status if problem else 200,
         **scopes(principal, scope),
     }
-    return conversation_page(request, principal, row, **kept) if row else new_page(request, principal, **kept)
+    if row is None:
+        return new_page(request, principal, **kept)
+    if isinstance(row, Project):
+        return project_page(request, principal, row, **kept)
+    return conversation_page(request, principal, row, **kept)

@@ -12,7 +12,7 @@ from chat.events import Searching
 from chat.protocols import run_events
 from chat.tests.conversations import answered
 from chatsite.accounts.principal import Principal
-from history import recording
+from history import projects, recording
 from ingestion.access.lists import Audience, audience_of
 from ingestion.models import Document
 from ingestion.search.scopes import count_unread
@@ -79,6 +79,13 @@ class AttachTests(AttachCase):
         self.assertEqual(self.attach(file(), address=f"/c/{theirs.pk}/attach").status_code, 404)
         self.assertEqual(self.client.get("/attach").status_code, 405)
         self.assertFalse(Document.objects.exists())
+
+    def test_a_question_in_a_project_stays_there_with_its_files(self):
+        project = projects.create(Principal(self.user.pk, "session"), "Works council")
+        answer = self.attach(file(), address=f"/projects/{project.pk}/attach", json=False, question="And?")
+        self.assertContains(answer, "And?</textarea>")
+        self.assertEqual(answer.context["project"], project)
+        self.assertContains(answer, f'formaction="/projects/{project.pk}/attach"')
 
     @override_settings(LOGIN_REQUIRED=False)
     def test_guests_attach_nothing_and_are_offered_nothing(self):

@@ -136,6 +136,7 @@ chat:search-in           POST   session  sign-in   yes      yes      yes      ye
 chat:search-in-conversation GET session  sign-in   absent   absent   yes      absent   sign-in
 chat:attach              POST   session  sign-in   yes      yes      yes      yes      sign-in
 chat:attach-to-conversation POST session sign-in   absent   absent   yes      absent   sign-in
+chat:attach-to-project   POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:search-in-conversation POST session sign-in   absent   absent   yes      absent   sign-in
 chat:several             POST   session  sign-in   yes      yes      yes      yes      sign-in
 chat:delete              POST   session  sign-in   absent   absent   yes      absent   sign-in

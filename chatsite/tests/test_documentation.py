@@ -118,6 +118,7 @@ class DeployTests(SimpleTestCase):
             "/documents/add/",
             "/attach",
             "/c/6f1c9a52-4f9a-4a53-8b7e-0d4ec47f1a11/attach",
+            "/projects/6f1c9a52-4f9a-4a53-8b7e-0d4ec47f1a11/attach",
             "/c/6f1c9a52-4f9a-4a53-8b7e-0d4ec47f1a11/ask",
             "/api/documents/wiki:leave",
             "/admin/ingestion/document/1/change/",

@@ -9,7 +9,6 @@ from datetime import date
 from functools import partial
 from typing import Any
 
-from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -20,10 +19,10 @@ from chat import site_texts
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
 from chatsite.demo import accounts_on_page
-from history.models import Conversation, Message, Project
+from history.listing import SIDEBAR_ROWS, newest
+from history.models import Conversation, Project
 from ingestion.models import Document
 
-SIDEBAR_ROWS = 30
 SIDEBAR_PROJECTS = 8
 
 
@@ -68,12 +67,7 @@ class Sidebar:
 
     @cached_property
     def _conversations(self) -> list[Conversation]:
-        unfinished = Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED)
-        rows = Conversation.objects.owned_by(self._principal).current().defer("search")
-        rows = rows.annotate(running=Exists(unfinished))
-        pinned = rows.exclude(pinned_at=None).order_by("-pinned_at")[:SIDEBAR_ROWS]
-        newest = rows.filter(pinned_at=None).order_by("-updated_at", "-id")[: SIDEBAR_ROWS + 1]
-        return list(pinned.union(newest, all=True))
+        return list(newest(self._principal, SIDEBAR_ROWS))
 
     @cached_property
     def _pinned(self) -> list[Conversation]:
@@ -155,6 +149,8 @@ SCRIPT_WORDS = [
     gettext_noop("You were signed out. Sign in to continue."),
     gettext_noop("You were signed out. Sign in to continue; your text is kept."),
     gettext_noop("Your feedback was not saved. Try again."),
+    gettext_noop(", being answered"),
+    gettext_noop(", new answer"),
     gettext_noop("source {n}"),
     gettext_noop("{n} rows"),
 ]
@@ -171,6 +167,7 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "site_name": site_texts.current().name,
         "site_texts": site_texts.current(),
         "preferences": Preferences.of(request.COOKIES),
+        "side_closed": request.COOKIES.get("side") == "closed",
         # The function, so that only the sign-in page, which calls it, pays for it.
         "demo_accounts": partial(accounts_on_page, request),
         "script_words": script_words,

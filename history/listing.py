@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core import signing
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Left
 
 from chatsite.accounts.principal import Principal
@@ -17,6 +17,7 @@ from ingestion.models import Document
 from .citation_text import without
 from .models import Conversation, ConversationQuerySet, Message, Source
 
+SIDEBAR_ROWS = 30
 EXCERPT = 200  # characters of the last message, without citations
 READ = 2_000  # characters of it that are fetched for the excerpt
 SALT = "history.listing"
@@ -38,6 +39,19 @@ class Summary:
     conversation: Conversation
     message_count: int
     last_message: str
+
+
+def newest(principal: Principal, limit: int) -> ConversationQuerySet:
+    """The pinned and the newest conversations, in no order: up to `limit`, and one more, of each.
+
+    `running` says whether one is being answered, `fresh` whether it has an answer since its owner saw it.
+    """
+    unfinished = Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED)
+    is_fresh = ExpressionWrapper(Q(seen_at__lt=F("updated_at")), BooleanField())
+    rows = Conversation.objects.owned_by(principal).current().defer("search")
+    rows = rows.annotate(running=Exists(unfinished), fresh=is_fresh)
+    pinned = rows.exclude(pinned_at=None).order_by("-pinned_at")[:limit]
+    return pinned.union(rows.filter(pinned_at=None).order_by("-updated_at", "-id")[: limit + 1], all=True)
 
 
 def page(

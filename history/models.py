@@ -109,6 +109,9 @@ class Conversation(models.Model):
         null=True, blank=True, help_text="Left out of the list since then; a new question brings it back."
     )
     deleted_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its owner last had it open; empty where they never had."
+    )
     search = SearchVectorField(
         null=True, editable=False, help_text="The words of its title, and whose they are."
     )

@@ -308,6 +308,12 @@ def pin(principal: Principal, conversation_id: UUID, *, pinned: bool) -> None:
     _change(Conversation.objects.owned_by(principal), conversation_id, **values)
 
 
+def saw(conversation: Conversation) -> None:
+    """Its owner has it open, with all that was answered until now."""
+    if conversation.seen_at is None or conversation.seen_at <= conversation.updated_at:
+        Conversation.objects.filter(pk=conversation.pk).update(seen_at=timezone.now())
+
+
 def archive(principal: Principal, conversation_id: UUID, *, archived: bool) -> None:
     """Put a conversation away, or bring it back. It stays readable, searchable and shared."""
     values = {"pinned_at": None, "archived_at": timezone.now()} if archived else {"archived_at": None}

@@ -19,6 +19,7 @@ const {
   palette: paletteModule,
   attach: attachModule,
   places: paletteAddress,
+  dots: dotsAddress,
 } = document.body.dataset;
 // Times on the next page are those of this browser.
 const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
@@ -164,6 +165,96 @@ document.addEventListener('click', event => {
   }
   if (event.target.closest('[data-close-dialog]')) event.target.closest('dialog').close();
   if (!event.target.closest('#menu')) $('#menu')?.removeAttribute('open');
+});
+
+// ---- The list of conversations: dots that are right in all tabs and devices, menus, its place, and its width. -----
+const rowsOf = id => $$(`.row[data-conversation${id ? `="${id}"` : ''}]`);
+function mark(id, state) {
+  for (const row of rowsOf(id)) {
+    if ((row.dataset.state ?? '') === state && state) continue;
+    row.dataset.state = state;
+    for (const old of $$('.dot, .hidden', row)) old.remove();
+    if (!state) continue;
+    const dot = parsed('<span class="dot"></span><span class="hidden"></span>');
+    $('.dot', dot).classList.toggle('live', state === 'running');
+    $('.hidden', dot).textContent = state === 'running' ? t(', being answered') : t(', new answer');
+    row.append(dot);
+  }
+}
+const tabs = 'BroadcastChannel' in window ? new BroadcastChannel('conversations') : null;
+const tellTabs = () => tabs?.postMessage('');
+async function lookAtDots() {
+  if (document.hidden || !navigator.onLine || !rowsOf().length) return;
+  try {
+    const reply = await fetch(dotsAddress, { redirect: 'manual' });
+    if (!reply.ok) return;
+    const { running, fresh } = await reply.json();
+    for (const { dataset } of rowsOf()) {
+      const id = dataset.conversation;
+      if (id === conversation) continue; // its page knows better
+      mark(id, running.includes(id) ? 'running' : fresh.includes(id) ? 'new' : '');
+    }
+  } catch {
+    /* asked again later */
+  }
+}
+if (dotsAddress) {
+  setInterval(lookAtDots, 15000);
+  document.addEventListener('visibilitychange', lookAtDots);
+  if (tabs) tabs.onmessage = lookAtDots;
+}
+const list = $('.history');
+if (list) {
+  list.scrollTop = Number(store.get('list'));
+  list.addEventListener('scroll', () => store.set('list', String(list.scrollTop)), { passive: true });
+}
+const collapse = $('#collapse');
+if (collapse) {
+  collapse.hidden = false;
+  collapse.addEventListener('click', () => {
+    const closed = likes.side !== 'closed';
+    if (closed) likes.side = 'closed';
+    else delete likes.side;
+    collapse.setAttribute('aria-pressed', String(closed));
+    const secure = location.protocol === 'https:' ? '; secure' : '';
+    // biome-ignore lint/suspicious/noDocumentCookie: browsers lack the Cookie Store API on plain HTTP
+    document.cookie = `side=${closed ? 'closed' : 'open'}; path=/; max-age=31536000; samesite=lax${secure}`;
+    if ($('#side:popover-open')) $('#side').hidePopover();
+    (closed ? $('.menu-button') : collapse).focus();
+  });
+}
+// The menu of a row is the list of a page of its own, to which the link leads without this module.
+document.addEventListener('click', async event => {
+  const link = event.target.closest('[data-row-menu]');
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  $('#row-menu')?.remove();
+  try {
+    const reply = await fetch(link.href, { redirect: 'manual' });
+    if (!reply.ok) throw new Error(reply.status);
+    const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+    const menu = document.adoptNode($('.manage .menu-list', page));
+    menu.id = 'row-menu';
+    menu.popover = 'auto';
+    link.after(menu);
+    menu.showPopover();
+    const { left, right, bottom } = link.getBoundingClientRect();
+    const { width, height } = menu.getBoundingClientRect();
+    const fits = left + width < innerWidth;
+    menu.style.left = `${fits ? left : Math.max(8, right - width)}px`;
+    menu.style.top = `${Math.min(bottom, innerHeight - height - 8)}px`;
+    link.setAttribute('aria-expanded', 'true');
+    menu.addEventListener('toggle', ({ newState }) => {
+      if (newState !== 'closed') return;
+      const held = menu.contains(document.activeElement);
+      link.removeAttribute('aria-expanded');
+      menu.remove();
+      if (held) link.focus();
+    });
+    $('.row', menu).focus();
+  } catch {
+    location.assign(link.href);
+  }
 });
 
 // ---- Toolbars: one Tab stop each, arrows inside. ----------------------------------------------------------------
@@ -495,7 +586,7 @@ document.addEventListener('submit', async event => {
 });
 
 // ---- Source panel: chips are links; the module opens them in place. ---------------------------------------------
-const shared = { $, $$, t, parsed, say, tell, toast, rove, enliven };
+const shared = { $, $$, t, parsed, say, tell, toast, rove, enliven, mark, tellTabs };
 let opening;
 function panel() {
   opening ??= import(panelModule).then(module => module.begin(shared));

@@ -11,7 +11,22 @@ const UNKNOWN = 4404;
 const FULL = 4429;
 const SILENCE = 7000; // the site says something every 3 s while an answer runs: a socket that is silent for longer is dead
 
-export function begin({ $, $$, t, parsed, say, tell, enliven, reveal, conversation, run, state, speak }) {
+export function begin({
+  $,
+  $$,
+  t,
+  parsed,
+  say,
+  tell,
+  enliven,
+  reveal,
+  conversation,
+  run,
+  state,
+  speak,
+  mark,
+  tellTabs,
+}) {
   const thread = $('#thread');
   const jump = $('#jump');
   const answering = `${t('Answering…')} – `;
@@ -195,14 +210,19 @@ export function begin({ $, $$, t, parsed, say, tell, enliven, reveal, conversati
   function finishRun() {
     ending = null;
     answer = null;
+    showSeen();
     waitForQuestion();
   }
+  // What has come while the page was looked at is new on no other page.
+  function showSeen() {
+    if (document.hidden || run) return;
+    const body = new FormData();
+    body.append('csrfmiddlewaretoken', $('[name=csrfmiddlewaretoken]').value);
+    fetch(`/c/${conversation}/seen`, { method: 'POST', body, redirect: 'manual' }).then(tellTabs, () => {});
+  }
   function showDot(live) {
-    const row = $(`.row[data-conversation="${conversation}"]`);
-    if (!row) return;
-    for (const old of $$('.dot, .hidden', row)) old.remove();
-    if (live)
-      row.append(parsed('<span class="dot live"></span><span class="hidden">, being answered</span>'));
+    mark(conversation, live ? 'running' : '');
+    tellTabs();
   }
 
   // ---- The view follows the end of the text, until somebody scrolls up. --------------------------------------------
@@ -270,6 +290,7 @@ export function begin({ $, $$, t, parsed, say, tell, enliven, reveal, conversati
     if (document.hidden) return;
     connectSocket();
     drawFrames();
+    if (document.title.startsWith('● ')) showSeen();
     document.title = document.title.replace(/^● /, '');
   });
 

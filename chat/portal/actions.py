@@ -10,8 +10,9 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext, ngettext
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chat import runs
 from chat.engine import AcceptedRun
@@ -216,12 +217,28 @@ def rename(request: HttpRequest, principal: Principal, conversation_id: UUID) ->
 
 @require_POST
 @for_caller
+def seen(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """The answer that has just come was seen: it is new on no other page."""
+    recording.saw(own_conversation(principal, conversation_id))
+    return HttpResponse(status=204)
+
+
+@require_safe
+@for_caller
+def manage(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
+    """What can be done with a conversation; the module shows it as the menu of its row."""
+    row = own_conversation(principal, conversation_id)
+    return render(request, "chat/manage.html", {"conversation": row, "from": request.GET.get("from", "")})
+
+
+@require_POST
+@for_caller
 def pin(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """Pin it above the others; without `on` no longer."""
     row = own_conversation(principal, conversation_id)
     with _or_404():
         recording.pin(principal, row.pk, pinned="on" in request.POST)
-    return SeeOther(reverse("chat:conversation", args=[row.pk]))
+    return SeeOther(_where_from(request) or reverse("chat:conversation", args=[row.pk]))
 
 
 @require_POST
@@ -229,9 +246,19 @@ def pin(request: HttpRequest, principal: Principal, conversation_id: UUID) -> Ht
 def archive(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     """Put it away; without `on` bring it back. Its page says so, and offers the opposite."""
     row = own_conversation(principal, conversation_id)
+    archived = "on" in request.POST
     with _or_404():
-        recording.archive(principal, row.pk, archived="on" in request.POST)
+        recording.archive(principal, row.pk, archived=archived)
+    if back := _where_from(request):
+        messages.success(request, DONE["archive" if archived else "bring-back"](1))
+        return SeeOther(back)
     return SeeOther(reverse("chat:conversation", args=[row.pk]))
+
+
+def _where_from(request: HttpRequest) -> str:
+    """The page of this site that a menu was opened on; empty where it says none."""
+    back = request.POST.get("from", "")
+    return back if back.startswith("/") and url_has_allowed_host_and_scheme(back, None) else ""
 
 
 @require_POST

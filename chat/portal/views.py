@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db.models import Exists, OuterRef
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers
@@ -23,8 +23,9 @@ from chat.requests import is_scope
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal
-from history import sharing
+from history import recording, sharing
 from history.exporting import answer_as_markdown, as_markdown
+from history.listing import SIDEBAR_ROWS, newest
 from history.models import Conversation, Share
 from ingestion.models import Document
 from ingestion.portal.descriptions import State, places, state
@@ -122,7 +123,19 @@ def shares_of(principal: Principal, conversation: Conversation) -> list[tuple[Sh
 @require_safe
 @for_caller
 def conversation(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
-    return conversation_page(request, principal, own_conversation(principal, conversation_id))
+    row = own_conversation(principal, conversation_id)
+    recording.saw(row)
+    return conversation_page(request, principal, row)
+
+
+@require_safe
+@for_caller
+def dots(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """Which conversations of the sidebar are being answered, and which have an answer that was not seen."""
+    rows = newest(principal, SIDEBAR_ROWS).values_list("pk", "running", "fresh")  # type: ignore[misc]
+    running = [str(pk) for pk, is_running, _ in rows if is_running]
+    fresh = [str(pk) for pk, is_running, is_fresh in rows if is_fresh and not is_running]
+    return JsonResponse({"running": running, "fresh": fresh})
 
 
 @require_safe

@@ -36,6 +36,61 @@ class SidebarTests(TestCase):
             self.assertEqual(period(TODAY - timedelta(days=age), TODAY), name)
         self.assertEqual(period(TODAY + timedelta(days=1), TODAY), "Today")
 
+    def conversation(self, title="Leave", owner=None, **values):
+        conversation = recording.open_conversation(Principal((owner or self.user).pk, "session"))
+        Conversation.objects.filter(pk=conversation.pk).update(title=title, **values)
+        return conversation
+
+    def dots(self):
+        told = self.client.get("/c/dots").json()
+        return told["running"], told["fresh"]
+
+    def test_an_answer_is_new_from_its_end_until_its_owner_opens_it(self):
+        conversation = self.conversation()
+        self.assertEqual(self.dots(), ([], []))  # never opened: what programs ask is not new to anybody
+        page = f"/c/{conversation.pk}/"
+        self.client.get(page)
+        answer = recording.append(conversation, Message.Role.ASSISTANT, state="streaming")
+        self.assertEqual(self.dots(), ([str(conversation.pk)], []))
+        self.assertContains(self.client.get("/help/"), ", being answered")
+        Message.objects.filter(pk=answer.pk).update(state="complete")
+        self.assertEqual(self.dots(), ([], [str(conversation.pk)]))
+        self.assertContains(self.client.get("/help/"), ", new answer")
+        self.assertNotContains(self.client.get(page), ", new answer")
+        self.assertEqual(self.dots(), ([], []))
+
+    def test_what_has_come_on_an_open_page_is_told_as_seen(self):
+        conversation = self.conversation(seen_at=datetime(2026, 1, 1, tzinfo=UTC))
+        self.assertEqual(self.dots()[1], [str(conversation.pk)])
+        self.assertEqual(self.client.post(f"/c/{conversation.pk}/seen").status_code, 204)
+        self.assertEqual(self.dots(), ([], []))
+
+    def test_nobody_sees_or_marks_the_conversations_of_others(self):
+        theirs = self.conversation(owner=make_user("other"), seen_at=datetime(2026, 1, 1, tzinfo=UTC))
+        recording.append(theirs, Message.Role.ASSISTANT, state="streaming")
+        self.assertEqual(self.dots(), ([], []))
+        for path in ("seen", "manage"):
+            method = self.client.post if path == "seen" else self.client.get
+            self.assertEqual(method(f"/c/{theirs.pk}/{path}").status_code, 404)
+        theirs.refresh_from_db()
+        self.assertEqual(theirs.seen_at.year, 2026)
+        self.assertLess(theirs.seen_at, theirs.updated_at)
+
+    def test_the_menu_of_a_row_leads_back_to_a_page_of_this_site_alone(self):
+        conversation = self.conversation()
+        menu = self.client.get(f"/c/{conversation.pk}/manage?from=/documents/")
+        self.assertContains(menu, '<input type="hidden" name="from" value="/documents/">', html=True)
+        for sent, led in (
+            ("/documents/?q=a", "/documents/?q=a"),
+            ("//evil.example/", f"/c/{conversation.pk}/"),
+            ("https://evil.example/", f"/c/{conversation.pk}/"),
+            ("/\\evil.example", f"/c/{conversation.pk}/"),
+            ("", f"/c/{conversation.pk}/"),
+        ):
+            for action in ("pin", "archive"):
+                answer = self.client.post(f"/c/{conversation.pk}/{action}", {"on": "", "from": sent})
+                self.assertEqual((answer.status_code, answer["Location"]), (303, led), sent)
+
     def test_thirty_rows_then_a_link_to_all(self):
         now = datetime.now(UTC)
         Conversation.objects.bulk_create(
@@ -43,7 +98,7 @@ class SidebarTests(TestCase):
             for number in range(SIDEBAR_ROWS + 4)
         )
         page = self.client.get("/").content.decode()
-        self.assertEqual(page.count('href="/c/'), SIDEBAR_ROWS)
+        self.assertEqual(page.count('data-conversation="'), SIDEBAR_ROWS)
         self.assertIn("All 34 conversations", page)
         first = self.client.get("/search/").content.decode()
         older = re.search(r'rel="next"\s+href="([^"]+)"', first).group(1).replace("&amp;", "&")

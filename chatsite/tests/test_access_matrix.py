@@ -131,6 +131,9 @@ chat:rename              POST   session  sign-in   absent   absent   yes      ab
 chat:pin                 POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:archive             POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:palette             GET    session  sign-in   yes      yes      yes      yes      sign-in
+chat:dots                GET    session  sign-in   yes      yes      yes      yes      sign-in
+chat:manage              GET    session  sign-in   absent   absent   yes      absent   sign-in
+chat:seen                POST   session  sign-in   absent   absent   yes      absent   sign-in
 chat:search-in           GET    session  sign-in   yes      yes      yes      yes      sign-in
 chat:search-in           POST   session  sign-in   yes      yes      yes      yes      sign-in
 chat:search-in-conversation GET session  sign-in   absent   absent   yes      absent   sign-in

@@ -1,0 +1,68 @@
+"""The list of conversations beside each page, in headless Chromium: dots, menus, and its width."""
+
+import pytest
+from playwright.sync_api import expect
+
+from chatsite.tests.chromium import open_page, sign_in, violations
+
+pytestmark = [pytest.mark.browser, pytest.mark.server]
+
+
+def ask(page, question):
+    page.goto("/")
+    page.get_by_label("Your question").fill(question)
+    page.get_by_role("button", name="Send").click()
+    page.wait_for_url("**/c/**")
+
+
+def test_another_tab_sees_that_an_answer_is_written_and_then_that_it_is_new(chromium, slow_site):
+    with open_page(chromium, slow_site.url) as page:
+        sign_in(page, "employee", slow_site.passwords["employee"])
+        ask(page, "How many days a year may I work from abroad?")
+        row = page.context.new_page()
+        row.goto("/help/")
+        dots = row.get_by_role("link", name="How many days a year may I work from abroad").first
+        expect(dots).to_contain_text(", being answered")
+        page.goto("/settings/")  # nobody looks at it when it comes
+        row.reload()
+        expect(dots).to_contain_text(", new answer", timeout=60_000)
+        dots.click()
+        expect(row.locator(".answer[data-state=complete]")).to_be_visible()
+        row.goto("/help/")
+        expect(dots).not_to_contain_text("answer")
+
+
+def test_the_menu_of_a_row_pins_its_conversation_and_leaves_one_where_one_was(chromium, slow_site):
+    with open_page(chromium, slow_site.url) as page:
+        sign_in(page, "hr", slow_site.passwords["hr"])
+        ask(page, "What is Project Halyard?")
+        page.goto("/documents/")
+        opener = page.get_by_role("link", name="More about “What is Project Halyard”")
+        opener.focus()
+        opener.press("Enter")
+        menu = page.locator("#row-menu")
+        expect(menu.get_by_role("link", name="Rename")).to_be_focused()
+        assert violations(page) == []
+        page.keyboard.press("Escape")
+        expect(menu).to_have_count(0)
+        expect(opener).to_be_focused()
+        opener.press("Enter")
+        menu.get_by_role("button", name="Pin").click()
+        page.wait_for_url("**/documents/")
+        expect(page.locator(".history section").first).to_have_attribute("aria-label", "Pinned")
+
+
+def test_the_list_is_hidden_on_all_pages_until_it_is_wanted_again(chromium, slow_site):
+    with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 800}) as page:
+        sign_in(page, "employee", slow_site.passwords["employee"])
+        page.goto("/")
+        page.get_by_role("button", name="Hide this list").click()
+        expect(page.locator("#side")).to_be_hidden()
+        expect(page.locator(".menu-button")).to_be_focused()
+        page.goto("/documents/")
+        expect(page.locator("#side")).to_be_hidden()
+        page.locator(".menu-button").click()  # now a drawer
+        page.get_by_role("button", name="Hide this list", pressed=True).click()
+        expect(page.locator("#side")).to_be_visible()
+        page.reload()
+        expect(page.locator("#side")).to_be_visible()

@@ -352,7 +352,7 @@ def _ask(
 ) -> HttpResponse:
     text = _question(request)
     if any(request.POST.getlist("file")):  # chosen without JavaScript; this form sends names alone
-        return _refused(request, principal, row, text, Refused("not_attached"))
+        return _refused(request, principal, row, text, Refused("not_attached"), project)
     team = row is None and request.POST.get("mode") == "team"
     scope = scope_asked_for(request.POST)
     seen = request.POST.get("seen", "")

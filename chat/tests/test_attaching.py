@@ -55,6 +55,20 @@ class AttachTests(AttachCase):
         again = self.attach(file(), scope=both["value"]).json()
         self.assertEqual((again["documents"][0]["outcome"], again["scope"]), ("unchanged", both))
 
+    def test_in_a_project_the_question_stays_in_it(self):
+        mine = projects.create(Principal(self.user.pk, "command"), "Cranes", "", "own")
+        theirs = projects.create(Principal(self.other.pk, "command"), "Secret cranes")
+        answer = self.attach(file(), address=f"/projects/{mine.pk}/attach", json=False, question="How much?")
+        self.assertContains(answer, f'action="/projects/{mine.pk}/ask"')
+        self.assertContains(answer, "How much?</textarea>")
+        self.assertTrue(answer.context["scope"].startswith("document:"))
+        asked = {"question": "How much?", "file": "crane.md"}
+        refused = self.client.post(f"/projects/{mine.pk}/ask", asked)
+        self.assertContains(refused, f'action="/projects/{mine.pk}/ask"', status_code=refused.status_code)
+        self.assertEqual(self.attach(file(), address=f"/projects/{theirs.pk}/attach").status_code, 404)
+        mine.refresh_from_db()
+        self.assertEqual(mine.scope, "own")
+
     def test_a_refused_file_keeps_the_others_and_says_why(self):
         answer = self.attach(file(), file("...", b"No name."), json=False, question="How much?")
         self.assertContains(answer, "...: The file has no name.", status_code=422)

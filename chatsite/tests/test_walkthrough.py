@@ -294,6 +294,52 @@ def test_without_scripts_the_same_page_works(chromium, slow_site):
         expect(page.locator("#source mark").first).to_contain_text("31 March")
 
 
+def test_a_project_is_made_asked_in_and_deleted_on_a_phone_without_scripts(chromium, slow_site):
+    with signed_in(chromium, slow_site, java_script_enabled=False, **PHONE) as page:
+        page.goto("/projects/new")
+        page.get_by_label("Name").fill("Leave 2027")
+        page.get_by_label("Instructions").fill("As a list.")
+        page.get_by_role("button", name="Create project").click()
+        project = page.url
+        expect(page.locator("dl")).to_contain_text("As a list.")
+        page.goto(f"{project}scope")
+        page.get_by_label("Employee Handbook").check()
+        page.get_by_role("button", name="Search in the ticked documents").click()
+        expect(page.locator("dl")).to_contain_text("Only “Marlowe Ferries Employee Handbook”")
+        page.locator("#question").fill(QUESTION)
+        page.locator("#send").click()
+        see_question(page, QUESTION)
+        conversation = page.url.partition("#")[0]
+        assert page.locator("#scope").input_value().startswith("document:")
+        page.get_by_role("main").get_by_role("link", name="Leave 2027").click()
+        assert page.url == project
+        page.locator("#menu summary").click()
+        page.get_by_role("link", name="Delete").click()
+        expect(page.get_by_role("main")).to_contain_text("Its 1 conversation stays")
+        page.get_by_role("button", name="Delete").click()
+        page.goto(conversation)
+        see_question(page, QUESTION)
+
+
+def test_a_conversation_is_moved_by_keyboard_and_asked_on_in_its_project(chromium, slow_site):
+    with signed_in(chromium, slow_site, **WIDE) as page:
+        ask_and_wait(page)
+        page.locator("#menu summary").focus()
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="Move to project").focus()
+        page.keyboard.press("Enter")
+        page.get_by_label("New project").fill("Leave of the crew")
+        page.keyboard.press("Enter")
+        expect(page.locator("#toast")).to_contain_text("Moved to “Leave of the crew”.")
+        assert violations(page) == []
+        page.locator("#side").get_by_role("link", name="Leave of the crew").click()
+        expect(page.locator(".results")).to_contain_text(QUESTION[:20])
+        assert violations(page) == []
+        ask(page, HR_QUESTION)  # its box sends as that of any page, and stays on no page in between
+        wait_for_state(page, "complete")
+        expect(page.get_by_role("main").get_by_role("link", name="Leave of the crew")).to_be_visible()
+
+
 def test_the_question_box_is_one_tab_away_and_a_source_two(chromium, slow_site):
     with signed_in(chromium, slow_site) as page:
         ask_and_wait(page)

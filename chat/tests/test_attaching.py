@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client, SimpleTestCase, TestCase, override_settings
+from django.test import Client, SimpleTestCase, TestCase, TransactionTestCase, override_settings
 
 from chat.engine import awaiting
 from chat.events import Searching
@@ -101,7 +101,11 @@ class AttachTests(AttachCase):
         self.assertEqual(answer.context["project"], project)
         self.assertContains(answer, f'formaction="/projects/{project.pk}/attach"')
 
-    @override_settings(LOGIN_REQUIRED=False)
+
+@override_settings(LOGIN_REQUIRED=False)
+class GuestTests(TransactionTestCase):
+    """A guest's row is written on a connection of its own, which no rollback of a test reaches."""
+
     def test_guests_attach_nothing_and_are_offered_nothing(self):
         guest = Client()
         self.assertNotContains(guest.get("/"), 'id="attach"')

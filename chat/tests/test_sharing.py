@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from unittest.mock import patch
 
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test import Client, TestCase
 from django.test.utils import CaptureQueriesContext
@@ -20,6 +20,7 @@ from ingestion import documents
 from ingestion.access.lists import Audience, set_audience
 from ingestion.models import Document, Passage
 from ingestion.tests.factories import make_document, make_user
+from ingestion.tests.test_glossary import make_word
 
 OPEN, CLOSED = "handbook.md#page=11", "halyard-plan.md#page=3"
 OPEN_WORDS = "A change of the place of work is announced at least eight weeks before."
@@ -329,6 +330,34 @@ class WithholdingTests(SharingCase):
             self.assertNotIn(FOLLOWUP, text)
             self.assertNotIn("How it was found", text)
             self.assertNotIn("Searched 2", text)
+
+
+class WordsTests(SharingCase):
+    """A shared answer explains words of the house to its reader, and not to the person who shared it."""
+
+    def explained(self, client):
+        return "a place to meet before boarding" in client.get(self.url).content.decode()
+
+    def test_a_word_of_a_group_is_explained_to_its_members_alone(self):
+        crew = Group.objects.create(name="Crew")
+        self.owner.groups.add(crew)
+        make_word("place of work", meaning="a place to meet before boarding", groups=[crew])
+        self.share(Audience(everyone=True))
+        own = Client()
+        own.force_login(self.owner)
+        self.assertIn(
+            "a place to meet before boarding", own.get(f"/c/{self.conversation.pk}/").content.decode()
+        )
+        self.assertFalse(self.explained(self.client))
+        self.reader.groups.add(crew)
+        self.assertTrue(self.explained(self.client))
+
+    def test_a_word_of_the_reader_that_the_owner_may_not_see_is_explained(self):
+        board = Group.objects.create(name="Board")
+        self.reader.groups.add(board)
+        make_word("place of work", meaning="a place to meet before boarding", groups=[board])
+        self.share(Audience(everyone=True))
+        self.assertTrue(self.explained(self.client))
 
 
 class ChangesTests(SharingCase):

@@ -1,5 +1,7 @@
 """What was asked in vain: what counts, what is grouped, and what a content manager never sees."""
 
+import html
+import re
 from datetime import timedelta
 from unittest.mock import patch
 
@@ -117,6 +119,24 @@ class UnansweredTests(TestCase):
         page = self.client.get(PAGE)
         self.assertContains(page, "About:")
         self.assertNotContains(page, CANARY)
+
+    def test_a_word_is_added_from_a_group_with_the_words_that_may_be_shown(self):
+        rights = Permission.objects.filter(codename__in=["add_houseword", "view_houseword"])
+        self.manager.user_permissions.add(*rights)
+        for text in (
+            "Who pays after a late ferry if I miss the train?",
+            "Who pays if I miss the train after a late ferry trip?",
+            f"Who pays {CANARY} if I miss the train after a late ferry?",
+        ):
+            self.ask(text)
+        page = self.client.get(PAGE).content.decode()
+        self.assertNotIn(CANARY, page)
+        link = html.unescape(re.search(r'href="([^"]+)">Add a word<', page).group(1))
+        form = self.client.get(link).context["adminform"].form
+        self.assertEqual(form["kind"].value(), "everyday")
+        self.assertIn("ferry", form["term"].value())
+        self.manager.user_permissions.remove(*rights)
+        self.assertNotContains(self.client.get(PAGE), "Add a word")
 
     def test_what_its_asker_shared_is_shown(self):
         said = self.ask(FERRY, answer="The ferry [a.md].", citations=[])

@@ -1,0 +1,51 @@
+"""The accessibility rules of @siteimprove/alfa over every page and state of a site.
+
+    .venv-dev/bin/python -m benchmarks.accessibility.run [FOLDER]
+
+Needs Node, npm and Chromium. FOLDER keeps the packages for the next time. Prints what fails, and a line that
+sums it up; docs/accessibility.md has it. The suite itself looks with axe.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from chatsite.tests.server import Site, prepared, temporary_folder
+
+SCRIPT = Path(__file__).with_name("alfa.mjs")
+# The rules work with the document model of their own version alone.
+PACKAGES = [
+    "@siteimprove/alfa-playwright@0.81.4",
+    "@siteimprove/alfa-rules@0.112.0",
+    "@siteimprove/alfa-act@0.112.0",
+    "@siteimprove/alfa-wcag@0.112.0",
+    "playwright-core@1.58.2",
+]
+SECONDS = 1200
+
+
+def main():
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "node_modules" / "@siteimprove").exists():
+        npm = ["npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", str(folder)]
+        subprocess.run([*npm, *PACKAGES], check=True, timeout=SECONDS)
+    shutil.copy(SCRIPT, folder)  # beside the packages, where Node looks for them
+    data = temporary_folder()
+    try:
+        with Site(prepared(data)) as site:
+            command = ["node", SCRIPT.name, site.url, json.dumps(site.passwords)]
+            environment = os.environ | {"CHROMIUM": shutil.which("chromium") or ""}
+            return subprocess.run(
+                command, cwd=folder, env=environment, check=False, timeout=SECONDS
+            ).returncode
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -174,6 +174,8 @@ export function begin({
     $('.progress', answer).replaceChildren(parsed(end.steps));
     $('.found-now', answer)?.remove();
     $(':scope > .end', answer).replaceChildren(parsed(end.end));
+    const language = $('[data-aloud]', answer)?.dataset.aloud;
+    if (language) prose.lang = language;
     answer.dataset.state = end.state;
     answer.removeAttribute('aria-busy');
     enliven(answer);

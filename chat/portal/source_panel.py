@@ -18,6 +18,7 @@ from history.withheld import withheld_labels
 from ingestion.access.explain import why_readable
 from ingestion.models import Document, Passage
 from ingestion.parsing.boxes import Box, boxes_of
+from ingestion.parsing.language import language_tag
 from ingestion.parsing.sections import Unreadable
 from ingestion.storage import files
 
@@ -182,6 +183,11 @@ class Panel:
     @property
     def place(self) -> str:
         return f"{self.answer.place}.{self.number}" if self.number else f"{self.answer.place}.r{self.rank}"
+
+    @property
+    def language(self) -> str:
+        """The tag of the language of the passage; empty where that is not clear."""
+        return language_tag(self.source.content) if self.source else ""
 
     @property
     def query(self) -> str:

@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import ForeignKey, ManyToManyField, Q, QuerySet, Value
+from django.db.models import Count, ForeignKey, ManyToManyField, Q, QuerySet, Value
 from django.db.models.functions import Concat
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
@@ -163,6 +163,15 @@ class GroupAdmin(AuditedChanges, DjangoGroupAdmin):
     """Groups. Staff change those they belong to, and give them only permissions that they have themselves."""
 
     audited_as = AuditEntry.Action.GROUP_CHANGED
+    list_display = ["name", "people"]
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Group]":
+        return super().get_queryset(request).annotate(_people=Count("user", filter=Q(user__is_active=True)))
+
+    @admin.display(ordering="_people")
+    def people(self, obj: Group) -> int:
+        """How many of its members may sign in."""
+        return obj._people  # type: ignore[attr-defined, no-any-return]
 
     def described(self, obj: Group) -> str:
         return permissions_of(obj)

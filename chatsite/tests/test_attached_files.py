@@ -35,6 +35,7 @@ def test_a_chosen_file_is_read_and_the_answer_cites_it(chromium, slow_site, widt
         page.get_by_role("button", name="Send").click()  # waits for the file, and for its reading
         answer = page.locator(".answer[data-state=complete]")
         expect(answer).to_contain_text("4.5 tonnes", timeout=60_000)
+        expect(answer.locator(".prose")).to_have_attribute("lang", "en")
         expect(answer.locator(".source-row")).to_contain_text("Crane")
         page.reload()
         expect(page.locator(".turn .chips")).to_contain_text("Crane")

@@ -28,6 +28,7 @@ from chatsite.db.threads import in_database
 from chatsite.tests.server import BASE
 from history import projects, recording, sharing
 from ingestion.access.lists import Audience
+from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 
 CATALOGUES = sorted((BASE / "locale").glob("*/LC_MESSAGES/django.po"))
@@ -211,6 +212,27 @@ class ChoiceTests(TestCase):
         self.client.cookies["zone"] = "Europe/Berlin"
         german = self.client.get(f"/c/{conversation.pk}/", headers={"accept-language": "de"})
         self.assertContains(german, "2. Jul 2026, 00:30")
+
+
+class LanguagesOfTexts(TestCase):
+    """What people and documents say has its own language, whatever that of the page is."""
+
+    def setUp(self):
+        self.user = make_user("asker")
+        self.client.force_login(self.user)
+
+    def test_answers_and_passages_have_the_tag_of_their_language(self):
+        words = "Der Kran hebt im Winter höchstens vier Tonnen, und im Sommer hebt er sechs."
+        document = make_document("kran.md", [words], owner=self.user)
+        Document.objects.filter(pk=document.pk).update(language="german")
+        conversation, answer = answered(self.user, document, text=words)
+        answer.sources.update(content=words)
+        page = f"/c/{conversation.pk}/"
+        self.assertRegex(self.client.get(page).content.decode(), r'class="prose"\s+dir="auto" lang="de"')
+        panel = self.client.get(f"{page}?source=1.r1").content.decode()
+        self.assertRegex(panel, r'class="passage"\s+dir="auto"\s+lang="de"')
+        shown = self.client.get(f"/documents/{document.public_id}/").content.decode()
+        self.assertRegex(shown, r'class="found"\s+role="list"\s+lang="de"')
 
 
 def test_each_word_of_the_scripts_is_in_the_catalogue():

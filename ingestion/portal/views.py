@@ -22,6 +22,7 @@ from ingestion.models import (
     Passage,
 )
 from ingestion.parsing.formats import PAGED
+from ingestion.parsing.language import TAGS
 from ingestion.search.labels import content_address
 
 from . import listing
@@ -99,6 +100,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "may_delete": may_delete(request.user, found),
         "open_url": content_address(found.public_id, found.name),
         "paged": found.media_type in PAGED,
+        "language_of_text": TAGS.get(found.language, ""),
         **_passages(found, request.GET.get("from", "")),
     }
     if may_change(request.user, found):

@@ -61,6 +61,13 @@ class AdminTests(TestCase):
             self.client.post("/admin/accounts/apikey/add/", values | {"days": "7"}).status_code, 200
         )
 
+    def test_the_list_of_groups_says_how_many_people_may_sign_in(self):
+        crew = Group.objects.create(name="Crew")
+        for name, active in (("ada", True), ("ben", True), ("gone", False)):
+            User.objects.create_user(name, is_active=active).groups.add(crew)
+        page = self.client.get("/admin/auth/group/?o=-2")
+        self.assertContains(page, '<td class="field-people">2</td>')
+
     def test_permissions_that_allow_nothing_are_not_offered(self):
         crew = Group.objects.create(name="Crew")
         kept = Permission.objects.get(codename="view_session")

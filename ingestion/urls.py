@@ -9,6 +9,7 @@ from .api.search import SearchView
 from .portal import (
     actions,
     content,
+    several,
     upload,
     views,
 )
@@ -21,6 +22,7 @@ urlpatterns = [
     path("documents/", views.documents, name="documents"),
     path("documents/add/", upload.add, name="add"),
     path("documents/status/", views.status, name="status"),
+    path("documents/several/", several.several, name="several"),
     path("documents/<uuid:public_id>/", views.document, name="document"),
     path("documents/<uuid:public_id>/rights/", actions.rights, name="rights"),
     path("documents/<uuid:public_id>/details/", actions.details, name="details"),

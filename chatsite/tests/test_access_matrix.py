@@ -74,6 +74,7 @@ accounts:webhook-replay      POST   key      401      absent   absent   yes     
 
 ingestion:documents      GET    session  sign-in   yes      yes      yes      yes      sign-in
 ingestion:add            GET    session  sign-in   yes      yes      yes      yes      sign-in
+ingestion:several        POST   session  sign-in   yes      yes      yes      yes      sign-in
 ingestion:add            POST   session  sign-in   yes      yes      yes      yes      sign-in
 ingestion:status         GET    session  sign-in   yes      yes      yes      yes      sign-in
 ingestion:document       GET    session  sign-in   absent   yes      yes      absent   sign-in

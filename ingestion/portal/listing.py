@@ -1,15 +1,20 @@
 """The list of documents: filters, counts, and pages that stay stable while documents come and go."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
+from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import Count, Prefetch, Q
+from django.core import signing
+from django.db.models import Case, Count, Prefetch, Q, When
+from django.db.models.functions import Lower
 from django.utils import timezone
 
+from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from ingestion.models import (
     EXPIRY_REMINDER,
@@ -19,11 +24,21 @@ from ingestion.models import (
 )
 
 Show = Literal["all", "mine", "running", "failed", "ending"]
+Sort = Literal["newest", "changed", "name", "size"]
 
 PAGE_SIZE = 50
 SHOWN_OF_PEOPLE = ("username", "first_name", "last_name", "guest_until")  # for display_name
 QUERY_LENGTH = 200
 CURSOR = re.compile(r"([0-9]{1,16})-([0-9a-f]{32})")
+SALT = "ingestion.listing"
+# What each order goes by, and whether the greatest comes first; documents that are equal follow by their ids.
+SORTS: dict[Sort, tuple[str, bool]] = {
+    "newest": ("created_at", True),
+    "changed": ("changed_at", True),
+    "name": ("shown_name", False),
+    "size": ("size", True),
+}
+MAX_CHOICES = 200  # folders, categories and owners that are offered
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -34,14 +49,47 @@ class Wish:
     show: Show = "all"
     words: str = ""
     after: str = ""
+    folder: str = ""  # with the folders in it
+    category: str = ""
+    owner: str = ""  # a user name
+    sort: Sort = "newest"
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "Wish":
         """From the address of the page; what is unknown is left out."""
-        show = values.get("show", "")
-        words = values.get("q", "").replace("\x00", "").strip()[:QUERY_LENGTH]
-        known = cast(Show, show) if show in get_args(Show) else "all"
-        return cls(known, words, values.get("after", ""))
+        show, sort = values.get("show", ""), values.get("sort", "")
+        words, folder, category, owner = (
+            values.get(name, "").replace("\x00", "").strip() for name in ("q", "folder", "category", "owner")
+        )
+        return cls(
+            cast(Show, show) if show in get_args(Show) else "all",
+            words[:QUERY_LENGTH],
+            values.get("after", ""),
+            folder.strip("/"),
+            category,
+            owner,
+            cast(Sort, sort) if sort in get_args(Sort) else "newest",
+        )
+
+    def address(self, **other: str) -> str:
+        """The query of the first page for this wish, with some parts of it replaced."""
+        parts = {
+            "show": self.show,
+            "q": self.words,
+            "folder": self.folder,
+            "category": self.category,
+            "owner": self.owner,
+            "sort": self.sort,
+        } | other
+        usual = {"show": "all", "sort": "newest"}
+        return "?" + urlencode(
+            {name: part for name, part in parts.items() if part and part != usual.get(name)}
+        )
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether it leaves out more than the filters with a count do."""
+        return bool(self.words or self.folder or self.category or self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +133,82 @@ def counts(principal: Principal) -> dict[str, int]:
     return listed_for(principal).order_by().aggregate(**named)
 
 
-def page(principal: Principal, wish: Wish) -> Listed:
-    """The newest first, `PAGE_SIZE` at a time, after the cursor."""
+def matching(principal: Principal, wish: Wish) -> DocumentQuerySet:
+    """What the caller may see of what they want listed."""
     found = listed_for(principal).filter(_conditions(principal)[wish.show])
-    return page_of(with_readers(found), wish.words, wish.after, PAGE_SIZE)
+    for word in wish.words.split():
+        found = found.with_word(word)
+    if wish.folder:
+        found = found.filter(Q(folder=wish.folder) | Q(folder__startswith=f"{wish.folder}/"))
+    if wish.category:
+        found = found.filter(category=wish.category)
+    if wish.owner:
+        found = found.filter(owner__username=wish.owner)
+    return found
+
+
+def page(principal: Principal, wish: Wish) -> Listed:
+    """`PAGE_SIZE` documents in the order that is wanted, after the cursor."""
+    found = with_readers(matching(principal, wish))
+    if wish.sort == "newest":
+        return page_of(found, "", wish.after, PAGE_SIZE)
+    column, descending = SORTS[wish.sort]
+    found = found.annotate(shown_name=Lower(Case(When(title="", then="name"), default="title")))
+    if last := _place(wish):
+        beyond = "lt" if descending else "gt"
+        value, public_id = last
+        follows = Q(**{f"{column}__{beyond}": value}) | Q(
+            **{column: value, f"public_id__{beyond}": public_id}
+        )
+        found = found.filter(follows)
+    sign = "-" if descending else ""
+    rows = list(found.order_by(f"{sign}{column}", f"{sign}public_id")[: PAGE_SIZE + 1])
+    more = len(rows) > PAGE_SIZE
+    return Listed(rows[:PAGE_SIZE], _signed_place(wish, rows[PAGE_SIZE - 1]) if more else "")
+
+
+def _place(wish: Wish) -> tuple[Any, UUID] | None:
+    """Value and id of the last document of the page before; None for the first page."""
+    try:
+        sort, value, last = signing.loads(wish.after, salt=SALT)
+        if sort != wish.sort:
+            return None
+        return (datetime.fromisoformat(value) if sort == "changed" else value), UUID(last)
+    except (signing.BadSignature, ValueError, TypeError):
+        return None
+
+
+def _signed_place(wish: Wish, document: Document) -> str:
+    value = getattr(document, SORTS[wish.sort][0])
+    kept = value.isoformat() if isinstance(value, datetime) else value
+    return signing.dumps([wish.sort, kept, document.public_id.hex], salt=SALT)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a list can be narrowed by: folders with their documents, categories, and owners by user name."""
+
+    folders: list[tuple[str, str, int]]  # path, name, documents in it and in its folders
+    categories: list[str]
+    owners: list[tuple[str, str]]
+
+
+def choices(principal: Principal, wish: Wish) -> Choices:
+    """The folders inside the one that is shown, and the categories and owners of all that may be listed."""
+    readable = listed_for(principal).order_by()
+    inside: Counter[str] = Counter()
+    beyond = f"{wish.folder}/" if wish.folder else ""
+    shown = matching(principal, wish).order_by().exclude(folder__in=["", wish.folder])
+    for folder, documents in shown.values_list("folder").annotate(Count("pk")):
+        inside[folder.removeprefix(beyond).partition("/")[0]] += documents
+    owners = User.objects.filter(pk__in=readable.values("owner"), guest_until=None)
+    return Choices(
+        [(beyond + name, name, inside[name]) for name in sorted(inside, key=str.casefold)][:MAX_CHOICES],
+        list(
+            readable.exclude(category="").order_by("category").values_list("category", flat=True).distinct()
+        )[:MAX_CHOICES],
+        [(each.username, each.display_name()) for each in owners.order_by("username")[:MAX_CHOICES]],
+    )
 
 
 def page_of(found: DocumentQuerySet, words: str, after: str, size: int) -> Listed:

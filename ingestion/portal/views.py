@@ -46,7 +46,7 @@ MAX_STATUSES = 100
 class Pill:
     """A filter of the list."""
 
-    name: str
+    address: str
     words: str
     count: int
     current: bool
@@ -63,6 +63,7 @@ def documents(request: HttpRequest) -> HttpResponse:
     counts = listing.counts(principal)
     found = listing.page(principal, wish)
     lines = rows(found.documents, principal)
+    steps = wish.folder.split("/") if wish.folder else []
     words = {
         "all": gettext("All you can read"),
         "mine": gettext("Added by you"),
@@ -73,12 +74,29 @@ def documents(request: HttpRequest) -> HttpResponse:
         words["ending"] = gettext("No longer valid, or soon")
     context = {
         "wish": wish,
-        "pills": [Pill(name, text, counts[name], name == wish.show) for name, text in words.items()],
+        "pills": [
+            Pill(wish.address(show=name), text, counts[name], name == wish.show)
+            for name, text in words.items()
+        ],
+        "choices": (choices := listing.choices(principal, wish)),
+        "folders": [(wish.address(folder=path), name, number) for path, name, number in choices.folders],
+        "path": [
+            (wish.address(folder="/".join(steps[: depth + 1])), name) for depth, name in enumerate(steps)
+        ],
+        "root": wish.address(folder=""),
+        "first": wish.address(),
+        "sorts": {
+            "newest": gettext("Newest first"),
+            "changed": gettext("Changed last"),
+            "name": gettext("By name"),
+            "size": gettext("Largest first"),
+        },
+        "changeable": {line.document.pk for line in lines if may_change(request.user, line.document)},
         "total": counts[wish.show],
         "anything": counts["all"],
         "rows": lines,
         "unfinished": any(line.unfinished for line in lines),
-        "next": found.next,
+        "next": wish.address(after=found.next) if found.next else "",
         "use": quota.usage_of(request.user) if isinstance(request.user, User) else None,
     }
     return render(request, "ingestion/documents.html", context)

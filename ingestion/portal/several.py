@@ -1,0 +1,157 @@
+"""Several documents of a list at once: who can read them, where they belong, deleting them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.models import User
+from ingestion import documents as stored
+from ingestion.access.lists import Audience, audience_of, change_rights, count_people, widens
+from ingestion.bulk.changes import Column, Folder
+from ingestion.bulk.changes import Refused as StaysAsItIs
+from ingestion.file_names import UploadRefused, category_name, folder_name
+from ingestion.models import Document
+
+from . import listing
+from .actions import any_group, may_change, may_delete
+from .forms import AudienceForm
+
+MOST = 100  # documents of one form
+MAX_FAILED = 1_000  # of those that are removed in one step
+
+
+class PlaceForm(forms.Form):
+    """Folder and category; what is left empty stays as it is."""
+
+    folder = forms.CharField(required=False, max_length=500)
+    category = forms.CharField(required=False, max_length=100)
+
+    def clean_folder(self) -> str:
+        try:
+            return folder_name(self.cleaned_data["folder"])
+        except UploadRefused as refusal:
+            raise forms.ValidationError(refusal.message) from refusal
+
+    def clean_category(self) -> str:
+        return category_name(self.cleaned_data["category"])
+
+    def clean(self) -> dict[str, object]:
+        if not self.errors and not any(self.cleaned_data.values()):
+            raise forms.ValidationError(gettext_lazy("Name a folder or a category."))
+        return self.cleaned_data
+
+
+@login_required
+@never_cache
+@require_POST
+def several(request: HttpRequest) -> HttpResponse:
+    """The next step for the ticked documents that the caller may change; the others stay as they are."""
+    act = request.POST.get("act", "")
+    step = {"delete": _delete, "rights": _rights, "place": _place}.get(act)
+    may = may_delete if act == "delete" else may_change
+    chosen = [each for each in _chosen(request) if may(request.user, each)]
+    if step is None or not chosen:
+        messages.info(request, gettext("Tick the documents first."))
+        return redirect("ingestion:documents")
+    return step(request, chosen)
+
+
+def _chosen(request: HttpRequest) -> list[Document]:
+    """The readable ones among those that were ticked, or all of one's own that have failed."""
+    principal = session_principal(request)
+    readable = listing.with_readers(Document.objects.visible_to(principal)).order_by("name", "public_id")
+    if "failed" in request.POST:
+        failed = readable.owned_by(principal).filter(status=Document.Status.FAILED, version=0)
+        return list(failed[:MAX_FAILED])
+    ids = []
+    for text in request.POST.getlist("document")[:MOST]:
+        try:
+            ids.append(UUID(text))
+        except ValueError:
+            continue
+    return list(readable.filter(public_id__in=ids))
+
+
+def _page(
+    request: HttpRequest, chosen: Sequence[Document], status: int = 200, **shown: object
+) -> HttpResponse:
+    context = {"documents": chosen, "act": request.POST.get("act"), **shown}
+    return render(request, "ingestion/several.html", context, status=status)
+
+
+def _delete(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
+    if request.POST.get("confirmed") != "yes":
+        return _page(request, chosen)
+    stored.delete_documents(chosen)
+    return _done(
+        request,
+        lambda n: ngettext("%(number)s document deleted.", "%(number)s documents deleted.", n),
+        len(chosen),
+    )
+
+
+def _rights(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
+    form = AudienceForm(
+        request.POST if "who" in request.POST else None,
+        principal=session_principal(request),
+        any_group=any_group(request),
+        current=audience_of(chosen[0]) if len(chosen) == 1 else Audience(),
+    )
+    if not form.is_valid():
+        return _page(request, chosen, 422 if form.is_bound else 200, form=form)
+    audience = form.audience()
+    wider = [each for each in chosen if widens(audience_of(each), audience)]
+    if wider and request.POST.get("confirmed") != "yes":
+        owners = frozenset(each.owner_id for each in wider if each.owner_id is not None)
+        people = count_people(replace(audience, user_ids=audience.user_ids | owners))
+        return _page(request, chosen, form=form, wider=len(wider), people=people)
+    for each in chosen:
+        change_rights(request.user, each, audience)
+    return _done(
+        request,
+        lambda n: ngettext(
+            "Access to %(number)s document updated. It applies from the next question.",
+            "Access to %(number)s documents updated. It applies from the next question.",
+            n,
+        ),
+        len(chosen),
+    )
+
+
+def _place(request: HttpRequest, chosen: Sequence[Document]) -> HttpResponse:
+    form = PlaceForm(request.POST if "folder" in request.POST else None)
+    if not form.is_valid():
+        return _page(request, chosen, 422 if form.is_bound else 200, place=form)
+    assert isinstance(request.user, User)
+    stay: dict[Document, str] = {}
+    for each in chosen:
+        try:
+            if folder := form.cleaned_data["folder"]:
+                Folder("folder").write(each, folder, request.user)
+            if category := form.cleaned_data["category"]:
+                Column("category").write(each, category, request.user)
+        except StaysAsItIs as refusal:
+            stay[each] = str(refusal)
+    if stay:
+        return _page(request, list(stay), 409, place=form, stay=stay)
+    return _done(
+        request,
+        lambda n: ngettext("%(number)s document changed.", "%(number)s documents changed.", n),
+        len(chosen),
+    )
+
+
+def _done(request: HttpRequest, words: Callable[[int], str], number: int) -> HttpResponse:
+    if number:
+        messages.success(request, words(number) % {"number": number})
+    return redirect("ingestion:documents")

@@ -14,9 +14,9 @@ from ingestion.portal.forms import ONLY_ME, UploadForm
 from ingestion.portal.upload import add_files, reply, status_of
 from ingestion.search.scopes import DOCUMENT
 
-from .projects import own_project, project_page
+from .projects import own_project, question_page
 from .shares import signed_in
-from .views import conversation_page, new_page, own_conversation, scope_asked_for, scopes, typed
+from .views import own_conversation, scope_asked_for, scopes
 
 
 @require_POST
@@ -56,27 +56,6 @@ def attach(
         told["scope"] = {"value": chosen["scope"], "words": dict(chosen["scopes"])[chosen["scope"]]}
         return JsonResponse(told, status=status)
     problems = [*told["problems"], *(f"{each['name']}: {each['message']}" for each in refused)]
-    return _question(request, principal, row, scope, " ".join(problems), status)
-
-
-def _question(
-    request: HttpRequest,
-    principal: Principal,
-    row: Conversation | Project | None,
-    scope: str,
-    problem: str,
-    status: int,
-) -> HttpResponse:
-    """The page of the question, with what was typed."""
-    kept = {
-        "text": typed(request),
-        "team": request.POST.get("mode") == "team",
-        "problem": problem,
-        "status": status if problem else 200,
-        **scopes(principal, scope),
-    }
-    if row is None:
-        return new_page(request, principal, **kept)
-    if isinstance(row, Project):
-        return project_page(request, principal, row, **kept)
-    return conversation_page(request, principal, row, **kept)
+    return question_page(
+        request, principal, row, scope, problem=" ".join(problems), status=status if problems else 200
+    )

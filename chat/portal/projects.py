@@ -20,7 +20,7 @@ from history.models import Conversation, Project
 
 from .search import cleaned, place_in_list
 from .shares import signed_in
-from .views import SeeOther, composer, own_conversation, scopes
+from .views import SeeOther, composer, conversation_page, new_page, own_conversation, scopes, typed
 
 PER_PAGE = 50
 CONVERSATIONS_PER_PAGE = 30
@@ -76,6 +76,22 @@ def project_page(request: HttpRequest, principal: Principal, project: Project, *
     return render(
         request, "chat/project.html", composer(principal) | context | kept, status=kept.get("status", 200)
     )
+
+
+def question_page(
+    request: HttpRequest, principal: Principal, row: Conversation | Project | None, scope: str, **kept: Any
+) -> HttpResponse:
+    """The page that a question is written on, with what was typed there and what it is to be searched in."""
+    kept |= {
+        "text": typed(request),
+        "team": request.POST.get("mode") == "team",
+        **scopes(principal, scope),
+    }
+    if row is None:
+        return new_page(request, principal, **kept)
+    if isinstance(row, Project):
+        return project_page(request, principal, row, **kept)
+    return conversation_page(request, principal, row, **kept)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

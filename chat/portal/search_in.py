@@ -19,21 +19,17 @@ from django.views.decorators.http import require_http_methods
 from chat.requests import MAX_SCOPE_DOCUMENTS, is_scope
 from chatsite.accounts.principal import Principal
 from history import projects
-from history.models import Conversation
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.scopes import CATEGORY, DOCUMENT, FOLDER
 
-from .projects import or_404, own_project, project_page
+from .projects import or_404, own_project, question_page
 from .search import cleaned
 from .shares import signed_in
 from .views import (
     SeeOther,
-    conversation_page,
     for_caller,
-    new_page,
     own_conversation,
     scope_asked_for,
-    scopes,
     typed,
 )
 
@@ -67,7 +63,7 @@ def search_in(
     row = own_conversation(principal, conversation_id) if conversation_id else None
     scope, problem = _chosen(request)
     if scope:
-        return _composer(request, principal, row, scope)
+        return question_page(request, principal, row, scope)
     where = Where(
         reverse("chat:search-in-conversation", args=[row.pk]) if row else reverse("chat:search-in"),
         row.scope if row else "",
@@ -82,7 +78,7 @@ def search_in_project(request: HttpRequest, principal: Principal, project_id: UU
     project = own_project(principal, project_id)
     scope, problem = _chosen(request)
     if scope:
-        return project_page(request, principal, project, **_kept(request, principal, scope))
+        return question_page(request, principal, project, scope)
     where = Where(reverse("chat:search-in-project", args=[project.pk]), project.scope)
     return _page(request, principal, where, problem)
 
@@ -117,24 +113,6 @@ def _of_ticked(ticked: list[str]) -> tuple[str, str]:
     if len(once) > MAX_SCOPE_DOCUMENTS:
         return "", gettext("At most %(number)s documents can be chosen.") % {"number": MAX_SCOPE_DOCUMENTS}
     return f"{DOCUMENT}:{','.join(once)}", ""
-
-
-def _composer(
-    request: HttpRequest, principal: Principal, row: Conversation | None, scope: str
-) -> HttpResponse:
-    kept = _kept(request, principal, scope)
-    if row is None:
-        return new_page(request, principal, **kept)
-    return conversation_page(request, principal, row, **kept)
-
-
-def _kept(request: HttpRequest, principal: Principal, scope: str) -> dict[str, Any]:
-    """What goes through the page, with the choice."""
-    return {
-        "text": typed(request),
-        "team": request.POST.get("mode") == "team",
-        **scopes(principal, scope),
-    }
 
 
 def _page(request: HttpRequest, principal: Principal, where: Where, problem: str) -> HttpResponse:

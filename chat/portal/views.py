@@ -23,6 +23,7 @@ from chat.requests import is_scope
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal
+from chatsite.http.origins import opened_from_here
 from history import recording, sharing
 from history.exporting import answer_as_markdown, as_markdown
 from history.listing import SIDEBAR_ROWS, newest
@@ -124,7 +125,8 @@ def shares_of(principal: Principal, conversation: Conversation) -> list[tuple[Sh
 @for_caller
 def conversation(request: HttpRequest, principal: Principal, conversation_id: UUID) -> HttpResponse:
     row = own_conversation(principal, conversation_id)
-    recording.saw(row)
+    if opened_from_here(request):
+        recording.saw(row)
     return conversation_page(request, principal, row)
 
 

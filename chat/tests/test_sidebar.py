@@ -59,6 +59,18 @@ class SidebarTests(TestCase):
         self.assertNotContains(self.client.get(page), ", new answer")
         self.assertEqual(self.dots(), ([], []))
 
+    def test_a_link_on_another_site_opens_the_page_and_leaves_the_answer_new(self):
+        conversation = self.conversation(seen_at=datetime(2026, 1, 1, tzinfo=UTC))
+        page = f"/c/{conversation.pk}/"
+        for headers in (
+            {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+            {"Referer": "https://elsewhere.example/list"},
+        ):
+            self.assertEqual(self.client.get(page, headers=headers).status_code, 200)
+            self.assertEqual(self.dots()[1], [str(conversation.pk)])
+        self.client.get(page, headers={"Referer": "http://testserver/"})
+        self.assertEqual(self.dots()[1], [])
+
     def test_what_has_come_on_an_open_page_is_told_as_seen(self):
         conversation = self.conversation(seen_at=datetime(2026, 1, 1, tzinfo=UTC))
         self.assertEqual(self.dots()[1], [str(conversation.pk)])

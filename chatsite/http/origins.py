@@ -48,6 +48,15 @@ def proves_same_origin(request: HttpRequest) -> bool:
     return origin in settings.CORS_ORIGINS or _is_own(origin.lower(), request.get_host().lower())
 
 
+def opened_from_here(request: HttpRequest) -> bool:
+    """Whether a page is opened by a link of this site or by its address, and not by another site."""
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        return site in {"same-origin", "none"}
+    origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
+    return not origin or _is_own(origin.lower(), request.get_host().lower())
+
+
 def comes_from_elsewhere(request: HttpRequest) -> bool:
     """Whether a page of an origin that is neither this site nor listed caused the request.
 

@@ -374,7 +374,7 @@ def _unchanged(
         existing = _existing(document, external_id)
         if not existing.exists():
             return None
-        sha256 = _digest(upload)
+        sha256 = sha256_of(upload)
         with transaction.atomic():
             known = existing.select_for_update(no_key=True).first()
             return _keep(known, document, sha256, details) if known else None
@@ -443,7 +443,8 @@ def _pending_replacement(known: Document) -> dict[str, Any] | None:
     return newest.args["replacement"] if newest else None
 
 
-def _digest(upload: "File[bytes]") -> str:
+def sha256_of(upload: "File[bytes]") -> str:
+    """The SHA-256 of a file, which is then at its beginning again."""
     digest = hashlib.sha256()
     for chunk in upload.chunks():
         digest.update(chunk)

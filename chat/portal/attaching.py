@@ -1,7 +1,10 @@
 """Files attached to a question: added for their owner alone, and what the question is asked about."""
 
+from itertools import count
+from typing import Any
 from uuid import UUID
 
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -10,6 +13,9 @@ from django.views.decorators.http import require_POST
 from chat.requests import MAX_SCOPE_DOCUMENTS
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Project
+from ingestion.documents import sha256_of
+from ingestion.file_names import decode_sent_name
+from ingestion.models import Document
 from ingestion.portal.forms import ONLY_ME, UploadForm
 from ingestion.portal.upload import add_files, reply, status_of
 from ingestion.search.scopes import DOCUMENT
@@ -45,7 +51,12 @@ def attach(
         form.add_error(
             None, gettext("At most %(number)s documents can be attached.") % {"number": MAX_SCOPE_DOCUMENTS}
         )
-    added, refused = add_files(form, principal) if form.is_valid() else ([], [])
+    if form.is_valid():
+        for file in form.cleaned_data["file"]:
+            file.name = _name_apart(principal, folder, decode_sent_name(file.name), file)
+        added, refused = add_files(form, principal)
+    else:
+        added, refused = [], []
     if added:
         ids = ",".join(dict.fromkeys([*attached, *(str(put.document.public_id) for put in added)]))
         scope = f"{DOCUMENT}:{ids}"
@@ -59,3 +70,17 @@ def attach(
     return question_page(
         request, principal, row, scope, problem=" ".join(problems), status=status if problems else 200
     )
+
+
+def _name_apart(principal: Principal, folder: str, name: str, file: "UploadedFile[Any]") -> str:
+    """The name, with a number where another file of the day has it: an answer may rest on that one."""
+    known = dict(Document.objects.owned_by(principal).filter(folder=folder).values_list("name", "sha256"))
+    if name not in known:
+        return name
+    digest = sha256_of(file)
+    stem, dot, ending = name.rpartition(".")
+    for number in count(1):
+        candidate = name if number == 1 else f"{stem or ending} ({number}){dot}{ending if stem else ''}"
+        if known.get(candidate, digest) == digest:
+            return candidate
+    raise AssertionError("count() has no end")

@@ -69,6 +69,16 @@ class AttachTests(AttachCase):
         mine.refresh_from_db()
         self.assertEqual(mine.scope, "own")
 
+    def test_another_file_of_the_same_name_takes_the_place_of_none(self):
+        first = self.attach(file()).json()["documents"][0]
+        second = self.attach(file(content=b"The crane lifts six tonnes.")).json()["documents"][0]
+        self.assertEqual((second["outcome"], second["name"]), ("added", "crane (2).md"))
+        self.assertEqual(self.attach(file()).json()["documents"][0]["id"], first["id"])
+        again = self.attach(file(content=b"The crane lifts six tonnes.")).json()["documents"][0]
+        self.assertEqual((again["outcome"], again["id"]), ("unchanged", second["id"]))
+        bare = [self.attach(file("notes", content)).json() for content in (b"One.", b"Two.")]
+        self.assertEqual([each["documents"][0]["name"] for each in bare], ["notes", "notes (2)"])
+
     def test_a_refused_file_keeps_the_others_and_says_why(self):
         answer = self.attach(file(), file("...", b"No name."), json=False, question="How much?")
         self.assertContains(answer, "...: The file has no name.", status_code=422)

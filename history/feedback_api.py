@@ -16,6 +16,7 @@ from chatsite.http.strict_fields import (
     BoundedListField,
     StrictBooleanField,
     StrictCharField,
+    StrictChoiceField,
     StrictSerializer,
 )
 
@@ -32,10 +33,8 @@ MESSAGE_ID = OpenApiParameter(
 class FeedbackSerializer(StrictSerializer):
     """The wire form, in both directions."""
 
-    rating = serializers.ChoiceField(Feedback.Rating.choices)
-    reasons = BoundedListField(
-        child=serializers.ChoiceField(Feedback.Reason.choices), default=list, max_length=20
-    )
+    rating = StrictChoiceField(Feedback.Rating.choices)
+    reasons = BoundedListField(child=StrictChoiceField(Feedback.Reason.choices), default=list, max_length=20)
     wrong_sources = BoundedListField(
         child=StrictCharField(max_length=800), default=list, max_length=MAX_WRONG_SOURCES
     )

@@ -28,6 +28,17 @@ class StrictCharField(serializers.CharField):
         return super().to_internal_value(data)
 
 
+class StrictChoiceField(serializers.ChoiceField):
+    """One of some words; a refusal names them."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        is_blank = data == "" and self.allow_blank
+        if not is_blank and (not isinstance(data, str) or data not in self.choice_strings_to_values):
+            names = ", ".join(f"“{choice}”" for choice in self.choice_strings_to_values)
+            raise serializers.ValidationError(gettext("This must be one of %(names)s.") % {"names": names})
+        return super().to_internal_value(data)
+
+
 class BoundedListField(serializers.ListField):
     """A list whose length is looked at first: DRF would look at each of a million items before it."""
 

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from chatsite.accounts.api_keys import Scope
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import ProblemDetails, exception_handler, problem
-from chatsite.http.strict_fields import BoundedListField, StrictCharField
+from chatsite.http.strict_fields import BoundedListField, StrictCharField, StrictChoiceField
 
 from .documents import ChangeSerializer, DocumentsChanging, DocumentSerializer
 
@@ -58,7 +58,7 @@ class _Bounded:
 class BatchItemSerializer(ChangeSerializer):
     """One document: `put` takes its content and all that is known of it, `patch` what changes."""
 
-    action = serializers.ChoiceField(["put", "patch", "delete"])
+    action = StrictChoiceField(["put", "patch", "delete"])
     id = StrictCharField(
         max_length=200, help_text="Its id, or a name of the caller's own; `put` takes a name."
     )

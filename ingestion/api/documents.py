@@ -31,6 +31,7 @@ from chatsite.http.strict_fields import (
     BoundedListField,
     StrictBooleanField,
     StrictCharField,
+    StrictChoiceField,
     StrictSerializer,
     WordBooleanField,
 )
@@ -90,12 +91,12 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
     category = serializers.CharField(
         required=False, allow_blank=True, max_length=100, help_text="Empty is any, as for the status."
     )
-    status = serializers.ChoiceField(Document.Status.choices, required=False, allow_blank=True)
+    status = StrictChoiceField(Document.Status.choices, required=False, allow_blank=True)
     label = serializers.CharField(required=False, allow_blank=True, max_length=details.LABEL_CHARACTERS)  # type: ignore[assignment]
     owner = serializers.CharField(
         required=False, allow_blank=True, max_length=150, help_text="User name of who added it."
     )
-    valid = serializers.ChoiceField(
+    valid = StrictChoiceField(
         ["true", "false"],
         required=False,
         allow_blank=True,
@@ -109,6 +110,15 @@ class ProgressSerializer(serializers.Serializer[Document]):
 
     done = serializers.IntegerField(source="progress_done")
     total = serializers.IntegerField(source="progress_total")
+
+
+class ReadersSerializer(serializers.Serializer[Any]):
+    """Who may read a document beside its owner."""
+
+    everyone = serializers.BooleanField(help_text="Everyone who signs in.")
+    guests = serializers.BooleanField(help_text="Also people without an account.")
+    users = serializers.ListField(child=serializers.CharField())
+    groups = serializers.ListField(child=serializers.CharField())
 
 
 class DocumentSerializer(serializers.ModelSerializer[Document]):
@@ -125,6 +135,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         help_text="What the caller's programs call it; else empty."
     )
     own = serializers.SerializerMethodField(help_text="Whether the caller added it.")
+    readers = serializers.SerializerMethodField(help_text="null for callers who may not change them.")
     url = serializers.SerializerMethodField(help_text="The file.")
 
     class Meta:
@@ -132,7 +143,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         fields = [
             "id", "external_id", "name", "title", "folder", "category", "labels", "source_url", "valid_until",
             "expired", "language", "media_type", "size", "sha256", "version", "page_count", "passage_count",
-            "status", "reason", "progress", "own", "created_at", "changed_at", "url",
+            "status", "reason", "progress", "own", "readers", "created_at", "changed_at", "url",
         ]  # fmt: skip
 
     def get_external_id(self, document: Document) -> str:
@@ -142,6 +153,19 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
     def get_own(self, document: Document) -> bool:
         return bool(document.owner_id == self.context["request"].auth.user_id)
+
+    @extend_schema_field(ReadersSerializer(allow_null=True))
+    def get_readers(self, document: Document) -> dict[str, Any] | None:
+        if not may_change(self.context["request"].user, document):
+            return None
+        entries = list(document.access_list.entries.all())
+        others = (each.user for each in entries if each.user and each.user_id != document.owner_id)
+        return {
+            "everyone": any(each.user_id is None and each.group_id is None for each in entries),
+            "guests": any(each.guests for each in entries),
+            "users": sorted(each.username for each in others),
+            "groups": sorted(each.group.name for each in entries if each.group),
+        }
 
     def get_url(self, document: Document) -> str:
         address = content_address(document.public_id, document.name)
@@ -311,7 +335,7 @@ class DocumentsView(ResourceView):
     )
     def get(self, request: Request) -> Response:
         wish = validated(DocumentListQuerySerializer, request.query_params)
-        found = listing.listed_for(self.principal).prefetch_related("external_ids")
+        found = listing.with_readers(listing.listed_for(self.principal)).prefetch_related("external_ids")
         filters = {name: wish[name] for name in ("category", "status") if wish.get(name)}
         if "folder" in wish:
             filters["folder"] = wish["folder"]

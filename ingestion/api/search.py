@@ -15,6 +15,7 @@ from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.strict_fields import (
     StrictBooleanField,
     StrictCharField,
+    StrictChoiceField,
     StrictFloatField,
     StrictIntegerField,
     StrictSerializer,
@@ -51,7 +52,7 @@ class SearchRequestSerializer(StrictSerializer):
     limit = StrictIntegerField(
         min_value=1, max_value=retrieval.MAX_PASSAGES, default=5, help_text="How many passages at most."
     )
-    mode = serializers.ChoiceField(
+    mode = StrictChoiceField(
         ["hybrid", "text", "vectors"], default="hybrid", help_text="By words and meaning, or by one of them."
     )
     scope = serializers.RegexField(

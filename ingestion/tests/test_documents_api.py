@@ -54,6 +54,24 @@ class DocumentsApiTests(DocumentsApiTestCase):
         Document.objects.filter(name="failed.md").update(version=0, status="failed")
         self.assertEqual(self.names(), ["own.md", "guide.md"])
 
+    def test_readers_are_told_to_those_who_may_change_them_alone(self):
+        make_document(
+            "shared.md", owner=self.user, users=[self.eve], groups=[Group.objects.create(name="Crew")]
+        )
+        told = {each["name"]: each["readers"] for each in self.get().json()}
+        self.assertIsNone(told["guide.md"])
+        crew = {"everyone": False, "guests": False, "users": ["eve"], "groups": ["Crew"]}
+        self.assertEqual(told["shared.md"], crew)
+        self.assertEqual(told["own.md"], crew | {"users": [], "groups": []})
+
+    def test_a_choice_that_there_is_not_names_those_that_there_are(self):
+        answer = self.get("?status=done")
+        self.assertEqual(answer.status_code, 400)
+        self.assertEqual(
+            answer.json()["errors"][0]["detail"],
+            "This must be one of “waiting”, “reading”, “indexing”, “ready”, “failed”.",
+        )
+
     def test_it_is_narrowed_by_filters(self):
         for query in ("?own=true", "?category=hr", "?q=OWN", "?folder="):
             self.assertIn("own.md", self.names(query), query)

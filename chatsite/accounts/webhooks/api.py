@@ -21,6 +21,7 @@ from chatsite.http.strict_fields import (
     BoundedListField,
     StrictBooleanField,
     StrictCharField,
+    StrictChoiceField,
     StrictSerializer,
 )
 
@@ -56,7 +57,7 @@ class EndpointFieldsSerializer(StrictSerializer):
         max_length=MAX_URL_CHARACTERS, help_text="An address of https that is not in the site's own network."
     )
     events = BoundedListField(
-        child=serializers.ChoiceField(WebhookEndpoint.Event.choices),
+        child=StrictChoiceField(WebhookEndpoint.Event.choices),
         min_length=1,
         max_length=len(WebhookEndpoint.Event),
         help_text="The types of events to hear of.",
@@ -81,7 +82,7 @@ class EndpointChangesSerializer(EndpointFieldsSerializer):
 
     url = EndpointAddressField(max_length=MAX_URL_CHARACTERS, required=False)
     events = BoundedListField(
-        child=serializers.ChoiceField(WebhookEndpoint.Event.choices),
+        child=StrictChoiceField(WebhookEndpoint.Event.choices),
         required=False,
         min_length=1,
         max_length=len(WebhookEndpoint.Event),

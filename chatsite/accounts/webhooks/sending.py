@@ -112,7 +112,11 @@ def _prepare(delivery: WebhookDelivery) -> Attempt | None:
         delivery.delete()  # not even the log tells the owner of what they may not read
         return None
     now = timezone.now()
-    told = {"type": delivery.event, "timestamp": delivery.created_at.isoformat(), "data": data}
+    told = {
+        "type": delivery.event,
+        "timestamp": delivery.created_at.isoformat().replace("+00:00", "Z"),
+        "data": data,
+    }
     body = json.dumps(told, separators=(",", ":")).encode()
     message_id, timestamp = f"msg_{delivery.pk.hex}", int(now.timestamp())
     try:

@@ -502,6 +502,7 @@ export function begin({
     scrollToEnd();
   }
   connectSocket();
+  if ('unseen' in document.body.dataset) showSeen();
 
   return {
     ask(words) {

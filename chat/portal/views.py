@@ -127,7 +127,9 @@ def conversation(request: HttpRequest, principal: Principal, conversation_id: UU
     row = own_conversation(principal, conversation_id)
     if opened_from_here(request):
         recording.saw(row)
-    return conversation_page(request, principal, row)
+        return conversation_page(request, principal, row)
+    # To look at a page by a link from elsewhere changes nothing: the module says that it is looked at.
+    return conversation_page(request, principal, row, unseen=True)
 
 
 @require_safe

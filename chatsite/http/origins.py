@@ -49,12 +49,12 @@ def proves_same_origin(request: HttpRequest) -> bool:
 
 
 def opened_from_here(request: HttpRequest) -> bool:
-    """Whether a page is opened by a link of this site or by its address, and not by another site."""
+    """Whether a page is opened by a link or a form of this site, as far as the browser says so."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
-        return site in {"same-origin", "none"}
+        return site == "same-origin"
     origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
-    return not origin or _is_own(origin.lower(), request.get_host().lower())
+    return _is_own(origin.lower(), request.get_host().lower())
 
 
 def comes_from_elsewhere(request: HttpRequest) -> bool:

@@ -112,7 +112,10 @@ export function begin({ $, $$, t, parsed, say, show }) {
         for (const other of $$(`[data-document="${made.id}"]`, list)) other.remove();
         item.dataset.document = made.id;
         showState(item, made);
-        choose(reply.scope.value, reply.scope.words);
+        // Others may have been taken off meanwhile.
+        const chosen = scope.value.startsWith('document:') ? scope.value.slice(9).split(',') : [];
+        const value = `document:${[...new Set([...chosen, made.id])].join(',')}`;
+        choose(value, value === reply.scope.value ? reply.scope.words : t('Only the attached documents'));
         resolve();
       });
       request.send(body);

@@ -661,7 +661,14 @@ function attaching(show) {
     });
     return loading;
   };
-  const add = (files, pasted) => load().then(open => open.add(files, pasted));
+  let starting = 0; // files of which the module does not know yet
+  const add = async (files, pasted) => {
+    starting += 1;
+    const open = await load().finally(() => {
+      starting -= 1;
+    });
+    open.add(files, pasted);
+  };
   const holdsFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files');
   if ($('#attached li')) load();
   button.hidden = false;
@@ -693,9 +700,9 @@ function attaching(show) {
   });
   return {
     get busy() {
-      return Boolean(module?.busy);
+      return Boolean(starting || module?.busy);
     },
-    arrived: () => module.arrived(),
+    arrived: () => load().then(open => open.arrived()),
   };
 }
 function composer() {

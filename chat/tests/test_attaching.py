@@ -92,6 +92,14 @@ class AttachTests(AttachCase):
         self.assertEqual(answer.json()["problems"], ["At most 15 documents can be attached."])
         self.assertFalse(Document.objects.exists())
 
+    def test_more_files_than_are_read_at_all_are_refused_in_words(self):
+        answer = self.attach(*(file(f"{number}.md") for number in range(101)))
+        self.assertEqual(answer.status_code, 400)
+        self.assertEqual(
+            answer.json(), {"error": "At most 100 files can be sent at once. Nothing was saved."}
+        )
+        self.assertFalse(Document.objects.exists())
+
     def test_a_question_sent_with_names_of_files_alone_is_kept_and_not_asked(self):
         answer = self.client.post("/", {"question": "How much?", "file": "crane.md", "key": "k"})
         self.assertContains(answer, "Attach the files first", status_code=400)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from django.core.exceptions import TooManyFilesSent
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
@@ -44,12 +45,15 @@ FOREIGN = gettext_noop("Pages of other sites cannot use this site without a key 
 MANY_GUESTS = gettext_noop(
     "Many people without an account have come within a minute. Try again in a moment, or sign in."
 )
+MANY_FILES = gettext_noop("At most 100 files can be sent at once. Nothing was saved.")
 CSRF = gettext_noop(
     "The page was open for too long, or cookies are off. Go back, reload the page, and try again."
 )
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if isinstance(exception, TooManyFilesSent):
+        return _response(request, 400, MANY_FILES)
     return _response(request, 400)
 
 

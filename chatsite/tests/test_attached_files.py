@@ -75,15 +75,35 @@ def test_files_are_pasted_and_dropped_anywhere_and_taken_off_again(chromium, slo
         expect(page.locator("#attached")).to_be_hidden()
 
 
+def test_what_is_taken_off_while_another_file_is_sent_stays_off(chromium, slow_site):
+    with open_page(chromium, slow_site.url) as page:
+        sign_in(page, "employee", slow_site.passwords["employee"])
+        page.goto("/")
+        held = []
+        page.set_input_files(".attach input", {**CRANE, "name": "one.md", "buffer": b"One."})
+        expect(page.locator("#attached [data-document]")).to_have_count(1)
+        page.route("**/attach", lambda route: held.append(route) or None)
+        page.set_input_files(".attach input", {**CRANE, "name": "two.md", "buffer": b"Two."})
+        expect(page.locator("#attached li")).to_have_count(2)
+        page.get_by_role("button", name="Remove one.md").click()
+        held[0].continue_()
+        expect(page.locator("#attached [data-document]")).to_have_count(1)
+        scope = page.get_by_label("Search in", exact=True)
+        assert re.fullmatch(r"document:[0-9a-f-]{36}", scope.input_value())
+
+
 def test_a_refused_file_is_told_and_the_question_stays(chromium, slow_site):
     with open_page(chromium, slow_site.url, with_problems=True) as page:
         sign_in(page, "employee", slow_site.passwords["employee"])
         page.goto("/")
+        held = []
+        page.route("**/attach*.js", lambda route: held.append(route) or None)
         page.get_by_label("Your question").fill("What is this?")
         with page.expect_file_chooser() as chooser:
             page.get_by_role("button", name="Attach files").click()
         chooser.value.set_files({"name": "...", "mimeType": "text/plain", "buffer": b"No name."})
-        page.get_by_role("button", name="Send").click()
+        page.get_by_role("button", name="Send").click()  # before the module for files is there
+        held[0].continue_()
         expect(page.get_by_role("alert")).to_contain_text("...: The file has no name.")
         expect(page.get_by_label("Your question")).to_have_value("What is this?")
         expect(page.locator("h2.question")).to_have_count(0)

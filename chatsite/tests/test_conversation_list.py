@@ -37,7 +37,7 @@ def test_the_menu_of_a_row_pins_its_conversation_and_leaves_one_where_one_was(ch
         sign_in(page, "hr", slow_site.passwords["hr"])
         ask(page, "What is Project Halyard?")
         page.goto("/documents/")
-        opener = page.get_by_role("link", name="More about “What is Project Halyard”")
+        opener = page.get_by_role("link", name="More about “What is Project Halyard”").first
         opener.focus()
         opener.press("Enter")
         menu = page.locator("#row-menu")

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from chatsite.accounts.api_keys import Scope
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import ProblemDetails, exception_handler, problem
-from chatsite.http.strict_fields import BoundedListField, StrictCharField, StrictChoiceField
+from chatsite.http.strict_fields import BoundedListField, StrictCharField, StrictChoiceField, StrictSerializer
 
 from .documents import ChangeSerializer, DocumentsChanging, DocumentSerializer
 
@@ -88,13 +88,13 @@ class BatchItemSerializer(ChangeSerializer):
             raise serializers.ValidationError("This is not base64.") from None
 
 
-class BatchSerializer(serializers.Serializer[Any]):
+class BatchSerializer(StrictSerializer):
     """What is to be done, in this order; one item's failure does not keep the next from being done."""
 
     items = BoundedListField(child=serializers.DictField(), min_length=1, max_length=MAX_ITEMS)
 
 
-class BatchRequestSerializer(serializers.Serializer[Any]):
+class BatchRequestSerializer(StrictSerializer):
     """What is to be done, in this order; one item's failure does not keep the next from being done."""
 
     items = BoundedListField(child=BatchItemSerializer(), min_length=1, max_length=MAX_ITEMS)

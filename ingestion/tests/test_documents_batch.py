@@ -41,6 +41,13 @@ class BatchTests(DocumentsTestCase):
         self.assertEqual(answer.status_code, 200, answer.content)
         return answer.json()
 
+    def test_a_member_beside_the_items_is_refused_and_nothing_is_done(self):
+        item = {"action": "put", "id": "one", "name": "a.md", "text": "Words."}
+        answer = self.send(items=[item], dry_run=True)
+        self.assertEqual(answer.status_code, 400, answer.content)
+        self.assertIn("dry_run", answer.content.decode())
+        self.assertFalse(Document.objects.filter(name="a.md").exists())
+
     def test_each_item_is_done_in_order_and_told(self):
         text = {"action": "put", "id": "a", "name": "a.md", "text": "# Leave\n\nFive days.", "labels": ["hr"]}
         packed = base64.b64encode(b"Six days.").decode()

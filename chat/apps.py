@@ -14,7 +14,11 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         protocols: dict[str, ErrorFormat] = {
-            "/api": ChatUi(),
+            "/api/chat": ChatUi(),
+            "/api/multi-agent-chat": ChatUi(),
+            "/api/minimal": ChatUi(),
+            "/api/messages/chat": ChatUi(),
+            "/api/messages/multi-agent-chat": ChatUi(),
             "/chat-history": ChatUi(),
             "/v1": OpenAI(),
             "/mcp": mcp.Refusals(),

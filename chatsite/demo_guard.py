@@ -1,6 +1,5 @@
 """Refuses requests from other machines while the demo accounts have their initial passwords."""
 
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -65,12 +64,12 @@ def _is_local(scope: Message) -> bool:
 
 async def _refuse(scope: Message, send: Send) -> None:
     if error_pages.is_for_programs(scope["path"]):
-        kind, body = b"application/json", json.dumps(error_pages.body(scope["path"], 403, WORDS)).encode()
+        body, kind = error_pages.body(scope["path"], 403, WORDS)
     else:
         page = loader.render_to_string("demo_refused.html", {"words": WORDS})
-        kind, body = b"text/html; charset=utf-8", page.encode()
+        body, kind = page.encode(), "text/html; charset=utf-8"
     headers = [
-        (b"content-type", kind),
+        (b"content-type", kind.encode()),
         (b"content-length", str(len(body)).encode()),
         (b"content-security-policy", PORTAL_POLICY.encode()),
         (b"x-content-type-options", b"nosniff"),

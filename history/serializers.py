@@ -157,7 +157,7 @@ class NewConversationSerializer(BodySerializer):
 
 
 class ConversationChangeSerializer(BodySerializer):
-    """What is to be different of a conversation: one member at least, else the title is missing."""
+    """What is to be different of a conversation: one member at least."""
 
     title = TitleField(required=False)
     pinned = StrictBooleanField(required=False, error_messages=NOT_BOOLEAN)
@@ -165,7 +165,7 @@ class ConversationChangeSerializer(BodySerializer):
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
         if not values:
-            raise serializers.ValidationError({"title": "must be text."})
+            raise serializers.ValidationError("must have one of “title”, “pinned” and “archived”.")
         if values.get("pinned") and values.get("archived"):
             raise serializers.ValidationError({"pinned": "cannot be true together with “archived”."})
         return values
@@ -342,9 +342,22 @@ class ConversationRowSerializer(serializers.Serializer[Any]):
     lastMessage = serializers.CharField(source="last_message")
     lastUpdated = TimestampField(source="conversation.updated_at")
     messageCount = serializers.IntegerField(source="message_count")
+    pinned = serializers.SerializerMethodField(required=False, help_text="Only of those that are: true.")
+    archived = serializers.SerializerMethodField(required=False, help_text="Only of those that are: true.")
+
+    def to_representation(self, row: Any) -> dict[str, Any]:
+        # The published protocol knows neither.
+        sent = super().to_representation(row)
+        return {name: value for name, value in sent.items() if value or name not in ("pinned", "archived")}
 
     def get_title(self, row: Any) -> str:
         return row.conversation.title or UNTITLED
+
+    def get_pinned(self, row: Any) -> bool:
+        return row.conversation.pinned_at is not None
+
+    def get_archived(self, row: Any) -> bool:
+        return row.conversation.archived_at is not None
 
 
 class MatchSerializer(serializers.Serializer[Any]):
@@ -571,6 +584,18 @@ class ConversationChangeDescription(OpenApiSerializerExtension):  # type: ignore
             "properties": {name: {"const": True} for name in ("pinned", "archived")},
         }
         return schema | {"anyOf": [{"required": [name]} for name in schema["properties"]], "not": both}
+
+
+class ConversationRowDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Some members are not always there."""
+
+    target_class = "history.serializers.ConversationRowSerializer"
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        schema["required"] = [name for name in schema["required"] if name not in ("pinned", "archived")]
+        return schema
 
 
 class StoredMessageDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]

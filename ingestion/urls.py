@@ -4,7 +4,7 @@ from django.urls import path, re_path
 
 from .api.batch import BatchView
 from .api.contents import FileView, PageView, PassagesView, VersionsView
-from .api.documents import DocumentsView, DocumentView
+from .api.documents import DocumentsView, DocumentView, SlashedDocumentView
 from .api.search import SearchView
 from .portal import (
     actions,
@@ -36,6 +36,7 @@ urlpatterns = [
     re_path(rf"^api/documents/{ONE}/pages/(?P<number>[^/]+)/?\Z", PageView.as_view(), name="api-page"),
     re_path(rf"^api/documents/{ONE}/versions/?\Z", VersionsView.as_view(), name="api-versions"),
     re_path(rf"^api/documents/{ONE}/file/?\Z", FileView.as_view(), name="api-file"),
+    re_path(r"^api/documents/(?P<slashed>[^/]+/.+)\Z", SlashedDocumentView.as_view(), name="api-slashed"),
     re_path(r"^api/search/?\Z", SearchView.as_view(), name="search"),
     # Content
     path("content/<path:sourcefile>/pages/<int:page>.png", content.PageImage.as_view(), name="page-image"),

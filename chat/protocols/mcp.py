@@ -494,7 +494,9 @@ def ask_arguments(members: Mapping[str, Any]) -> AskArguments:
 
 
 def _wanted(members: Mapping[str, Any], member: str, most: int | None = None) -> str:
-    value = validators.a_text(members.get(member), member)
+    if member not in members:
+        raise InvalidRequest(f"“{member}” is missing.", member)
+    value = validators.a_text(members[member], member)
     if not value.strip():
         raise InvalidRequest(f"“{member}” must not be empty.", member)
     if most is not None and len(value) > most:

@@ -441,7 +441,8 @@ class Tools(McpTestCase):
 
     def test_wrong_arguments_are_told_to_the_model(self):
         for tool, arguments, words in [
-            ("search", {}, "“query” must be text"),
+            ("search", {}, "“query” is missing"),
+            ("search", {"query": 7}, "“query” must be text"),
             ("search", {"query": " "}, "“query” must not be empty"),
             ("search", {"query": "x" * 5_000}, "longer than 4,000"),
             ("search", {"query": "x", "limit": 51}, "“limit” must be a whole number"),

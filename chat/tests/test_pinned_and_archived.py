@@ -83,12 +83,16 @@ class PinnedAndArchived(TestCase):
         self.assertEqual(self.change(row, archived=True).status_code, 200)
         self.assertEqual(self.listed(), ["Row 0", "Row 2", "Row 3"])
         self.assertEqual(self.listed("?archived=true"), ["Row 1"])
-        self.change(row, pinned=True, title="Pinned one")
+        changed = self.change(row, pinned=True, title="Pinned one").json()
+        self.assertIs(changed["pinned"], True)
+        self.assertNotIn("archived", changed)
         self.assertEqual(self.names()[:2], ["Pinned", "Pinned one"])
 
     def test_what_is_no_change_is_refused_with_its_member(self):
         for change, words in (
-            ({}, "“title” must be text."),
+            ({}, "must have one of “title”, “pinned” and “archived”."),
+            ({"titel": "Leave"}, "must have one of “title”, “pinned” and “archived”."),
+            ({"title": 7}, "“title” must be text."),
             ({"pinned": "yes"}, "“pinned” must be true or false."),
             ({"archived": None}, "“archived” must be true or false."),
             ({"pinned": True, "archived": True}, "cannot be true together"),

@@ -82,7 +82,7 @@ class BearerAuthentication(authentication.BaseAuthentication):
                 gettext("The key in the %(header)s header is not valid.") % {"header": header}
             )
         if ON_BEHALF_OF in request.headers:
-            known = _on_behalf(known, request.headers[ON_BEHALF_OF], request)
+            known = _on_behalf(known, request.headers[ON_BEHALF_OF].strip(), request)
         request_reads_as(known[1].user_id)
         activate_persons(known[0])
         return known

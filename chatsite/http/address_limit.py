@@ -5,7 +5,6 @@ Without it, a thousand requests sent at once all start at once, and everybody el
 
 import asyncio
 import functools
-import json
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -144,9 +143,9 @@ def _subscriber(client: str) -> str:
 
 
 async def _refuse(scope: Scope, send: Send) -> None:
-    body = json.dumps(error_pages.body(scope["path"], 503, error_pages.WORDS[503])).encode()
+    body, media_type = error_pages.body(scope["path"], 503, error_pages.WORDS[503])
     headers = [
-        (b"content-type", b"application/json"),
+        (b"content-type", media_type.encode()),
         (b"content-length", str(len(body)).encode()),
         (b"retry-after", str(RETRY_SECONDS).encode()),
         (b"x-content-type-options", b"nosniff"),

@@ -1,7 +1,6 @@
 """How large and how slow a request's body may be, decided before Django, which reads it before the URL."""
 
 import asyncio
-import json
 import logging
 import re
 import time
@@ -309,9 +308,9 @@ def session_key(scope: Mapping[str, Any]) -> str:
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, words: str) -> None:
     """The refusal; then read on for a moment, for clients that look at the answer when all is sent."""
-    body = json.dumps(error_pages.body(scope["path"], status, words)).encode()
+    body, media_type = error_pages.body(scope["path"], status, words)
     headers = [
-        (b"content-type", b"application/json"),
+        (b"content-type", media_type.encode()),
         (b"content-length", str(len(body)).encode()),
         (
             b"x-request-id",

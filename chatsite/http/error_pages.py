@@ -1,18 +1,20 @@
 """A refused or failed request gets a page in a browser, JSON in a program, never a traceback."""
 
 import errno
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import TooManyFilesSent
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.template import loader
 from django.utils.translation import gettext, gettext_noop
 
 from chatsite.db.availability import is_disk_full
 
+from . import problem_details
 from .retry_after import set_retry_after
 
 ErrorBody = Callable[[str, int], dict[str, Any]]
@@ -95,16 +97,22 @@ def register_error_body(start: str, build: ErrorBody) -> None:
     _error_bodies[start] = build
 
 
-def body(path: str, status: int, words: str) -> dict[str, Any]:
-    """The JSON body of an error, in the form of the protocol that is spoken at this path."""
+def body(path: str, status: int, words: str) -> tuple[bytes, str]:
+    """The body of an error for a program, in the form that is spoken at this path, and its media type."""
     for start, build in _error_bodies.items():
-        if f"{path}/".startswith(f"{start}/"):
-            return build(words, status)
-    return {"error": words}
+        if _is_below(path, start):
+            return json.dumps(build(words, status)).encode(), "application/json"
+    if _is_below(path, "/api"):
+        return json.dumps(problem_details.body(status, words)).encode(), problem_details.MEDIA_TYPE
+    return json.dumps({"error": words}).encode(), "application/json"
+
+
+def _is_below(path: str, start: str) -> bool:
+    return path == start or path.startswith(f"{start}/")
 
 
 def is_for_programs(path: str) -> bool:
-    return any(path == start or path.startswith(f"{start}/") for start in PROGRAM_PATHS)
+    return any(_is_below(path, start) for start in PROGRAM_PATHS)
 
 
 def wants_json(request: HttpRequest) -> bool:
@@ -117,7 +125,8 @@ def wants_json(request: HttpRequest) -> bool:
 def _response(request: HttpRequest, status: int, words: str = "") -> HttpResponse:
     words = gettext(words or WORDS[status])
     if wants_json(request):
-        return JsonResponse(body(request.path, status, words), status=status)
+        content, media_type = body(request.path, status, words)
+        return HttpResponse(content, status=status, content_type=media_type)
     # Without the request: no context processor runs, so no failure there can hide this page.
     page = loader.render_to_string(f"{status}.html", {"status": status, "words": words})
     return HttpResponse(page, status=status)

@@ -43,15 +43,18 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
 
 def problem(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> Response:
     """The response for a refusal in words."""
-    body: dict[str, Any] = {
+    return Response(body(status, detail, errors), status=status, content_type=MEDIA_TYPE)
+
+
+def body(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> dict[str, Any]:
+    """The members of a refusal."""
+    members: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": int(status),
         "detail": detail,
     }
-    if errors:
-        body["errors"] = errors
-    return Response(body, status=status, content_type=MEDIA_TYPE)
+    return members | {"errors": errors} if errors else members
 
 
 def _errors(detail: Any, pointer: str) -> Any:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import socket
 import threading
 from collections.abc import Callable
@@ -84,10 +83,9 @@ def _response(head: bytes, page: str, retry_after: int) -> bytes:
     method, _, target = line.partition(" ")
     path = target.split(" ")[0].partition("?")[0]
     if "text/html" in fields and not error_pages.is_for_programs(path):
-        kind, body = "text/html; charset=utf-8", page
+        content, kind = page.encode(), "text/html; charset=utf-8"
     else:
-        kind, body = "application/json", json.dumps(error_pages.body(path, 503, WORDS))
-    content = body.encode()
+        content, kind = error_pages.body(path, 503, WORDS)
     lines = [
         "HTTP/1.1 503 Service Unavailable",
         f"Content-Type: {kind}",

@@ -93,6 +93,8 @@ ingestion:api-document   PATCH  session  401       absent   403      yes      ab
 ingestion:api-document   PATCH  key      401       absent   403      yes      absent   401
 ingestion:api-document   DELETE session  401       absent   403      yes      absent   401
 ingestion:api-document   DELETE key      401       absent   403      yes      absent   401
+ingestion:api-slashed    GET    session  401       absent   absent   absent   absent   401
+ingestion:api-slashed    GET    key      401       absent   absent   absent   absent   401
 ingestion:api-passages   GET    session  401       absent   yes      yes      absent   401
 ingestion:api-passages   GET    key      401       absent   yes      yes      absent   401
 ingestion:api-page       GET    session  401       absent   yes      yes      absent   401

@@ -38,6 +38,7 @@ urlpatterns = [
     path("forbid", forbid),
     path("suspect", suspect),
     path("api/fail", fail),
+    path("api/chat/fail", fail),
     path("", include(urls)),
 ]
 handler400, handler403 = error_pages.bad_request, error_pages.permission_denied
@@ -104,13 +105,17 @@ class Errors(TestCase):
 
     def test_each_protocol_has_its_own_form(self):
         self.assertEqual(
-            self.get("/api/fail", "*/*").json(),
+            self.get("/api/chat/fail", "*/*").json(),
             {"error": {"message": error_pages.WORDS[500], "code": "internal"}},
         )
-        self.assertEqual(
-            self.get("/api/nothing", "*/*").json(),
-            {"error": {"message": error_pages.WORDS[404], "code": "not_found"}},
-        )
+        for address, status, title in (
+            ("/api/fail", 500, "Internal Server Error"),
+            ("/api/nothing", 404, "Not Found"),
+        ):
+            answer = self.get(address, "*/*")
+            told = {"type": "about:blank", "title": title, "status": status}
+            self.assertEqual(answer.json(), told | {"detail": error_pages.WORDS[status]})
+            self.assertEqual(answer["Content-Type"], "application/problem+json")
         told = self.get("/v1/nothing", "*/*").json()["error"]
         self.assertEqual((told["message"], told["type"]), (error_pages.WORDS[404], "not_found_error"))
         self.assertEqual(set(told), {"message", "type", "param", "code"})

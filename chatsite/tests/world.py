@@ -162,6 +162,7 @@ class World:
             "response_id": f"resp_{RUN.hex}",
             "public_id": DOCUMENT,
             "document_id": DOCUMENT,
+            "slashed": f"{DOCUMENT}/nothing",
             "key_id": ApiKey.objects.get(user=self.people["owner"]).pk,
             "position": 1,
             "asked": 0,

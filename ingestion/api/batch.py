@@ -19,13 +19,14 @@ from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import ProblemDetails, exception_handler, problem
 from chatsite.http.strict_fields import BoundedListField, StrictCharField, StrictChoiceField, StrictSerializer
 
-from .documents import ChangeSerializer, DocumentsChanging, DocumentSerializer
+from .documents import CONDITIONS, ChangeSerializer, DocumentsChanging, DocumentSerializer
 
 MAX_ITEMS = 100
 MAX_BYTES = 8_000_000  # of the whole body, which is held in memory
 FAULT = "A fault on the server kept this item from being done; it is in its log."
 DATABASE_AWAY = "The database does not answer. Send this item again in a moment."
 CONTENT = "Give the content of the file either as “text” or as “base64”."
+NO_CONDITIONS = "A batch is about several documents: it takes neither If-Match nor If-None-Match."
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class BatchItemSerializer(ChangeSerializer):
 class BatchSerializer(StrictSerializer):
     """What is to be done, in this order; one item's failure does not keep the next from being done."""
 
-    items = BoundedListField(child=serializers.DictField(), min_length=1, max_length=MAX_ITEMS)
+    items = BoundedListField(child=serializers.JSONField(), min_length=1, max_length=MAX_ITEMS)
 
 
 class BatchRequestSerializer(StrictSerializer):
@@ -137,13 +138,16 @@ class BatchView(DocumentsChanging):
     def post(self, request: Request) -> Response:
         batch = BatchSerializer(data=request.data)
         batch.is_valid(raise_exception=True)
+        if CONDITIONS & {name.title() for name in request.headers}:
+            raise exceptions.ParseError(NO_CONDITIONS)
         results = [self._result(item) for item in batch.validated_data["items"]]
         failed = sum(result["outcome"] == "refused" for result in results)
         body = {"succeeded": len(results) - failed, "failed": failed, "results": results}
         return Response(body)
 
-    def _result(self, values: dict[str, Any]) -> dict[str, Any]:
-        result: dict[str, Any] = {"id": str(values.get("id", ""))[:200], "document": None, "problem": None}
+    def _result(self, values: Any) -> dict[str, Any]:
+        name = str(values.get("id", "")) if isinstance(values, dict) else ""
+        result: dict[str, Any] = {"id": name[:200], "document": None, "problem": None}
         try:
             wish = BatchItemSerializer(data=values)
             wish.is_valid(raise_exception=True)

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, cast
 from urllib.parse import urlencode
 from uuid import UUID
@@ -15,6 +15,7 @@ from django.db.models import Q
 from django.http import Http404
 from django.utils import timezone
 from django.utils.http import parse_etags, quote_etag
+from django.utils.translation import gettext
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import exceptions, serializers, status
@@ -48,7 +49,16 @@ from ingestion.search.labels import content_address
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 RESERVED = {"batch"}  # an address of its own
-NAMES = "A name of your own has 1 to 200 letters, digits or ._~:@+-, and is neither “batch” nor like an id."
+NAMES = (
+    "A name of your own has 1 to 200 letters, digits or ._~:@+- and no slash, and is neither “batch”"
+    " nor like an id."
+)
+EMPTY = "The body is empty. Send the file as the body, or as the part “file” of a form."
+NO_FILE = "The form has no part “file”."
+CONDITIONS = frozenset({"If-Match", "If-None-Match"})
+TAGS = "%(header)s takes “*”, or the values of ETag with their quotation marks."
+GONE = "There is no document of this name, so it has no ETag that If-Match could name."
+EXISTS = "There is a document of this name, or it has an ETag that If-None-Match names."
 CHUNK = 64 * 1024  # bytes
 _PUBLIC_ID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 _EXTERNAL_ID = re.compile(r"[A-Za-z0-9._~:@+-]{1,200}")
@@ -426,18 +436,47 @@ class DocumentsChanging(OneDocumentView):
                 raise exceptions.PermissionDenied(NOT_YOURS)
             documents.delete_document(document)
 
+    def conditions(self) -> dict[str, list[str]]:
+        """The ETags of the headers that make the request a conditional one. Raises ParseError."""
+        found = {}
+        for name in CONDITIONS:
+            if name in self.request.headers:
+                # A proxy that compresses what it passes on makes a weak tag of ours.
+                found[name] = [tag.removeprefix("W/") for tag in parse_etags(self.request.headers[name])]
+                if not found[name]:
+                    raise exceptions.ParseError(TAGS % {"header": name})
+        return found
+
     def expected(self, document_id: str) -> Document:
-        """The document, locked, if it is as `If-Match` says. Raises Http404 and Changed."""
+        """The document, locked, if it is as the conditions of the request say. Raises Http404 and Changed."""
         document = self.found(document_id)
-        if "If-Match" not in self.request.headers:
+        conditions = self.conditions()
+        if not conditions:
             return document
-        wanted = parse_etags(self.request.headers["If-Match"])
         locked = Document.objects.select_for_update(no_key=True).filter(pk=document.pk).first()
         if locked is None:
             raise Http404
-        if wanted != ["*"] and etag_of(locked) not in wanted:
+        tag = etag_of(locked)
+        if not {"*", tag} & set(conditions.get("If-Match", ["*"])):
             raise Changed
+        if {"*", tag} & set(conditions.get("If-None-Match", [])):
+            raise Changed(EXISTS)
         return document
+
+    @contextlib.contextmanager
+    def as_expected(self, document_id: str) -> Iterator[None]:
+        """Put a document within this where the request has conditions: undone if it fails. Raises Changed."""
+        conditions = self.conditions()
+        if not conditions:
+            yield
+            return
+        with transaction.atomic():
+            try:
+                self.expected(document_id)
+            except Http404:
+                if "If-Match" in conditions:
+                    raise Changed(GONE) from None
+            yield
 
     def audience(self, wish: Mapping[str, Any], current: Audience | None = None) -> Audience:
         """The readers of a wish, by the rule of the portal's form. Raises ValidationError."""
@@ -452,6 +491,12 @@ class DocumentsChanging(OneDocumentView):
             any_group=any_group(self.request),
             current=current,
         )
+        offered = form.offered_groups().filter(name__in=names).values_list("name", flat=True)
+        if closed := sorted({*names} - {*offered}):
+            words = gettext("You are in no group named %(names)s.")
+            if any_group(self.request):
+                words = gettext("There is no group named %(names)s.")
+            raise exceptions.ValidationError({"groups": [words % {"names": ", ".join(closed)[:200]}]})
         if not form.is_valid():
             members = {"who": "everyone", "people": "users", "__all__": "users"}
             raise exceptions.ValidationError(
@@ -494,7 +539,9 @@ class DocumentView(DocumentsChanging):
         responses={
             200: PutDocumentSerializer,
             201: PutDocumentSerializer,
+            412: OpenApiResponse(description="The document is not as If-Match or If-None-Match says."),
             422: OpenApiResponse(description="The file or its name is not taken, or exceeds the quota."),
+            429: OpenApiResponse(description="Too many files at once. Try again after Retry-After."),
             507: OpenApiResponse(description="The server has no room for the file."),
         },
     )
@@ -503,16 +550,16 @@ class DocumentView(DocumentsChanging):
             raise ProblemDetails(NAMES, "document_id")
         body: Any = request.data
         if not isinstance(file := body.get("file"), UploadedFile):
-            raise ProblemDetails(
-                "There is no file: the body is empty, or the form has no part “file”.", "file"
-            )
+            if request.content_type.startswith("multipart/"):
+                raise ProblemDetails(NO_FILE, "file")
+            raise exceptions.ParseError(EMPTY)
         with file:
             values = request.query_params if isinstance(body, WholeBody) else body
             new = validated(NewDocumentSerializer, values)
-            with transaction.atomic() if "If-Match" in request.headers else contextlib.nullcontext():
-                if "If-Match" in request.headers:
-                    self.expected(document_id)
+            with self.as_expected(document_id):
                 document, outcome = self.put_file(file, new, document_id)
+                if outcome != "added" and self.conditions().get("If-None-Match") == ["*"]:
+                    raise Changed(EXISTS)  # somebody else has added it at the same time
         context = {**self.get_serializer_context(), "outcome": outcome}
         answer = PutDocumentSerializer(document, context=context)
         status_code = status.HTTP_201_CREATED if outcome == "added" else status.HTTP_200_OK
@@ -540,6 +587,15 @@ class DocumentView(DocumentsChanging):
     def delete(self, request: Request, document_id: str) -> Response:
         self.remove(document_id)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class SlashedDocumentView(DocumentView):
+    """A document whose name has a slash, which there is not: a `PUT` of one is refused in words."""
+
+    schema = None  # not described
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().dispatch(request, document_id=kwargs["slashed"])
 
 
 def is_external_id(name: str) -> bool:

@@ -28,7 +28,9 @@ from ingestion.models import Document
 from . import listing
 from .forms import AudienceForm, DetailsForm
 
-NOT_YOURS = gettext_noop("Only the person who added the document or an administrator can change it.")
+NOT_YOURS = gettext_noop(
+    "Only the person who added the document or an administrator can change or delete it."
+)
 Somebody = AbstractBaseUser | AnonymousUser
 
 

@@ -8,7 +8,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.models import User
@@ -62,6 +62,13 @@ class AudienceForm(forms.Form):
         field = self.fields["groups"]
         assert isinstance(field, forms.ModelMultipleChoiceField)
         field.queryset = Group.objects.filter(offered).distinct().order_by("name")
+
+    def offered_groups(self) -> QuerySet[Group]:
+        """The groups that may be chosen."""
+        field = self.fields["groups"]
+        assert isinstance(field, forms.ModelMultipleChoiceField)
+        assert field.queryset is not None
+        return field.queryset
 
     @staticmethod
     def _initial(current: Audience) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """/api/documents: lists, states and passages for programs, under the rights of their caller."""
 
+import errno
 import io
 import runpy
 import sys
@@ -24,6 +25,7 @@ from chatsite.db.threads import reading_everything
 from ingestion import documents
 from ingestion.access.lists import Audience, audience_of
 from ingestion.models import Document, ExternalId
+from ingestion.storage import files
 from ingestion.tests.factories import make_document, make_user
 
 
@@ -254,6 +256,19 @@ class PutTests(DocumentsApiTestCase):
             self.assertEqual(changed.status_code, 404 if "secret" in path else changed.status_code)
             self.assertIn(changed.status_code, (403, 404))
         self.assertEqual(Document.objects.count(), before)
+
+    def test_a_storage_without_room_or_that_is_away_is_asked_again_later(self):
+        for fault, status, seconds in (
+            (OSError(errno.ENOSPC, "full"), 507, "10"),
+            (files.StorageFault, 503, "2"),
+        ):
+            with (
+                mock.patch.object(files, "store", side_effect=fault),
+                self.assertLogs("django.request" if status == 507 else "ingestion.documents"),
+            ):
+                refused = self.put("one", query="name=a.md")
+            self.assertEqual((refused.status_code, refused["Retry-After"]), (status, seconds))
+        self.assertFalse(Document.objects.filter(name="a.md").exists())
 
     def test_without_a_file_name_the_name_in_the_address_counts(self):
         for name, query in (("leave-1.md", "name="), ("leave-2.md", "")):

@@ -50,6 +50,7 @@ accounts:sessions        POST   session  sign-in   yes      yes      yes      ye
 chat:own-data            GET    session  sign-in   yes      yes      yes      yes      sign-in
 chat:own-data            POST   session  sign-in   yes      yes      yes      yes      sign-in
 chat:hints-seen          POST   session  sign-in   yes      yes      yes      yes      sign-in
+accounts:directory       GET    session  sign-in   yes      yes      yes      yes      sign-in
 accounts:help            GET    session  sign-in   yes      yes      yes      yes      sign-in
 accounts:whoami          GET    session  401       yes      yes      yes      yes      401
 accounts:whoami          GET    key      401       yes      yes      yes      yes      401

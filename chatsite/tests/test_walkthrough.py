@@ -184,7 +184,7 @@ def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, s
         wait_for_state(page, "complete")
         page.locator("#menu summary").click()
         page.get_by_role("link", name="Share", exact=True).click()
-        page.get_by_label("People (user names)").fill("employee")
+        page.get_by_label("People", exact=True).fill("employee")
         page.get_by_role("button", name="Create link").click()
         address = page.locator(".secret").inner_text()
         assert violations(page) == []

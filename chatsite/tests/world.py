@@ -163,6 +163,7 @@ class World:
             "public_id": DOCUMENT,
             "document_id": DOCUMENT,
             "slashed": f"{DOCUMENT}/nothing",
+            "what": "people",
             "key_id": ApiKey.objects.get(user=self.people["owner"]).pk,
             "position": 1,
             "asked": 0,

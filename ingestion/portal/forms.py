@@ -1,6 +1,5 @@
 """Who may read a document, and which files to add."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,14 +10,15 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext, gettext_lazy
 
+from chatsite.accounts import directory
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from ingestion import details
 from ingestion.access.lists import Audience
 from ingestion.models import Document
 
-SEPARATORS = re.compile(r"[,;\s]+")
 MAX_PEOPLE = 200
+MAX_BOXES = 40  # groups to tick; others are typed
 ONLY_ME, SOME, EVERYONE, GUESTS = "me", "some", "everyone", "guests"
 
 
@@ -43,6 +43,7 @@ class AudienceForm(forms.Form):
             "invalid_pk_value": gettext_lazy("You can choose only groups you belong to."),
         },
     )
+    other_groups = forms.CharField(required=False, max_length=10_000)
     people = forms.CharField(required=False, max_length=10_000)
 
     def __init__(
@@ -62,6 +63,12 @@ class AudienceForm(forms.Form):
         field = self.fields["groups"]
         assert isinstance(field, forms.ModelMultipleChoiceField)
         field.queryset = Group.objects.filter(offered).distinct().order_by("name")
+        self.offers_other_groups = any_group and field.queryset.count() > MAX_BOXES
+        if self.offers_other_groups:
+            near = Q(user=principal.user_id) | Q(pk__in=current.group_ids)
+            field.widget.choices = [
+                (group.pk, group.name) for group in Group.objects.filter(near).distinct().order_by("name")
+            ]
 
     def offered_groups(self) -> QuerySet[Group]:
         """The groups that may be chosen."""
@@ -72,12 +79,12 @@ class AudienceForm(forms.Form):
 
     @staticmethod
     def _initial(current: Audience) -> dict[str, Any]:
-        names = User.objects.filter(pk__in=current.user_ids).order_by("username")
+        people = User.objects.filter(pk__in=current.user_ids).order_by("username")
         some = current.user_ids or current.group_ids
         return {
             "who": GUESTS if current.guests else EVERYONE if current.everyone else SOME if some else ONLY_ME,
             "groups": list(current.group_ids),
-            "people": ", ".join(names.values_list("username", flat=True)) if current.user_ids else "",
+            "people": ", ".join(map(directory.entry, people)) if current.user_ids else "",
         }
 
     def clean_who(self) -> str:
@@ -87,7 +94,7 @@ class AudienceForm(forms.Form):
         return who
 
     def clean_people(self) -> frozenset[int]:
-        names = {name for name in SEPARATORS.split(self.cleaned_data["people"]) if name}
+        names = directory.usernames(self.cleaned_data["people"])
         if self.data.get("who") != SOME or not names:
             return frozenset()
         if len(names) > MAX_PEOPLE:
@@ -104,8 +111,20 @@ class AudienceForm(forms.Form):
             )
         return frozenset(found.values())
 
+    def clean_other_groups(self) -> list[Group]:
+        names = {name for line in self.cleaned_data["other_groups"].splitlines() if (name := line.strip())}
+        found = list(self.offered_groups().filter(name__in=names)) if names else []
+        if missing := sorted(names - {group.name for group in found}):
+            raise forms.ValidationError(
+                gettext("There is no group named %(names)s.") % {"names": ", ".join(missing)[:200]}
+            )
+        return found
+
     def clean(self) -> dict[str, Any]:
         cleaned = self.cleaned_data
+        cleaned["groups"] = list(
+            dict.fromkeys((*cleaned.get("groups", ()), *cleaned.get("other_groups", ())))
+        )
         chosen = cleaned.get("groups") or cleaned.get("people")
         if cleaned.get("who") == SOME and not chosen and not self.errors:
             raise forms.ValidationError(gettext("Choose a group, name a person, or select “Only me”."))

@@ -64,6 +64,34 @@ def test_a_refused_name_is_said_above_the_form_and_the_files_stay_chosen(chromiu
         assert page.evaluate("document.querySelector('#files').files.length") == 1
 
 
+def test_people_are_found_by_letters_of_their_names_and_chosen_by_key_or_finger(chromium, site, files):
+    with signed_in(chromium, site, **PHONE) as page:
+        page.goto("/documents/add/")
+        page.locator("#files").set_input_files(files[0])
+        page.locator("[name=who][value=some]").click()
+        field, options = page.get_by_role("combobox", name="People"), page.get_by_role("option")
+        field.press_sequentially("hr")
+        expect(options).to_have_text(["hr"])
+        assert violations(page) == []
+        assert options.first.bounding_box()["height"] >= 44
+        field.press("Enter")
+        expect(field).to_have_value("hr, ")
+        expect(options).to_have_count(0)
+        field.press_sequentially("adm")
+        expect(options).to_have_text(["admin"])
+        field.press("Escape")
+        expect(options).to_have_count(0)
+        assert field.input_value() == "hr, adm"
+        field.press_sequentially("i")
+        options.first.tap()
+        expect(field).to_have_value("hr, admin, ")
+        page.locator("form[data-upload] .primary").click()
+        wait_until_followed(page)
+        page.locator("[data-progress] .file a").first.click()
+        page.locator("#rights summary").click()
+        expect(page.locator("#id_people")).to_have_value("admin, hr")
+
+
 def test_widening_asks_and_deleting_asks_in_a_dialog(chromium, site, files):
     with signed_in(chromium, site) as page:
         add(page, files[0])

@@ -1,0 +1,80 @@
+"""People and groups, found by a few letters of their names: for forms that say who may read something.
+
+Everybody with an account finds everybody with an account, as in the address book of an organisation. Guests
+find nobody, and nobody finds guests, programs or disabled accounts.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import reduce
+from operator import and_
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import Group
+from django.db.models import Case, Q, QuerySet, Value, When
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
+
+from .models import User
+
+MOST = 8  # at once
+MAX_WORDS, MAX_CHARACTERS = 5, 100  # of a query; what is beyond is not looked at
+NAMED = re.compile(r".*\((?P<username>[^()\s]+)\)", re.S)
+
+
+def people(query: str) -> QuerySet[User]:
+    """People each word of whose query begins or is part of a name; whole beginnings first."""
+    active = User.objects.filter(is_active=True, guest_until=None, service_for="")
+    words = query[:MAX_CHARACTERS].replace("\0", "").split()[:MAX_WORDS]
+    if not words:
+        return active.none()
+    found = reduce(and_, (_in_names(word, "icontains") for word in words))
+    begins = Case(When(_in_names(words[0], "istartswith"), then=Value(0)), default=Value(1))
+    return active.filter(found).order_by(begins, "last_name", "first_name", "username")
+
+
+def _in_names(word: str, how: str) -> Q:
+    names = ("username", "first_name", "last_name")
+    return Q(*((f"{name}__{how}", word) for name in names), _connector=Q.OR)
+
+
+def groups(query: str, user: User) -> QuerySet[Group]:
+    """Groups that the user may name, with each word of the query in their names."""
+    words = query[:MAX_CHARACTERS].replace("\0", "").split()[:MAX_WORDS]
+    if not words:
+        return Group.objects.none()
+    mine = Group.objects.all() if user.is_staff else user.groups.all()
+    found = reduce(and_, (Q(name__icontains=word) for word in words))
+    begins = Case(When(name__istartswith=words[0], then=Value(0)), default=Value(1))
+    return mine.filter(found).order_by(begins, "name")
+
+
+def entry(user: User) -> str:
+    """How a form names somebody: “Ann Smith (ann)”, or the user name alone."""
+    name = " ".join(re.sub(r"[,;()]", " ", user.get_full_name()).split())
+    return f"{name} ({user.username})" if name else user.username
+
+
+def usernames(text: str) -> set[str]:
+    """The user names in what somebody typed: entries, or bare user names, with commas or spaces between."""
+    found: set[str] = set()
+    for piece in re.split(r"[,;\n]", text):
+        named = NAMED.fullmatch(piece.strip())
+        found |= {named["username"]} if named else set(piece.split())
+    return found
+
+
+@require_safe
+@login_required
+@cache_control(private=True, no_store=True)
+def search(request: HttpRequest, what: str) -> JsonResponse:
+    """Up to MOST people or groups: what a form takes, and in how many there are more."""
+    query, user = request.GET.get("q", ""), request.user
+    assert isinstance(user, User)
+    found: Iterable[str]
+    if what == "groups":
+        found = groups(query, user).values_list("name", flat=True)[:MOST]
+    else:
+        found = map(entry, people(query)[:MOST])
+    return JsonResponse({"found": list(found)})

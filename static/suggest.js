@@ -1,0 +1,121 @@
+// Suggestions under a field for names, [data-suggest] with the address that finds them: people with commas between in an
+// input, groups on lines of their own in a textarea. What is found for the piece at the cursor is chosen by key, pointer
+// or finger, and takes its place. Without this module names are typed in full.
+
+const PAUSE = 150; // ms without a key before the letters are sent
+const LEAST = 2; // letters
+
+function begin(field) {
+  const separator = field.matches('textarea') ? '\n' : ',';
+  const list = document.createElement('ul');
+  list.id = `${field.id}-found`;
+  list.className = 'suggestions';
+  list.hidden = true;
+  for (const [name, value] of [
+    ['role', 'listbox'],
+    ['aria-label', field.labels[0].textContent.trim()],
+  ])
+    list.setAttribute(name, value);
+  for (const [name, value] of [
+    ['role', 'combobox'],
+    ['aria-autocomplete', 'list'],
+    ['aria-controls', list.id],
+    ['aria-expanded', 'false'],
+  ])
+    field.setAttribute(name, value);
+  field.after(list);
+  let waiting;
+  let asked = 0;
+
+  // Where the piece at the cursor begins and ends, and its letters.
+  function piece() {
+    const at = field.selectionStart;
+    const start = field.value.lastIndexOf(separator, at - 1) + 1;
+    const next = field.value.indexOf(separator, at);
+    const end = next < 0 ? field.value.length : next;
+    return { start, end, letters: field.value.slice(start, end).trim() };
+  }
+
+  const options = () => [...list.children];
+  const marked = () => options().findIndex(option => option.ariaSelected === 'true');
+
+  function mark(option) {
+    for (const each of options()) each.setAttribute('aria-selected', each === option);
+    if (option) field.setAttribute('aria-activedescendant', option.id);
+    else field.removeAttribute('aria-activedescendant');
+    option?.scrollIntoView({ block: 'nearest' });
+  }
+
+  function show(names) {
+    list.replaceChildren(
+      ...names.map((name, number) => {
+        const option = document.createElement('li');
+        option.id = `${list.id}-${number}`;
+        option.setAttribute('role', 'option');
+        option.setAttribute('dir', 'auto');
+        option.textContent = name;
+        return option;
+      }),
+    );
+    list.hidden = !names.length;
+    field.setAttribute('aria-expanded', String(!list.hidden));
+    mark(options()[0]);
+  }
+
+  function choose(option) {
+    const { start, end } = piece();
+    const before = field.value.slice(0, start) + (start && separator === ',' ? ' ' : '');
+    const rest = field.value.slice(end + 1).replace(/^[ ]/, '');
+    const text = before + option.textContent + (separator === ',' ? ', ' : '\n');
+    field.value = text + rest;
+    field.setSelectionRange(text.length, text.length);
+    field.dispatchEvent(new Event('change', { bubbles: true }));
+    show([]);
+    field.focus();
+  }
+
+  async function find() {
+    asked += 1;
+    const number = asked;
+    const { letters } = piece();
+    if (letters.length < LEAST || letters.endsWith(')')) {
+      show([]);
+      return;
+    }
+    const address = `${field.dataset.suggest}?q=${encodeURIComponent(letters)}`;
+    const answer = await fetch(address, { redirect: 'error' });
+    if (!answer.ok || number !== asked) return;
+    const { found } = await answer.json();
+    if (number === asked && document.activeElement === field) show(found);
+  }
+
+  field.addEventListener('input', () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => find().catch(() => show([])), PAUSE);
+  });
+  field.addEventListener('keydown', event => {
+    if (list.hidden || event.isComposing) return;
+    const all = options();
+    const at = marked();
+    const next = { ArrowDown: (at + 1) % all.length, ArrowUp: at > 0 ? at - 1 : all.length - 1 }[event.key];
+    if (next !== undefined) mark(all[next]);
+    else if (event.key === 'Enter' && all[at]) choose(all[at]);
+    else if (event.key === 'Escape') show([]);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  field.addEventListener('blur', () => {
+    asked += 1;
+    clearTimeout(waiting);
+    show([]);
+  });
+  // The field keeps the focus: a blur before the click would take the list away.
+  list.addEventListener('pointerdown', event => event.preventDefault());
+  list.addEventListener('click', event => {
+    const option = event.target.closest('[role=option]');
+    if (option) choose(option);
+  });
+}
+
+for (const field of document.querySelectorAll('[data-suggest]')) begin(field);

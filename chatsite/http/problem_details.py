@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from .retry_after import set_retry_after
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_SECONDS = {HTTPStatus.SERVICE_UNAVAILABLE: 2, HTTPStatus.INSUFFICIENT_STORAGE: 10}
+RETRY_SECONDS: dict[int, float] = {HTTPStatus.SERVICE_UNAVAILABLE: 2, HTTPStatus.INSUFFICIENT_STORAGE: 10}
 
 
 class ProblemDetails(exceptions.APIException):

@@ -16,6 +16,7 @@ from ingestion.access.lists import (
 from ingestion.models import Document
 
 from .factories import make_user
+from .media import forget_jobs
 
 FOLDER = tempfile.mkdtemp()
 
@@ -31,6 +32,7 @@ def text_file(name="leave.md", content=b"# Leave\n\nTwenty-five days a year."):
 @override_settings(MEDIA_ROOT=FOLDER)
 class UploadTests(TestCase):
     def setUp(self):
+        forget_jobs()
         self.hr, self.board = Group.objects.create(name="HR"), Group.objects.create(name="Board")
         self.user, self.colleague, self.stranger = (
             make_user("ada", groups=["HR"]),

@@ -35,7 +35,7 @@ UNUSABLE = (ValueError, OverflowError, DataError)
 
 
 DOCUMENT_OWNER = Document._meta.get_field("owner")
-READERS_RIGHTS = ["ingestion.change_document"]
+READERS_RIGHTS = ("ingestion.add_document", "ingestion.change_document")
 APPS = {"auth": "Groups", "procrastinate": "Queue"}
 MODELS = {"ProcrastinateJob": "Jobs of the workers"}
 
@@ -48,7 +48,9 @@ class Picker(AutocompleteJsonView):
 
     def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
         of_readers = self.source_field.model is AccessEntry or self.source_field is DOCUMENT_OWNER
-        return super().has_perm(request, obj) or (of_readers and request.user.has_perms(READERS_RIGHTS))
+        return super().has_perm(request, obj) or (
+            of_readers and any(request.user.has_perm(right) for right in READERS_RIGHTS)
+        )
 
     def get_queryset(self) -> Any:
         found = super().get_queryset()

@@ -26,6 +26,7 @@ from ingestion.access.lists import (
 from ingestion.bulk.admin import ChangeMany
 from ingestion.bulk.forms import groups_field, people_field
 from ingestion.portal.descriptions import state
+from ingestion.portal.upload_admin import AddSeveral, record_upserted
 
 from . import documents
 from .documents import upsert
@@ -114,7 +115,7 @@ class CategoryFilter(admin.AllValuesFieldListFilter):
 
 
 @admin.register(Document)
-class DocumentAdmin(AccessPage, ChangeMany, admin.ModelAdmin):  # type: ignore[type-arg]
+class DocumentAdmin(AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # type: ignore[type-arg]
     """All documents, regardless of their readers: this page is for administrators."""
 
     list_display = ["name", "state", "reason", "readers", "owner", "changed_at", "folder", "page_count"]
@@ -186,14 +187,16 @@ class DocumentAdmin(AccessPage, ChangeMany, admin.ModelAdmin):  # type: ignore[t
             change_rights(request.user, obj, form.audience())
             return
         upload: UploadedFile[bytes] = form.cleaned_data["upload"]
+        owner = request.user if isinstance(request.user, User) else None
         put = upsert(
             upload,
             upload.name or "",
-            owner=request.user if isinstance(request.user, User) else None,
+            owner=owner,
             audience=form.audience(),
             folder=form.cleaned_data["folder"],
             category=form.cleaned_data["category"],
         )
+        record_upserted(owner, put)
         if put.outcome == "unchanged":
             messages.info(request, "This very file is there already, with these rights. Nothing is changed.")
         obj.pk = put.document.pk

@@ -25,6 +25,9 @@ function addNames() {
     for (const part of ['.select2-selection', '.select2-selection__rendered', '.select2-search__field'])
       name(shown?.querySelector(part), words);
   }
+  // Between the chosen rows, which are items of a list, the script puts a button that removes them all.
+  for (const button of document.querySelectorAll('ul > .select2-selection__clear'))
+    button.setAttribute('role', 'listitem');
   for (const field of document.querySelectorAll('#result_list td :is(input, select), .datetime input'))
     if (!field.labels?.length && field.type !== 'hidden' && !field.ariaLabel) name(field, labelOf(field));
   for (const tip of document.querySelectorAll('.help-tooltip[aria-label]:not([role])'))

@@ -16,16 +16,23 @@ from ingestion.models import AccessEntry, BulkChange, Document
 Kind = BulkChange.Kind
 
 
+class SeveralPicker(AutocompleteSelectMultiple):
+    """Finds rows by typing. What a request chose that is no number is refused by the field, and not shown."""
+
+    def optgroups(self, name: str, value: Any, attrs: Any = None) -> Any:
+        return super().optgroups(name, [each for each in value if str(each).isdecimal()], attrs)
+
+
 def people_field(**options: Any) -> "forms.ModelMultipleChoiceField[User]":
     """A field that finds people by typing part of their names."""
-    widget = AutocompleteSelectMultiple(AccessEntry._meta.get_field("user"), site)
+    widget = SeveralPicker(AccessEntry._meta.get_field("user"), site)
     people = User.objects.filter(guest_until=None)
     return forms.ModelMultipleChoiceField(people, required=False, widget=widget, **options)
 
 
 def groups_field(**options: Any) -> "forms.ModelMultipleChoiceField[Group]":
     """A field that finds groups by typing part of their names."""
-    widget = AutocompleteSelectMultiple(AccessEntry._meta.get_field("group"), site)
+    widget = SeveralPicker(AccessEntry._meta.get_field("group"), site)
     return forms.ModelMultipleChoiceField(Group.objects.all(), required=False, widget=widget, **options)
 
 

@@ -20,18 +20,19 @@ from ingestion.models import Document
 MAX_PEOPLE = 200
 MAX_BOXES = 40  # groups to tick; others are typed
 ONLY_ME, SOME, EVERYONE, GUESTS = "me", "some", "everyone", "guests"
+READERS = [
+    (ONLY_ME, gettext_lazy("Only me")),
+    (SOME, gettext_lazy("Some groups or people")),
+    (EVERYONE, gettext_lazy("Everyone")),
+    (GUESTS, gettext_lazy("Everyone, including guests")),
+]
 
 
 class AudienceForm(forms.Form):
     """The choice of readers: only me, some groups and people, everyone, or guests too if the site has any."""
 
     who = forms.ChoiceField(
-        choices=[
-            (ONLY_ME, gettext_lazy("Only me")),
-            (SOME, gettext_lazy("Some groups or people")),
-            (EVERYONE, gettext_lazy("Everyone")),
-            (GUESTS, gettext_lazy("Everyone, including guests")),
-        ],
+        choices=READERS,
         error_messages={"required": gettext_lazy("Choose who can read it.")},
     )
     groups = forms.ModelMultipleChoiceField(

@@ -1,6 +1,7 @@
 """Adding documents. The form works without JavaScript; the module sends file by file to show progress."""
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -89,8 +90,13 @@ def add(request: HttpRequest) -> HttpResponseBase:
     return render(request, "ingestion/add.html", context, status=status)
 
 
-def add_files(form: UploadForm, principal: Principal) -> tuple[list[Upserted], list[dict[str, str]]]:
-    """Each file for itself: one that is refused keeps no other from being added."""
+def add_files(
+    form: UploadForm, principal: Principal, on_added: Callable[[Upserted], None] | None = None
+) -> tuple[list[Upserted], list[dict[str, str]]]:
+    """Each file for itself: one that is refused keeps no other from being added.
+
+    `on_added` is called for each file that is taken, before the next one is looked at.
+    """
     owner = User.objects.get(pk=principal.user_id)
     audience = form.audience()
     added: list[Upserted] = []
@@ -112,6 +118,8 @@ def add_files(form: UploadForm, principal: Principal) -> tuple[list[Upserted], l
             )
         else:
             added.append(put)
+            if on_added:
+                on_added(put)
     return added, refused
 
 

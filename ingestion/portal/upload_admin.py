@@ -1,0 +1,103 @@
+"""A page of the admin that adds several files at once, as the portal's page does."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.admin import AdminSite
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.translation import gettext
+from django.views.decorators.cache import never_cache
+
+from chatsite.accounts.audit import record
+from chatsite.accounts.authentication import session_principal
+from chatsite.accounts.models import AuditEntry, User
+from ingestion.bulk.forms import groups_field, people_field
+from ingestion.documents import Upserted
+from ingestion.models import Document
+from ingestion.parsing.formats import FORMATS
+
+from .forms import GUESTS, READERS, SOME, UploadForm
+from .upload import add_files, status_of
+
+OUTCOMES = {"added": "Added", "replaced": "Replaced", "unchanged": "Unchanged"}
+
+
+class SeveralFilesForm(UploadForm):
+    """The portal's form with the admin's pickers: there may be thousands of groups."""
+
+    groups = groups_field(label="Groups")
+    people = people_field(label="People")  # type: ignore[assignment]  # not typed as a list of names
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, any_group=True, **kwargs)
+        who, people = self.fields["who"], self.fields["people"]
+        assert isinstance(people, forms.ModelMultipleChoiceField)
+        people.queryset = User.objects.filter(is_active=True, guest_until=None)
+        who.label = "Who can read them?"
+        offered = [each for each in READERS if each[0] != GUESTS or self.offers_guests]
+        who.widget = forms.RadioSelect({"class": "radiolist"}, offered)
+
+    def clean_people(self) -> frozenset[int]:
+        chosen = self.cleaned_data["people"] if self.data.get("who") == SOME else []
+        return frozenset(user.pk for user in chosen)
+
+
+class AddSeveral:
+    """Adds the page to the admin of documents."""
+
+    admin_site: AdminSite
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(never_cache(self.add_several))
+        return [
+            path("add-several/", view, name="ingestion_document_add_several"),
+            *super().get_urls(),  # type: ignore[misc]
+        ]
+
+    def add_several(self, request: HttpRequest) -> HttpResponse:
+        """The form, and after it what became of each file. The same files again change nothing."""
+        user = request.user
+        if not isinstance(user, User) or not self.has_add_permission(request):  # type: ignore[attr-defined]
+            raise PermissionDenied
+        posted = request.method == "POST"
+        principal = session_principal(request)
+        form = SeveralFilesForm(
+            request.POST if posted else None, request.FILES if posted else None, principal=principal
+        )
+        context: dict[str, Any] = {
+            **self.admin_site.each_context(request),
+            "title": "Add several documents",
+            "opts": Document._meta,
+            "form": form,
+            "readers": [form["groups"], form["people"]],
+            "media": form.media,
+        }
+        if posted and form.is_valid():
+            added, refused = add_files(form, principal, lambda put: record_upserted(user, put))
+            context["added"] = [(OUTCOMES[put.outcome], put.document) for put in added]
+            context["refused"] = refused
+            status = 200 if added else status_of(refused)
+            return TemplateResponse(
+                request, "admin/ingestion/document/added_several.html", context, status=status
+            )
+        context |= {
+            "kinds": list(dict.fromkeys(gettext(kind.name) for kind in FORMATS.values())),
+            "max_files": settings.DATA_UPLOAD_MAX_NUMBER_FILES,
+            "max_file": f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB",
+            "max_together": f"{settings.UPLOAD_BODY_LIMIT / 1_000_000:g} MB",
+        }
+        return TemplateResponse(
+            request, "admin/ingestion/document/add_several.html", context, status=422 if posted else 200
+        )
+
+
+def record_upserted(actor: User | None, put: Upserted) -> None:
+    """Write to the audit log that a member of staff added or replaced a document in the admin."""
+    if put.outcome != "unchanged":
+        document = put.document
+        subject = f"{OUTCOMES[put.outcome]} {document.name} ({document.public_id})"
+        record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=document.owner, subject=subject)

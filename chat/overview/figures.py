@@ -168,7 +168,7 @@ class Figures:
         people = {group: count for group, count in self._people_of_groups.items() if count >= MIN_PEOPLE}
         largest = sorted(people, key=lambda group: (-people[group], group))[:MAX_GROUPS]
         found = _in_period(self.scope).filter(group__in=largest, people__gte=MIN_PEOPLE).order_by()
-        sums = found.values_list("group", *(Sum(name) for name in NUMBERS))
+        sums = found.values_list("group").annotate(*(Sum(name) for name in NUMBERS))
         totals = {group: Totals(*numbers) for group, *numbers in sums}
         names = Group.objects.in_bulk(largest)
         return [GroupRow(names[pk], people[pk], totals.get(pk, Totals())) for pk in largest if pk in names]

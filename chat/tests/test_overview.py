@@ -208,6 +208,14 @@ class PageTests(TestCase):
         page = self.client.get("/admin/", {"group": Group.objects.get(name="Crew").pk, "days": 7})
         self.assertEqual(page.context["figures"].totals.questions, 3)
 
+    def test_the_days_of_a_group_are_added(self):
+        for days_ago in (0, 1, 2):
+            for person in self.crew:
+                run_of(person, self.open, days_ago=days_ago)
+        count_ended_runs()
+        (crew,) = self.lines("groups")
+        self.assertEqual((crew["questions"], crew["answered"]), ("9", "9"))
+
     def test_days_on_which_fewer_than_three_of_a_group_asked_are_left_out(self):
         for person in self.crew:
             run_of(person, self.open)

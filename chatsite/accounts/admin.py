@@ -38,7 +38,7 @@ from .sessions import end_sessions
 
 SUPERUSERS_ONLY = ("is_superuser", "legal_hold")
 DELIVERIES_SHOWN = 50
-SUBJECT_SHOWN = 100  # characters of it in a list
+SUBJECT_SHOWN = 400  # characters of it in a list: a document with its readers before and after
 
 admin.site.site_header = "chatsite administration"
 admin.site.site_title = "chatsite administration"
@@ -364,9 +364,11 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     search_fields = ["actor", "person", "subject", "request_id"]
     date_hierarchy = "created_at"
     show_full_result_count = False
+    fields = ("created_at", "action", "actor", "actor_id", "person", "person_id", "subject", "request_id")
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        self._record(request, request.GET.urlencode())
+        searched = [f"{name}={value}" for name, values in request.GET.lists() for value in values]
+        self._record(request, ", ".join(searched))
         return super().changelist_view(request, *args, **kwargs)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:

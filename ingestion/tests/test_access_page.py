@@ -138,6 +138,17 @@ class AuditLogTests(TestCase):
         self.assertEqual(AuditEntry.objects.get(pk=self.entry.pk).subject, "pay")
         self.assertTrue(AuditEntry.objects.filter(action="log_read", actor="root").exists())
 
+    def test_the_list_says_who_reads_a_document_since_a_change_of_its_readers(self):
+        long = f"{'a-long-name-of-a-document' * 3}.md ({self.entry.pk:036}): Crew, Deck → Crew, Deck, Port"
+        AuditEntry.objects.create(action="rights_changed", actor="root", subject=long)
+        self.assertContains(self.client.get(LOG), "Crew, Deck → Crew, Deck, Port")
+
+    def test_a_look_is_noted_in_words_and_its_page_says_when_it_was(self):
+        self.client.get(LOG, {"q": "ann & bob", "action__exact": "search_as"})
+        look = AuditEntry.objects.get(action="log_read")
+        self.assertEqual(look.subject, "q=ann & bob, action__exact=search_as")
+        self.assertContains(self.client.get(f"{LOG}{look.pk}/change/"), "Created at")
+
     def test_the_database_itself_refuses_to_change_or_remove_an_entry(self):
         for change in (lambda rows: rows.update(actor="x"), lambda rows: rows.delete()):
             with self.assertRaises(DatabaseError), transaction.atomic():

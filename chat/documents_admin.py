@@ -69,7 +69,7 @@ admin.site.unregister(Document)
 class UsedDocumentAdmin(DocumentAdmin):
     """All documents; who may see no other's answers still sees on which day one was last cited."""
 
-    list_display = [*DocumentAdmin.list_display, "file_size", "last_cited"]
+    list_display = [*DocumentAdmin.list_display[:-2], "last_cited", "file_size", "changed_at", "page_count"]
     list_filter = [*DocumentAdmin.list_filter, UseFilter, StaleFilter]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:

@@ -61,7 +61,8 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Document
-        fields = ["folder", "category"]
+        fields = ["folder", "category", "valid_until"]
+        labels = {"valid_until": "Last day"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -118,7 +119,7 @@ class CategoryFilter(admin.AllValuesFieldListFilter):
 class DocumentAdmin(AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # type: ignore[type-arg]
     """All documents, regardless of their readers: this page is for administrators."""
 
-    list_display = ["name", "state", "reason", "readers", "owner", "changed_at", "folder", "page_count"]
+    list_display = ["name", "folder", "state", "readers", "owner", "changed_at", "page_count"]
     list_filter = ["status", ("category", CategoryFilter), "access_list__entries__group"]
     list_select_related = ["owner"]
     search_fields = ["name", "title", "folder", "owner__username"]
@@ -169,7 +170,7 @@ class DocumentAdmin(AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # ty
 
     def get_fields(self, request: HttpRequest, obj: Document | None = None) -> list[Any]:
         rights = ["everyone", "guests", "users", "groups", "folder", "category"]
-        return [*rights, *self.shown] if obj else ["upload", *rights]
+        return [*rights, "valid_until", *self.shown] if obj else ["upload", *rights]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Document | None = None) -> list[str]:
         return self.shown if obj else []
@@ -183,7 +184,8 @@ class DocumentAdmin(AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # ty
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
         if change:
-            Document.objects.filter(pk=obj.pk).update(folder=obj.folder, category=obj.category)
+            changed = {name: getattr(obj, name) for name in ("folder", "category", "valid_until")}
+            Document.objects.filter(pk=obj.pk).update(**changed)
             change_rights(request.user, obj, form.audience())
             return
         upload: UploadedFile[bytes] = form.cleaned_data["upload"]
@@ -244,7 +246,10 @@ class DocumentAdmin(AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # ty
     @admin.display(description="Status", ordering="status")
     def state(self, document: Document) -> str:
         # The script looks for the dots of those that are not done.
-        return f"{MARKS.get(Document.Status(document.status), '…')} {state(document).words}"
+        ready, failed = document.status == Document.Status.READY, document.status == Document.Status.FAILED
+        mark = "✗" if ready and document.is_expired else MARKS.get(Document.Status(document.status), "…")
+        why = f": {document.reason}" if failed and document.reason else ""
+        return f"{mark} {state(document).words}{why}"
 
     @admin.display(description="Readers")
     def readers(self, document: Document) -> str:

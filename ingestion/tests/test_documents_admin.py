@@ -1,8 +1,11 @@
 """Documents in the admin."""
 
+from datetime import timedelta
+
 from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase, override_settings
+from django.utils import timezone
 
 from chatsite.accounts.models import User
 from ingestion.access.lists import (
@@ -37,6 +40,28 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         self.assertEqual(
             audience_of(document), Audience(False, frozenset({self.ann.pk}), frozenset({self.group.pk}))
         )
+
+    def test_its_last_day_is_set_on_its_page_and_the_list_says_when_it_is_past(self):
+        self.upload(folder="rules")
+        Document.objects.update(status="ready", version=1)
+        document = Document.objects.get()
+        yesterday = timezone.localdate() - timedelta(days=1)
+        page = f"{LIST}{document.pk}/change/"
+        self.assertContains(self.client.get(LIST), "✓ Ready")
+        self.client.post(page, {"folder": "rules", "valid_until": str(yesterday)})
+        document.refresh_from_db()
+        self.assertEqual((document.folder, document.valid_until), ("rules", yesterday))
+        self.assertContains(self.client.get(LIST), "✗ Expired")
+        self.assertContains(self.client.get(page), f'value="{yesterday}"')
+
+    def test_a_filter_of_many_choices_is_closed_until_one_is_chosen(self):
+        Group.objects.bulk_create(Group(name=f"Group {number}") for number in range(50))
+        opened, closed = (rf'data-filter-title="group"\s*{state}>' for state in ("open", ""))
+        page = self.client.get(LIST)
+        self.assertRegex(page.text, closed)
+        self.assertContains(page, 'href="#changelist-filter"')
+        chosen = self.client.get(LIST, {"access_list__entries__group__id__exact": self.group.pk})
+        self.assertRegex(chosen.text, opened)
 
     def test_the_same_file_again_is_left_alone_and_a_changed_one_becomes_a_new_version(self):
         self.upload(groups=[self.group.pk])

@@ -208,6 +208,17 @@ class PageTests(TestCase):
         page = self.client.get("/admin/", {"group": Group.objects.get(name="Crew").pk, "days": 7})
         self.assertEqual(page.context["figures"].totals.questions, 3)
 
+    def test_of_many_groups_the_ten_with_the_most_people_are_in_sight(self):
+        for number in range(12):
+            group = Group.objects.create(name=f"Group {number:02}")
+            group.user_set.set(self.crew)
+        for person in self.crew:
+            run_of(person, self.open)
+        count_ended_runs()
+        shown, _, folded = self.client.get("/admin/").text.partition("<summary>3 more</summary>")
+        self.assertIn("<bdi>Group 08</bdi>", shown)
+        self.assertIn("<bdi>Group 11</bdi>", folded)
+
     def test_the_days_of_a_group_are_added(self):
         for days_ago in (0, 1, 2):
             for person in self.crew:

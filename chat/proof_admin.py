@@ -13,7 +13,7 @@ from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import ForeignKey, QuerySet
+from django.db.models import Field, ForeignKey, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -125,7 +125,11 @@ class ProofQuestionAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type
         if db_field.name == "document":
             reader = Principal(request.user.pk or 0, "session")
             kwargs["queryset"] = Document.objects.visible_to(reader)
-        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
+        """The document is chosen here, and no sign beside the choice changes or deletes it."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field and db_field.name == "document":
             field.widget.can_add_related = field.widget.can_change_related = False
             field.widget.can_delete_related = field.widget.can_view_related = False

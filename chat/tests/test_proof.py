@@ -268,6 +268,17 @@ class QuestionTests(ProofCase):
         page = self.client.post(f"{QUESTIONS}add/", {"text": FERRIES, "document": closed.pk})
         self.assertContains(page, "not one of the available choices")
 
+    def test_no_sign_beside_the_document_deletes_or_changes_it(self):
+        self.client.force_login(User.objects.create_superuser("root"))
+        page = self.client.get(f"{QUESTIONS}add/")
+        self.assertContains(page, 'name="document"')
+        self.assertNotContains(page, "related-widget-wrapper-link")
+
+    def test_the_list_of_runs_begins_one_by_the_name_that_it_has_elsewhere(self):
+        page = self.client.get(RUNS)
+        self.assertContains(page, "Run the proof")
+        self.assertNotContains(page, "Add proof run")
+
     def test_what_was_asked_in_vain_is_written_down_already(self):
         address = f"{QUESTIONS}add/?origin=unanswered&text=Who+pays%3F"
         self.assertContains(self.client.get(address), 'value="Who pays?"')

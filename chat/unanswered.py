@@ -100,12 +100,23 @@ class Group:
     @property
     def words(self) -> list[str]:
         """The content words that at least three people used, for a group without a wording to show."""
+        return sorted(word for word, people in self._users.items() if len(people) >= MIN_PEOPLE)
+
+    @property
+    def usual_words(self) -> list[str]:
+        """Those of them that at least half of the people used: what the group is about."""
+        users, enough = self._users, max(MIN_PEOPLE, self.people / 2)
+        return sorted(word for word, people in users.items() if len(people) >= enough)
+
+    @property
+    def _users(self) -> dict[str, set[int]]:
+        """Who used each content word."""
         users: dict[str, set[int]] = {}
         for each in self.asked:
             if not each.closed:
                 for word in content_words(each.text):
                     users.setdefault(word, set()).add(each.person)
-        return sorted(word for word, people in users.items() if len(people) >= MIN_PEOPLE)
+        return users
 
     @property
     def is_shown(self) -> bool:

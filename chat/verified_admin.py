@@ -293,6 +293,12 @@ class Row:
         """For the address of a new verified answer."""
         return urlencode([("question", wording) for wording in self.group.wordings[:MAX_WORDINGS]])
 
+    @property
+    def word_query(self) -> str:
+        """For the address of a new word of the house."""
+        asked = [("asked", wording) for wording in self.group.wordings[:1]]
+        return urlencode([("kind", "everyday"), ("term", ", ".join(self.group.usual_words)), *asked])
+
 
 def _answer_of(wordings: list[str], answers: list[VerifiedAnswer]) -> VerifiedAnswer | None:
     for answer in answers:

@@ -138,6 +138,21 @@ class UnansweredTests(TestCase):
         self.manager.user_permissions.remove(*rights)
         self.assertNotContains(self.client.get(PAGE), "Add a word")
 
+    def test_a_word_begins_with_what_most_used_and_its_page_shows_the_question(self):
+        rights = Permission.objects.filter(codename__in=["add_houseword", "view_houseword"])
+        self.manager.user_permissions.add(*rights)
+        for _ in range(5):
+            self.ask("Where may I charge an electric car?")
+        for _ in range(3):
+            self.ask("Where may I quickly charge an electric car?")
+        [group] = self.found().groups
+        self.assertIn("quickly", group.words)
+        link = html.unescape(re.search(r'href="([^"]+)">Add a word<', self.client.get(PAGE).text).group(1))
+        page = self.client.get(link)
+        self.assertEqual(page.context["adminform"].form["term"].value(), "car, charge, electric")
+        self.assertContains(page, "People asked “Where may I charge an electric car?”.")
+        self.assertNotContains(self.client.get(f"{link}&asked=<script>"), "<script>”")
+
     def test_what_its_asker_shared_is_shown(self):
         said = self.ask(FERRY, answer="The ferry [a.md].", citations=[])
         Feedback.objects.create(message=said, rating="bad", shared=True)

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.html import format_html
 from django.views.decorators.http import require_safe
 
 from chatsite.accounts.audit import record
@@ -22,6 +23,12 @@ from ingestion.search.tokens import plain_words
 
 from . import files
 from .models import HouseWord, names_of
+
+MAX_ASKED = 300  # characters of a question that is shown beside the field
+ASKED = (
+    "People asked “{}”. Keep what they say and documents do not, with commas between several: whoever asks"
+    " with one of them also searches for the other words."
+)
 
 
 class WordForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -80,6 +87,10 @@ class HouseWordAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
         return managed.prefetch_related("groups").order_by("term", "pk")
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Who comes from what was asked in vain sees the question again."""
+        if asked := request.GET.get("asked", "")[:MAX_ASKED]:
+            hint = format_html(ASKED, asked)
+            kwargs["help_texts"] = {**kwargs.get("help_texts", {}), "term": hint}
         made = super().get_form(request, obj, change, **kwargs)
         return type("WordForm", (made,), {"user": _user(request)})
 

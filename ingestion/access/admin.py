@@ -9,6 +9,8 @@ from typing import Any
 from django import forms
 from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
+from django.db.models import Value
+from django.db.models.functions import Concat
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -35,6 +37,7 @@ from .explain import (
 
 PERMISSION = "accounts.view_as_others"
 FOUND_SHOWN = 10
+NAME_CHARACTERS = 301  # of first and last name
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +59,16 @@ class SearchedAs:
 class AccessForm(forms.Form):
     """Whose rights, and what to try them on: a document, a question, or both."""
 
-    person = forms.CharField(max_length=150, help_text="The user name of the account.")
+    person = forms.CharField(
+        max_length=NAME_CHARACTERS,
+        widget=forms.TextInput(attrs={"size": 40}),
+        help_text="The user name of the account, or first and last name.",
+    )
     document = forms.CharField(
         max_length=800,
         required=False,
-        help_text="Its file name, number, public id or label: says why the person may read it, or may not.",
+        widget=forms.TextInput(attrs={"size": 60}),
+        help_text="Its title, file name, number, public id or label: says why the person may read it.",
     )
     question = forms.CharField(
         max_length=SUBJECT_CHARACTERS,  # the log holds all of what was searched
@@ -70,10 +78,19 @@ class AccessForm(forms.Form):
     )
 
     def clean_person(self) -> User:
-        user = User.objects.filter(username=self.cleaned_data["person"]).first()
-        if user is None:
+        name = self.cleaned_data["person"]
+        if user := User.objects.filter(username=name).first():
+            return user
+        full_name = Concat("first_name", Value(" "), "last_name")
+        named = (
+            User.objects.filter(guest_until=None).alias(full_name=full_name).filter(full_name__iexact=name)
+        )
+        found = list(named[:2])
+        if len(found) > 1:
+            raise forms.ValidationError("Several people have this name: give the user name of one.")
+        if not found:
             raise forms.ValidationError("There is no account of this name.")
-        return user
+        return found[0]
 
     def clean_document(self) -> list[Document]:
         text = self.cleaned_data["document"]

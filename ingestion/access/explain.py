@@ -84,10 +84,10 @@ def explain(user: User, document: Document) -> Explanation:
 
 
 def documents_named(text: str) -> list[Document]:
-    """The documents, at most 20, with this name, path, number, public id or label."""
+    """The documents, at most 20, with this name, title, path, number, public id or label."""
     text = text.replace("\0", "").strip()
     folder, _, name = text.rpartition("/")
-    wanted = Q(name=text) | Q(folder=folder, name=name)
+    wanted = Q(name=text) | Q(title__iexact=text) | Q(folder=folder, name=name)
     if NUMBER.fullmatch(text):
         wanted |= Q(pk=int(text))
     if bounds := identifier_range(text):

@@ -152,7 +152,8 @@ class LastDayForm(BulkForm):
         required=False,
         label="Last day",
         widget=AdminDateWidget,
-        help_text="After it they are neither found nor cited. Empty: always valid.",
+        help_text="After it they are neither found nor cited. To retire documents, give them a day in"
+        " the past. Empty: always valid.",
     )
 
     def wanted(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from django.db import DatabaseError, transaction
 from django.test import TestCase, TransactionTestCase
 
 from chatsite.accounts.models import ApiKey, AuditEntry, User
+from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 
 PAGE = "/admin/ingestion/document/access/"
@@ -33,6 +34,18 @@ class AccessPageTests(TestCase):
         page = self.show(person="bob", document=str(self.pay.public_id))
         self.assertContains(page, "bob may not read pay.md.")
         self.assertContains(page, "Members of HR may read it, and bob is in none of these groups.")
+
+    def test_a_person_is_named_in_full_and_a_document_by_its_title(self):
+        User.objects.filter(pk=self.bob.pk).update(first_name="Bob", last_name="Builder")
+        Document.objects.filter(pk=self.pay.pk).update(title="Pay in bands")
+        self.assertContains(
+            self.show(person="bob builder", document="pay in Bands"), "bob may not read pay.md."
+        )
+        User.objects.filter(pk=self.ann.pk).update(first_name="Bob", last_name="Builder")
+        self.assertContains(
+            self.show(person="Bob Builder", document="pay.md"), "Several people have this name"
+        )
+        self.assertContains(self.show(person="Bob", document="pay.md"), "There is no account of this name.")
 
     def test_a_search_finds_what_that_person_would_find_and_nothing_of_the_administrators(self):
         make_document("secret.md", ["Pay of the board."], owner=self.admin)

@@ -117,6 +117,13 @@ class BulkChangeTests(MediaMixin, TestCase):
                 self.assertEqual((getattr(document, column), audience_of(document)), before)
                 self.assertContains(self.client.get(f"{CHANGES}{change.pk}/change/"), "It was undone by")
 
+    def test_the_last_day_has_a_calendar_and_says_that_it_retires(self):
+        change = self.choose(make_document("one.md"))
+        page = self.client.get(f"{CHANGES}{change.pk}/change/")
+        self.assertContains(page, "To retire documents, give them a day in the past.")
+        scripts = [page.text.index(name) for name in ("/admin/jsi18n/", "admin/js/calendar.js")]
+        self.assertEqual(scripts, sorted(scripts))  # the calendar's words come first
+
     def test_what_was_changed_again_since_is_not_undone(self):
         document = make_document("one.md", category="old")
         change = self.choose(document)

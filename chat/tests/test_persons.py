@@ -366,6 +366,13 @@ class AdminTests(TestCase):
         self.assertFalse(User.objects.filter(pk=self.person.pk).exists())
         self.assertEqual(AuditEntry.objects.get(action="person_erased").actor_id, self.root.pk)
 
+    def test_the_page_leads_back_to_the_person_and_says_how_they_get_a_copy_first(self):
+        User.objects.filter(pk=self.person.pk).update(first_name="Ada", last_name="Bell")
+        page = self.client.get(self.page)
+        self.assertContains(page, f'<a href="/admin/accounts/user/{self.person.pk}/change/">', count=1)
+        self.assertContains(page, "(Ada Bell)")
+        self.assertContains(page, f"manage.py export_person {self.person.username} FILE.zip")
+
     def test_without_a_decision_on_documents_or_under_a_hold_it_refuses_in_words(self):
         answer = self.client.post(self.page, {"documents": "", "confirmed": "on"})
         self.assertContains(answer, "Hand them over to somebody, or delete them.")

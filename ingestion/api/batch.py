@@ -92,7 +92,7 @@ class BatchItemSerializer(ChangeSerializer):
 class BatchSerializer(StrictSerializer):
     """What is to be done, in this order; one item's failure does not keep the next from being done."""
 
-    items = BoundedListField(child=serializers.JSONField(), min_length=1, max_length=MAX_ITEMS)
+    items = BoundedListField(child=serializers.JSONField(allow_null=True), min_length=1, max_length=MAX_ITEMS)
 
 
 class BatchRequestSerializer(StrictSerializer):

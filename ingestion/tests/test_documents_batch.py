@@ -119,6 +119,10 @@ class BatchTests(DocumentsTestCase):
             self.assertEqual([each["status"] for each in told["results"]], [status, 404])
             self.assertNotIn("secret", str(told))
 
+    def test_an_item_that_is_no_object_has_a_result_of_its_own(self):
+        told = self.results(None, 1, [], "x", {"action": "put", "id": "a", "text": "Five days."})
+        self.assertEqual([each["status"] for each in told["results"]], [400, 400, 400, 400, 201])
+
     def test_what_is_no_batch_is_refused_as_a_whole(self):
         item = {"action": "put", "id": "a", "text": "Five days."}
         for values in (

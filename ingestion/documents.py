@@ -289,9 +289,15 @@ def read_document(
         except (OperationalError, InterfaceError, OSError) as error:
             _delay(document_id, DELAYED)
             raise TemporaryFailure(BROKEN) from error
-        except Exception:
-            logger.exception("Reading a document failed.", extra={"document": document_id})
+        except Exception as error:
+            if not (isinstance(error, IntegrityError) and _is_gone(document_id)):
+                logger.exception("Reading a document failed.", extra={"document": document_id})
             _fail(document_id, BROKEN, stored)
+
+
+def _is_gone(document_id: int) -> bool:
+    """Whether the document was deleted while it was read: what belongs to it then finds no row."""
+    return not Document.objects.filter(pk=document_id).exists()
 
 
 def remove_jobs(document: Document, replacement: dict[str, str | int] | None) -> None:

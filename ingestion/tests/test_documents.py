@@ -4,7 +4,7 @@ from pathlib import Path
 from unittest import mock
 
 from django.core.files.base import ContentFile
-from django.db import OperationalError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.test import TestCase, override_settings
 from procrastinate.contrib.django.models import ProcrastinateJob
 
@@ -190,6 +190,19 @@ class PipelineTests(MediaMixin, TestCase):
             documents.read_document(document.pk)
         self.assertEqual((Document.objects.count(), Passage.objects.count()), (0, 0))
         self.assertEqual(PreparedVector.objects.count(), 0)
+
+    def test_a_document_deleted_before_its_vectors_are_kept_is_no_fault(self):
+        document = self.add(read=False)
+
+        def deleted_meanwhile(*arguments):
+            documents.delete_document(document)
+            raise IntegrityError
+
+        with (
+            mock.patch.object(reading, "prepare", side_effect=deleted_meanwhile),
+            self.assertNoLogs("ingestion.documents"),
+        ):
+            documents.read_document(document.pk)
 
     @override_settings(DOCUMENT_MAX_BYTES=1_000_000)
     def test_a_file_that_is_too_large_is_refused_and_not_kept(self):

@@ -24,6 +24,7 @@ from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chatsite.accounts import directory
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import User
 from chatsite.accounts.resource_views import ResourceView
@@ -480,13 +481,16 @@ class DocumentsChanging(OneDocumentView):
 
     def audience(self, wish: Mapping[str, Any], current: Audience | None = None) -> Audience:
         """The readers of a wish, by the rule of the portal's form. Raises ValidationError."""
-        names = wish.get("groups", [])
+        names, people = wish.get("groups", []), wish.get("users", [])
+        # The form's field takes lists and entries like “Ann Smith (ann)”, too.
+        if strange := sorted(name for name in {*people} if directory.usernames(name) != {name}):
+            words = gettext("There is no account named %(names)s.")
+            raise exceptions.ValidationError({"users": [words % {"names": ", ".join(strange)[:200]}]})
         groups = dict(Group.objects.filter(name__in=names).values_list("name", "pk"))
-        some = bool(names or wish.get("users"))
+        some = bool(names or people)
         who = EVERYONE if wish.get("everyone") else SOME if some else ONLY_ME
-        people = ", ".join(wish.get("users", []))
         form = AudienceForm(
-            {"who": who, "groups": [groups.get(name, 0) for name in names], "people": people},
+            {"who": who, "groups": [groups.get(name, 0) for name in names], "people": ", ".join(people)},
             principal=self.principal,
             any_group=any_group(self.request),
             current=current,

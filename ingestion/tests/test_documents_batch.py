@@ -2,6 +2,7 @@
 
 import base64
 from unittest import mock
+from urllib.parse import urlencode
 from uuid import uuid4
 
 from django.core.files.base import ContentFile
@@ -274,6 +275,18 @@ class IfMatchTests(DocumentsTestCase):
             self.assertEqual(put("one", **{"If-None-Match": "*"}).status_code, 412)
         lock = documents.lock_name(Document.objects.get().pk)
         self.assertEqual(ProcrastinateJob.objects.filter(lock=lock).count(), 1)
+
+    def test_a_reader_is_named_by_exactly_one_user_name(self):
+        make_user("bob")
+        for name in ("eve,bob", "eve bob", "eve;bob", "Ada Smith (eve)", ","):
+            answer = self.client.put(
+                f"/api/documents/one?name=a.md&{urlencode({'users': name})}",
+                "One.",
+                content_type="text/plain",
+                headers=self.headers,
+            )
+            self.assertContains(answer, "There is no account named", status_code=400)
+        self.assertFalse(Document.objects.exists())
 
     def test_a_batch_has_no_conditions(self):
         items = [{"action": "put", "id": "one", "text": "One."}]

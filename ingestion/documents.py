@@ -64,6 +64,7 @@ from .models import Document, DocumentQuerySet, ExternalId
 from .storage import files
 
 __all__ = [
+    "Exists",
     "TemporaryFailure",
     "UploadRefused",
     "change_details",
@@ -102,6 +103,10 @@ class TemporaryFailure(Exception):
         self.retry_after = retry_after
 
 
+class Exists(Exception):
+    """There is a document already where only a new one was to be added."""
+
+
 class Yielded(Exception):
     """The document gave way to another person's and is read later; `priority` is its job's from now on."""
 
@@ -131,6 +136,7 @@ def upsert(
     mirrored: bool = False,
     external_id: str = "",
     details: Details | None = None,
+    may_replace: bool = True,
 ) -> Upserted:
     """Store a file as a new document, or as the next version of the document it already is.
 
@@ -141,7 +147,8 @@ def upsert(
     `external_id` by its owner and that, so that its folder and name may change. Of the `details`, those that
     are left out stay as they are.
 
-    Raises UploadRefused; with `within_quota` also if the file exceeds the owner's quota.
+    Raises UploadRefused; with `within_quota` also if the file exceeds the owner's quota. Without
+    `may_replace` raises Exists if there is such a document, and keeps nothing of the file.
     """
     name, folder = file_name(name), folder_name(folder)
     kind = format_of(name)
@@ -155,7 +162,8 @@ def upsert(
         media_type=kind.media_type if kind else "application/octet-stream",
         **(known_details := columns(details or {})),
     )
-    if not mirrored and (unchanged := _unchanged(document, upload, external_id, known_details)):
+    looks = may_replace and not mirrored
+    if looks and (unchanged := _unchanged(document, upload, external_id, known_details)):
         return unchanged
     stored = _store(upload)
     document.file, document.size, document.sha256 = stored.name, stored.size, stored.sha256
@@ -166,6 +174,8 @@ def upsert(
                     quota.lock(owner)
                 existing = _existing(document, external_id)
                 known = None if mirrored else existing.select_for_update(no_key=True).first()
+                if known and not may_replace:
+                    raise Exists
                 if known and (kept := _keep(known, document, stored.sha256, known_details)):
                     transaction.on_commit(partial(files.remove, stored.name), robust=True)
                     return kept  # somebody else has sent this very file at the same time

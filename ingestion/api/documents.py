@@ -393,7 +393,12 @@ class DocumentsChanging(OneDocumentView):
     """Base of the views that add, change and delete documents."""
 
     def put_file(
-        self, file: "UploadedFile[bytes]", new: Mapping[str, Any], external_id: str
+        self,
+        file: "UploadedFile[bytes]",
+        new: Mapping[str, Any],
+        external_id: str,
+        *,
+        may_replace: bool = True,
     ) -> tuple[Document, str]:
         """Add or replace the document of that name, and what happened to it. Raises APIException."""
         if not is_external_id(external_id):
@@ -411,9 +416,12 @@ class DocumentsChanging(OneDocumentView):
                 within_quota=True,
                 external_id=external_id,
                 details=details_of(new),
+                may_replace=may_replace,
             )
         except documents.UploadRefused as refusal:
             raise Refusal(refusal) from None
+        except documents.Exists:
+            raise Changed(EXISTS) from None
         return self.found(external_id), put.outcome
 
     def change(self, document_id: str, new: Mapping[str, Any]) -> Document:
@@ -560,10 +568,10 @@ class DocumentView(DocumentsChanging):
         with file:
             values = request.query_params if isinstance(body, WholeBody) else body
             new = validated(NewDocumentSerializer, values)
+            # Somebody else may add it at the same time.
+            only_adds = self.conditions().get("If-None-Match") == ["*"]
             with self.as_expected(document_id):
-                document, outcome = self.put_file(file, new, document_id)
-                if outcome != "added" and self.conditions().get("If-None-Match") == ["*"]:
-                    raise Changed(EXISTS)  # somebody else has added it at the same time
+                document, outcome = self.put_file(file, new, document_id, may_replace=not only_adds)
         context = {**self.get_serializer_context(), "outcome": outcome}
         answer = PutDocumentSerializer(document, context=context)
         status_code = status.HTTP_201_CREATED if outcome == "added" else status.HTTP_200_OK

@@ -1,6 +1,7 @@
 """/api/documents/batch, and what one document has besides: pages, versions, file, and its ETag."""
 
 import base64
+from pathlib import Path
 from unittest import mock
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -255,10 +256,10 @@ class IfMatchTests(DocumentsTestCase):
         self.assertEqual(ProcrastinateJob.objects.filter(lock=lock).count(), 2)
 
     def test_a_file_is_added_only_where_there_is_none(self):
-        def put(name, **headers):
+        def put(name, text="One.", **headers):
             return self.client.put(
                 f"/api/documents/{name}?name={name}.md",
-                "One.",
+                text,
                 content_type="text/plain",
                 headers=self.headers | headers,
             )
@@ -273,8 +274,14 @@ class IfMatchTests(DocumentsTestCase):
             DocumentsChanging, "expected", side_effect=Http404
         ):  # both looked at the same time
             self.assertEqual(put("one", **{"If-None-Match": "*"}).status_code, 412)
+            self.assertEqual(put("one", text="Two.", **{"If-None-Match": "*"}).status_code, 412)
         lock = documents.lock_name(Document.objects.get().pk)
         self.assertEqual(ProcrastinateJob.objects.filter(lock=lock).count(), 1)
+        # What was too late is not kept: nobody's quota counts it.
+        self.assertEqual(
+            [each for each in Path(self.media).rglob("*") if each.is_file()],
+            [Path(Document.objects.get().file.path)],
+        )
 
     def test_a_reader_is_named_by_exactly_one_user_name(self):
         make_user("bob")

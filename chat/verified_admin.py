@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import AdminTextInputWidget
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
@@ -49,7 +48,9 @@ MAX_TRIED = 100  # questions in one try
 class QuestionInline(admin.TabularInline):  # type: ignore[type-arg]
     model = VerifiedQuestion
     form = forms.modelform_factory(
-        VerifiedQuestion, fields=["text"], widgets={"text": AdminTextInputWidget({"aria-label": "Question"})}
+        VerifiedQuestion,
+        fields=["text"],
+        widgets={"text": forms.TextInput({"aria-label": "Question", "size": 80})},
     )
     min_num = 1
     validate_min = True

@@ -2,12 +2,16 @@
 
 import shutil
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import BinaryIO
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.cache import cache
+from django.core.handlers.asgi import ASGIRequest
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -23,6 +27,7 @@ from chatsite.accounts.models import Look, User
 from chatsite.db.threads import request_may_wait
 
 MAX_LOOKS = 100
+CHUNK_BYTES = 65_536
 MAX_SECONDS = 600  # after which an export that somehow never ended is forgotten
 
 
@@ -39,7 +44,7 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
             # Reading everything is work: one export of a person at a time.
             if cache.add(f"export:{person.pk}", True, MAX_SECONDS):
                 try:
-                    return _zip(person)
+                    return _zip(request, person)
                 finally:
                     cache.delete(f"export:{person.pk}")
             problem = gettext("Your file is being made already: wait for it.")
@@ -66,7 +71,7 @@ def _looks_at(person: User) -> list[Look]:
     return shown
 
 
-def _zip(person: User) -> HttpResponseBase:
+def _zip(request: HttpRequest, person: User) -> HttpResponseBase:
     """The file, which has no name on the disk any more while it is sent."""
     folder = Path(tempfile.mkdtemp(dir=settings.FILE_UPLOAD_TEMP_DIR))
     try:
@@ -75,7 +80,16 @@ def _zip(person: User) -> HttpResponseBase:
         file = path.open("rb")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return FileResponse(file, as_attachment=True, filename=f"{settings.SITE_NAME}.zip")
+    response = FileResponse(file, as_attachment=True, filename=f"{settings.SITE_NAME}.zip")
+    if isinstance(request, ASGIRequest):
+        response.streaming_content = _pieces(file)  # Django would hold the whole file in memory
+    return response
+
+
+async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
+    read = sync_to_async(file.read, thread_sensitive=False)
+    while piece := await read(CHUNK_BYTES):
+        yield piece
 
 
 @login_required

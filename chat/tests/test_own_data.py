@@ -68,6 +68,17 @@ class OwnDataTests(TestCase):
         acts = [entry["action"] for entry in json.loads(archive.read("audit.json"))]
         self.assertEqual(acts, ["person_exported"])
 
+    async def test_the_zip_file_is_sent_in_pieces(self):
+        client = AsyncClient()
+        await client.aforce_login(self.ann)
+        with patch("chat.portal.own_data.CHUNK_BYTES", 1_000):
+            sent = await client.post(PAGE, {"export": "1"})
+            self.assertTrue(sent.is_async)
+            pieces = [piece async for piece in sent.streaming_content]
+        self.assertGreater(len(pieces), 1)
+        self.assertEqual(int(sent["Content-Length"]), sum(map(len, pieces)))
+        self.assertIn("profile.json", ZipFile(io.BytesIO(b"".join(pieces))).namelist())
+
     def test_one_export_of_a_person_is_made_at_a_time(self):
         cache.add(f"export:{self.ann.pk}", True)
         self.addCleanup(cache.delete, f"export:{self.ann.pk}")

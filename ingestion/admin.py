@@ -14,6 +14,7 @@ from django.utils.html import format_html, format_html_join
 from procrastinate.contrib.django.admin import ProcrastinateEventInline, ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from chatsite.accounts.admin_filters import TypedGroupFilter, TypedValueFilter
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
 from ingestion.access.admin import AccessPage
@@ -107,7 +108,7 @@ class NewDocumentForm(DocumentForm):
         return upload
 
 
-class CategoryFilter(admin.AllValuesFieldListFilter):
+class CategoryFilter(TypedValueFilter):
     """Categories, with a word for documents without one."""
 
     def choices(self, changelist: Any) -> Any:
@@ -120,7 +121,7 @@ class DocumentAdmin(AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # ty
     """All documents, regardless of their readers: this page is for administrators."""
 
     list_display = ["name", "folder", "state", "readers", "owner", "changed_at", "page_count"]
-    list_filter = ["status", ("category", CategoryFilter), "access_list__entries__group"]
+    list_filter = ["status", ("category", CategoryFilter), ("access_list__entries__group", TypedGroupFilter)]
     list_select_related = ["owner"]
     search_fields = ["name", "title", "folder", "owner__username"]
     date_hierarchy = "created_at"

@@ -19,6 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
 
 from . import webhooks
+from .admin_filters import TypedGroupFilter
 from .audit import record, record_before
 from .audited_admin import AuditedChanges, permissions_of, rights_of
 from .forms import AdminSignInForm, ApiKeyAdminForm
@@ -70,7 +71,12 @@ class UserAdmin(AuditedChanges, DjangoUserAdmin):  # type: ignore[type-arg]
 
     audited_as = AuditEntry.Action.ACCOUNT_CHANGED
     list_display = ["username", "first_name", "last_name", "is_active", "is_staff", "last_login"]
-    list_filter = ["is_active", "is_staff", ("service_for", admin.EmptyFieldListFilter), "groups"]
+    list_filter = [
+        "is_active",
+        "is_staff",
+        ("service_for", admin.EmptyFieldListFilter),
+        ("groups", TypedGroupFilter),
+    ]
     change_user_password_template = "admin/accounts/user/change_password.html"  # noqa: S105
 
     def about(self, obj: User) -> User:
@@ -128,6 +134,10 @@ class UserAdmin(AuditedChanges, DjangoUserAdmin):  # type: ignore[type-arg]
             record(
                 AuditEntry.Action.HOLD_CHANGED, actor=actor, person=obj, subject=obj.legal_hold or "lifted"
             )
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
+        """Superusers give any group, found by typing; other staff their own, of which there are few."""
+        return ["groups"] if request.user.is_superuser else []
 
     def formfield_for_manytomany(
         self, db_field: "ManyToManyField[Any, Any]", request: HttpRequest, **kwargs: Any
@@ -299,6 +309,9 @@ class GroupMappingAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-
     def has_delete_permission(self, request: HttpRequest, obj: GroupMapping | None = None) -> bool:
         allowed = super().has_delete_permission(request, obj)
         return allowed and (obj is None or may_administer_group(request.user, obj.group))
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
+        return ["group"] if request.user.is_superuser else []
 
     def formfield_for_foreignkey(
         self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **kwargs: Any

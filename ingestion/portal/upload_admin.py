@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib.admin import AdminSite
+from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -34,8 +35,10 @@ class SeveralFilesForm(UploadForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, any_group=True, **kwargs)
-        who, people = self.fields["who"], self.fields["people"]
+        who, groups, people = (self.fields[name] for name in ("who", "groups", "people"))
+        assert isinstance(groups, forms.ModelMultipleChoiceField)
         assert isinstance(people, forms.ModelMultipleChoiceField)
+        groups.queryset = Group.objects.all()
         people.queryset = User.objects.filter(is_active=True, guest_until=None)
         who.label = "Who can read them?"
         offered = [each for each in READERS if each[0] != GUESTS or self.offers_guests]

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,7 +19,8 @@ from .models import HouseWord, names_of
 COLUMNS = ("word", "other words", "meaning", "groups", "kind")
 DELIMITERS = ",;\t"
 BETWEEN_GROUPS = "|"
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins to calculate
+FORMULA = re.compile(r"'*[=+\-@\t\r]")  # a spreadsheet begins to calculate, or would but for apostrophes
+SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n")  # with which Excel is told, before the names of columns
 MAX_FILE_BYTES = 1_000_000
 MAX_WORDS = 5_000  # of the site
 
@@ -67,7 +70,7 @@ def write_csv(user: User) -> str:
     writer.writerow(COLUMNS)
     words = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
     for word in words.prefetch_related("groups"):
-        groups = BETWEEN_GROUPS.join(sorted(group.name for group in word.groups.all()))
+        groups = _joined(sorted(group.name for group in word.groups.all()))
         if word.restricted and not groups:
             continue  # nobody's since its groups were deleted: without one it would come back as everyone's
         others = ", ".join(names_of(word.synonyms))
@@ -84,12 +87,11 @@ def read_csv(user: User, content: bytes) -> Taken:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise BadFile(f"Line {line}: this is not UTF-8. Save the file as “CSV UTF-8”.") from None
-    found: dict[tuple[str, str], Line] = {}
+    found: dict[tuple[tuple[str, str], frozenset[int]], Line] = {}
     for each in _lines(user, text):
-        if each.key in found:
-            first = found[each.key].number
-            raise BadFile(f"Line {each.number}: “{each.word.term[:100]}” is in line {first} already.")
-        found[each.key] = each
+        if first := found.get((each.key, each.groups)):
+            raise BadFile(f"Line {each.number}: “{each.word.term[:100]}” is in line {first.number} already.")
+        found[each.key, each.groups] = each
     if not found:
         raise BadFile("The file has no words.")
     return _store(user, list(found.values()))
@@ -98,25 +100,42 @@ def read_csv(user: User, content: bytes) -> Taken:
 def _store(user: User, lines: list[Line]) -> Taken:
     changed = 0
     with transaction.atomic():
-        managed = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
-        known = {key_of(word): word for word in managed.select_for_update().prefetch_related("groups")}
-        new = [line for line in lines if line.key not in known]
+        stored = _matched(user, lines)
+        new = [line for line in lines if line.number not in stored]
         room = MAX_WORDS - HouseWord.objects.count()
         if len(new) > room:
             raise BadFile(f"{len(new)} words are new, and there is room for {max(room, 0)}.")
         for line in lines:
-            stored = known.get(line.key)
-            if stored:
-                before = {group.pk for group in stored.groups.all()}
-                if _contents(stored) == _contents(line.word) and before == line.groups:
+            word = stored.get(line.number, line.word)
+            if line.number in stored:
+                if _contents(word) == _contents(line.word) and _groups(word) == line.groups:
                     continue
                 changed += 1
-            word = stored or line.word
             word.term, word.synonyms, word.meaning = _contents(line.word)
             word.restricted = bool(line.groups)
             word.save()
             word.groups.set(line.groups)
     return Taken(len(new), changed)
+
+
+def _matched(user: User, lines: list[Line]) -> "dict[int, HouseWord]":
+    """The stored word of each line that has one: of the same groups, where groups have words of their own."""
+    managed = HouseWord.objects.managed_by(user.pk, is_superuser=user.is_superuser)
+    known: dict[tuple[str, str], list[HouseWord]] = defaultdict(list)
+    for word in managed.select_for_update().prefetch_related("groups"):
+        known[key_of(word)].append(word)
+    found: dict[int, HouseWord] = {}
+    for same_groups in (True, False):
+        for line in lines:
+            words = [each for each in known[line.key] if not same_groups or _groups(each) == line.groups]
+            if words and line.number not in found:
+                found[line.number] = words[0]
+                known[line.key].remove(words[0])
+    return found
+
+
+def _groups(word: HouseWord) -> frozenset[int]:
+    return frozenset(group.pk for group in word.groups.all())
 
 
 def _contents(word: HouseWord) -> tuple[str, str, str]:
@@ -126,14 +145,17 @@ def _contents(word: HouseWord) -> tuple[str, str, str]:
 def _lines(user: User, text: str) -> Iterator[Line]:
     groups = groups_of(user)
     first = text.partition("\n")[0]
-    delimiter = max(DELIMITERS, key=first.count)
+    said = SEPARATOR_LINE.match(text)
+    delimiter = said[1] if said else max(DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     header: list[str] = []
     line = 1
     try:
         for row in reader:
             cells = [_unplain(cell.strip()) for cell in row]
-            if not header:
+            if said and line == 1:
+                pass
+            elif not header:
                 header = _header(cells, line)
             elif any(cells):
                 if len(cells) > len(header) and any(cells[len(header) :]):
@@ -165,16 +187,28 @@ def _line(cells: dict[str, str], number: int, groups: "dict[str, int]") -> Line:
         word.full_clean()
     except ValidationError as error:
         raise BadFile(f"Line {number}: {' '.join(error.messages)}") from None
-    named = [name for each in cells.get("groups", "").split(BETWEEN_GROUPS) if (name := each.strip())]
+    named = _separated(cells.get("groups", ""))
     if unknown := [name for name in named if name not in groups]:
         raise BadFile(f"Line {number}: you are in no group of the name “{unknown[0][:100]}”.")
     return Line(number, word, frozenset(groups[name] for name in named))
 
 
+def _joined(names: list[str]) -> str:
+    """Names of groups in one cell. One with a separator in it is quoted, as a cell of a file is."""
+    written = io.StringIO()
+    csv.writer(written, delimiter=BETWEEN_GROUPS, lineterminator="").writerow(names)
+    return written.getvalue()
+
+
+def _separated(cell: str) -> list[str]:
+    rows = csv.reader(io.StringIO(cell, newline=""), delimiter=BETWEEN_GROUPS, skipinitialspace=True)
+    return [name for row in rows for each in row if (name := each.strip())]
+
+
 def _plain(cell: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell.startswith(FORMULA) else cell
+    return f"'{cell}" if FORMULA.match(cell) else cell
 
 
 def _unplain(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell

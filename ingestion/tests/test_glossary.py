@@ -1,23 +1,34 @@
 """Words of the house: what they add to a search, whom they are closed to, and how they come in and go out."""
 
+import contextlib
 import csv
 import io
 
 from django.contrib.auth.models import Group, Permission
+from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase
+from hypothesis import given, settings
+from hypothesis.strategies import characters, lists, sampled_from, sets, text, tuples
 
 from chatsite.accounts.models import AuditEntry
 from ingestion.glossary.files import MAX_FILE_BYTES, BadFile, Taken, read_csv, write_csv
 from ingestion.glossary.lookup import Glossary, expansion
-from ingestion.glossary.models import HouseWord
+from ingestion.glossary.models import HouseWord, names_of
 from ingestion.search.retrieval import search
+from ingestion.search.tokens import plain_words
 from ingestion.tests.documents import principal_of
 from ingestion.tests.factories import make_document, make_user
 
 WORDS = "/admin/ingestion/houseword/"
 RIGHTS = [f"{act}_houseword" for act in ("add", "change", "delete", "view")]
 HEADER = "word,other words,meaning,groups,kind\n"
+# Fields as the form of the admin leaves them, with all that means something to CSV or a spreadsheet.
+CELL = text(
+    sampled_from("abÄ1'\"=+-@|;,\\\t\r\n ") | characters(exclude_categories=["Cs"], exclude_characters="\0"),
+    max_size=12,
+).map(str.strip)
+LISTED = tuples(CELL.filter(plain_words), CELL, CELL, sets(sampled_from(range(4))))
 
 
 def make_word(term, synonyms="", meaning="", *, kind="term", groups=()):
@@ -188,6 +199,97 @@ class FileTests(TestCase):
         HouseWord.objects.all().delete()
         self.assertEqual(self.take(written), Taken(2, 0))
         self.assertEqual(self.rows(), before)
+
+    def test_names_of_groups_with_separators_and_quotes_come_back(self):
+        names = [
+            "Deck | Port",
+            "A|B",
+            "|",
+            "||",
+            '"Quoted"',
+            'a "b" | c',
+            "ACME\\Sales",
+            "'=HR",
+            "=HR",
+            "x, y; z",
+        ]
+        groups = [Group.objects.get_or_create(name=name)[0] for name in names]
+        self.manager.groups.add(*groups)
+        make_word("PTO", "leave", groups=groups)
+        for group in groups:
+            make_word(f"word {group.pk}", "leave", groups=[group])
+        before = self.rows()
+        written = write_csv(self.manager)
+        self.assertEqual(self.take(written), Taken(0, 0))
+        HouseWord.objects.all().delete()
+        self.assertEqual(self.take(written), Taken(len(names) + 1, 0))
+        self.assertCountEqual(self.rows(), before)
+
+    def test_groups_are_named_by_hand_with_spaces_around_the_separator(self):
+        self.take(HEADER + 'PTO,leave,,Crew | "Deck | Port" ,\n')
+        self.assertEqual(set(self.rows()[0][3]), {"Crew", "Deck | Port"})
+
+    def test_apostrophes_before_what_begins_a_formula_stay(self):
+        for meaning in ("=1", "'=1", "''=1", "'a", "'", "+1", "'-1", "'@x"):
+            HouseWord.objects.all().delete()
+            make_word("PTO", "leave", meaning)
+            written = write_csv(self.manager)
+            self.assertNotIn(",=", written)
+            HouseWord.objects.all().delete()
+            self.take(written)
+            self.assertEqual(self.rows()[0][2], meaning)
+
+    def test_any_words_come_back_as_they_were_written(self):
+        groups = [Group.objects.create(name=name) for name in ("a|b", '"c"', "d\\e", "'=f")]
+        self.manager.groups.add(*groups)
+
+        @settings(max_examples=60, deadline=None, database=None, derandomize=True)
+        @given(lists(LISTED, max_size=6, unique_by=lambda word: plain_words(word[0])))
+        def hold(words):
+            HouseWord.objects.all().delete()
+            for term, synonyms, meaning, chosen in words:
+                word = HouseWord(term=term, synonyms=", ".join(names_of(synonyms)), meaning=meaning)
+                with contextlib.suppress(ValidationError):
+                    word.full_clean()
+                    word.restricted = bool(chosen)
+                    word.save()
+                    word.groups.set(groups[number] for number in chosen)
+            before = self.rows()
+            if not before:
+                return
+            written = write_csv(self.manager)
+            assert self.take(written) == Taken(0, 0)
+            HouseWord.objects.all().delete()
+            assert self.take(written) == Taken(len(before), 0)
+            assert sorted(self.rows()) == sorted(before)
+
+        hold()
+
+    def test_a_file_of_german_excel_is_taken_or_refused_in_words(self):
+        text = "word;other words;meaning;groups\r\nKüche;Kantine, Mensa;Wo man „kocht“;Crew\r\n"
+        text += "Büro;;Größer als 3;\r\n"
+        self.assertEqual(self.take(text.encode("utf-8-sig")), Taken(2, 0))
+        self.assertEqual(self.rows()[1], ("Küche", "Kantine, Mensa", "Wo man „kocht“", ["Crew"]))
+        for encoding, line in (("cp1252", 2), ("utf-16", 1)):
+            with self.assertRaisesMessage(
+                BadFile, f"Line {line}: this is not UTF-8. Save the file as “CSV UTF-8”."
+            ):
+                self.take(text.encode(encoding))
+        self.assertEqual(self.take("sep=;\r\n" + text), Taken(0, 0))
+
+    def test_words_that_two_groups_have_each_for_itself_come_back(self):
+        board = Group.objects.create(name="Board")
+        self.manager.groups.add(board)
+        for group, meaning in ((self.crew, "Port of call"), (board, "Place of contact")):
+            make_word("POC", meaning=meaning, groups=[group])
+        before = self.rows()
+        written = write_csv(self.manager)
+        self.assertEqual(self.take(written), Taken(0, 0))
+        self.assertEqual(self.take(HEADER + "poc,,Point of contact,Board,\n"), Taken(0, 1))
+        self.assertCountEqual([row[2] for row in self.rows()], ["Port of call", "Point of contact"])
+        HouseWord.objects.all().delete()
+        self.assertEqual(self.take(written), Taken(2, 0))
+        self.assertCountEqual(self.rows(), before)
 
     def test_a_word_that_is_there_is_changed(self):
         make_word("PTO", "leave")

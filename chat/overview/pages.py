@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.formats import date_format
 
 from chatsite.accounts.models import User
+from chatsite.http.csv_cells import plain
 
 from .charts import stacked
 from .counting import OUTCOMES
@@ -18,7 +19,6 @@ from .figures import IN_FILE, MIN_PEOPLE, PERIODS, Figures, Totals, documents_of
 
 PERMISSION = "chat.view_figures"
 SERIES = ("Answered", "Unsure", "Nothing found", "Failed", "Stopped")  # words for OUTCOMES
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins to calculate
 Line = Sequence[object]
 
 
@@ -53,7 +53,8 @@ def csv_file(request: HttpRequest, part: str) -> HttpResponse:
         raise Http404
     written = io.StringIO()
     csv.writer(written).writerows(
-        [_plain(cell) for cell in line] for line in lines(_figures(request, reader))
+        [plain(cell) if isinstance(cell, str) else cell for cell in line]
+        for line in lines(_figures(request, reader))
     )
     response = HttpResponse(written.getvalue(), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{part}.csv"'
@@ -63,11 +64,6 @@ def csv_file(request: HttpRequest, part: str) -> HttpResponse:
 def _figures(request: HttpRequest, reader: User) -> Figures:
     days, group = request.GET.get("days") or "30", request.GET.get("group") or "0"
     return Figures(reader, scope_of(int(days), int(group)))
-
-
-def _plain(cell: object) -> object:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
 def _days(figures: Figures) -> Iterable[Line]:

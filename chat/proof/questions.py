@@ -12,6 +12,7 @@ from django.db import transaction
 from chat.models import ProofQuestion, VerifiedAnswer
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
+from chatsite.http.csv_cells import plain, unplain
 from history.models import Feedback, Message
 from ingestion.evaluation.judging import Resolver, Wanted, resolver_for
 from ingestion.models import AccessEntry, Document
@@ -20,7 +21,6 @@ from .running import MAX_QUESTIONS
 
 COLUMNS = ("question", "document", "place")
 NOTHING = "nothing"  # in place of a document
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins to calculate
 MAX_FILE_BYTES = 1_000_000
 MAX_PROPOSED = 50
 MAX_LOOKED_AT = 200  # answers marked good, the newest
@@ -53,7 +53,7 @@ def write_csv(user: User) -> str:
         if document := each.document:
             is_clear = resolve(document.name) == Wanted(document.pk) and document.name.lower() != NOTHING
             named = document.name if is_clear else str(document.public_id)
-        writer.writerow([_plain(cell) for cell in (each.text, named, each.place)])
+        writer.writerow([plain(cell) for cell in (each.text, named, each.place)])
     return written.getvalue()
 
 
@@ -110,7 +110,7 @@ def _questions(user: User, text: str) -> Iterator[ProofQuestion]:
     count = 0
     try:
         for row in reader:
-            cells = [_unplain(cell.strip()) for cell in row]
+            cells = [unplain(cell.strip()) for cell in row]
             is_header = line == 1 and [cell.lower() for cell in cells] == list(COLUMNS)[: len(cells)]
             if any(cells) and not is_header:
                 count += 1
@@ -193,12 +193,3 @@ def _of_feedback(user: User) -> Iterator[Proposal]:
 
 def _key(question: ProofQuestion) -> tuple[str, int | None, str]:
     return question.text, question.document_id, question.place
-
-
-def _plain(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell.startswith(FORMULA) else cell
-
-
-def _unplain(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell

@@ -288,17 +288,18 @@ class QuestionTests(ProofCase):
     def test_a_file_goes_out_and_in_again(self):
         self.question(LEAVE, self.guide, place="page=4")
         self.question("=1+1, or not?")
+        self.question("'=1 is what?")
         twin = make_document("twin.md", everyone=True)
         make_document("twin.md", folder="b", everyone=True)
         self.question("Which twin?", twin)
         file = self.client.get(f"{QUESTIONS}questions.csv").content.decode()
         lines = ["question,document,place", f"{LEAVE},guide.md,page=4", "\"'=1+1, or not?\",nothing,",
-                 f"Which twin?,{twin.public_id},"]  # fmt: skip
+                 "''=1 is what?,nothing,", f"Which twin?,{twin.public_id},"]  # fmt: skip
         self.assertEqual(file.splitlines(), lines)
         before = set(ProofQuestion.objects.values_list("text", "document", "place", "wants_nothing"))
         self.assertContains(self.upload(file), "Added: 0.")
         ProofQuestion.objects.all().delete()
-        self.assertContains(self.upload(file), "Added: 3.")
+        self.assertContains(self.upload(file), "Added: 4.")
         again = set(ProofQuestion.objects.values_list("text", "document", "place", "wants_nothing"))
         self.assertEqual(again, before)
 

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from chatsite.accounts.models import User
+from chatsite.http.csv_cells import plain, unplain
 from ingestion.search.tokens import plain_words
 
 from .models import HouseWord, names_of
@@ -19,7 +20,6 @@ from .models import HouseWord, names_of
 COLUMNS = ("word", "other words", "meaning", "groups", "kind")
 DELIMITERS = ",;\t"
 BETWEEN_GROUPS = "|"
-FORMULA = re.compile(r"'*[=+\-@\t\r]")  # a spreadsheet begins to calculate, or would but for apostrophes
 SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n")  # with which Excel is told, before the names of columns
 MAX_FILE_BYTES = 1_000_000
 MAX_WORDS = 5_000  # of the site
@@ -74,7 +74,7 @@ def write_csv(user: User) -> str:
         if word.restricted and not groups:
             continue  # nobody's since its groups were deleted: without one it would come back as everyone's
         others = ", ".join(names_of(word.synonyms))
-        writer.writerow([_plain(cell) for cell in (word.term, others, word.meaning, groups, word.kind)])
+        writer.writerow([plain(cell) for cell in (word.term, others, word.meaning, groups, word.kind)])
     return "\ufeff" + written.getvalue()
 
 
@@ -152,7 +152,7 @@ def _lines(user: User, text: str) -> Iterator[Line]:
     line = 1
     try:
         for row in reader:
-            cells = [_unplain(cell.strip()) for cell in row]
+            cells = [unplain(cell.strip()) for cell in row]
             if said and line == 1:
                 pass
             elif not header:
@@ -203,12 +203,3 @@ def _joined(names: list[str]) -> str:
 def _separated(cell: str) -> list[str]:
     rows = csv.reader(io.StringIO(cell, newline=""), delimiter=BETWEEN_GROUPS, skipinitialspace=True)
     return [name for row in rows for each in row if (name := each.strip())]
-
-
-def _plain(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if FORMULA.match(cell) else cell
-
-
-def _unplain(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell

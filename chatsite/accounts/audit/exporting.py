@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from chatsite.accounts.models import AuditEntry, AuditSeal
+from chatsite.http.csv_cells import plain
 
 OCSF_VERSION = "1.5.0"
 PRODUCT = {"name": "chatsite", "vendor_name": "chatsite"}
@@ -72,7 +73,6 @@ COLUMNS = (
     "number", "time", "action", "actor", "actor_number", "person", "person_number", "subject", "request_id",
     "position", "hash",
 )  # fmt: skip
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins to calculate
 
 
 def entries(since: datetime | None = None, until: datetime | None = None) -> Iterator[tuple[AuditEntry, Any]]:
@@ -100,9 +100,7 @@ def write_csv(target: TextIO, since: datetime | None = None, until: datetime | N
             entry.pk, entry.created_at.isoformat(), entry.action, entry.actor, entry.actor_id, entry.person,
             entry.person_id, entry.subject, entry.request_id, seal and seal.position, seal and seal.hash,
         )  # fmt: skip
-        writer.writerow(
-            [f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell for cell in row]
-        )
+        writer.writerow([plain(cell) if isinstance(cell, str) else cell for cell in row])
         count += 1
     return count
 

@@ -25,7 +25,7 @@ from ingestion.search.tokens import plain_words
 
 SQL = Path(__file__).parent / "sql"
 LISTED_FOR = timedelta(days=30)
-MAX_ASKED = 5_000  # newest questions that are grouped
+MAX_ASKED = 5_000  # newest questions that are grouped, and as many that may have been asked again
 MIN_PEOPLE = 3  # who asked before anything is shown of it
 LIKE = 0.6  # of the words of both, that questions of a group share
 COMPARED = 100  # other wordings that a question is compared with
@@ -125,10 +125,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """All groups that may be shown, the most frequent first, and how many other questions there are."""
+    """All groups that may be shown, the most frequent first, and how many other questions there are.
+
+    `since` is set where more were asked in vain than are grouped: the oldest of these.
+    """
 
     groups: Sequence[Group]
     others: int
+    since: datetime | None = None
 
     @cached_property
     def by_key(self) -> dict[str, Group]:
@@ -137,13 +141,14 @@ class Unanswered:
 
 def unanswered(principal: Principal) -> Unanswered:
     """What was asked in vain, as far as `principal` may see it."""
-    groups = grouped(_without_dismissed(_asked(principal)))
+    asked, since = _asked(principal)
+    groups = grouped(_without_dismissed(asked))
     shown = sorted(
         (group for group in groups if group.is_shown),
         key=lambda group: (group.times, group.last),
         reverse=True,
     )
-    return Unanswered(shown, sum(group.times for group in groups if not group.is_shown))
+    return Unanswered(shown, sum(group.times for group in groups if not group.is_shown), since)
 
 
 def digest_of(text: str) -> str:
@@ -200,7 +205,8 @@ def dismiss(group: Group, person: int, reason: str) -> None:
         )
 
 
-def _asked(principal: Principal) -> Iterator[Asked]:
+def _asked(principal: Principal) -> tuple[list[Asked], datetime | None]:
+    """The newest that were asked in vain; and since when, if there are more."""
     parameters = {
         "since": timezone.now() - LISTED_FOR,
         "user_id": principal.user_id,
@@ -208,20 +214,25 @@ def _asked(principal: Principal) -> Iterator[Asked]:
         "unsure": UNSURE,
         "most": MAX_ASKED,
     }
+    asked, in_vain = [], []
     for row in rows("asked_in_vain", parameters, SQL):
-        repeats = row["again"] or (row["goes_on"] and alike(row["content"], row["next_content"]))
-        reasons = {reason for reason in ("refused", "unsure", "bad") if row[reason]}
-        if repeats:
+        reasons = {reason for reason in ("refused", "unsure", "bad", "again") if row[reason]}
+        if reasons:
+            in_vain.append(row["created_at"])
+        if row["goes_on"] and alike(row["content"], row["next_content"]):
             reasons.add("again")
         if reasons:
-            yield Asked(
-                row["content"],
-                row["owner_id"],
-                row["created_at"],
-                frozenset(reasons),
-                row["shared"],
-                row["closed"],
+            asked.append(
+                Asked(
+                    row["content"],
+                    row["owner_id"],
+                    row["created_at"],
+                    frozenset(reasons),
+                    row["shared"],
+                    row["closed"],
+                )
             )
+    return asked, in_vain[-1] if len(in_vain) >= MAX_ASKED else None
 
 
 def _without_dismissed(asked: Iterable[Asked]) -> Iterator[Asked]:

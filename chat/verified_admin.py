@@ -260,6 +260,7 @@ class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "page": page,
             "rows": [Row(group, _answer_of(group.wordings, speaking)) for group in page],
             "others": found.others,
+            "since": found.since,
             "days": LISTED_FOR.days,
             "people": MIN_PEOPLE,
             "may_add": self.has_add_permission(request),

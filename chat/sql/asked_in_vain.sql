@@ -75,11 +75,20 @@ judged AS (
     ) AS answers
 ),
 
+-- Most that were only followed by another question are not in vain: they do not take the place of those that are.
 chosen AS (
-    SELECT * FROM judged
-    WHERE judged.refused OR judged.unsure OR judged.bad OR judged.again OR judged.goes_on
-    ORDER BY judged.created_at DESC
-    LIMIT :most
+    SELECT found.*
+    FROM (
+        SELECT
+            judged.*,
+            row_number() OVER (
+                PARTITION BY judged.refused OR judged.unsure OR judged.bad OR judged.again
+                ORDER BY judged.created_at DESC
+            ) AS place
+        FROM judged
+        WHERE judged.refused OR judged.unsure OR judged.bad OR judged.again OR judged.goes_on
+    ) AS found
+    WHERE found.place <= :most
 )
 
 SELECT

@@ -230,7 +230,7 @@ class ReaderTests(BranchCase):
     def test_a_version_counts_for_the_question_that_it_answers(self):
         runs.choose_branch(self.principal, self.conversation.pk, 0)
         self.again(self.first.answer_id, "Ten days.")
-        asked = {each.text: each.reasons for each in unanswered._asked(self.principal)}
+        asked = {each.text: each.reasons for each in unanswered._asked(self.principal)[0]}
         self.assertEqual([text for text, reasons in asked.items() if "again" in reasons], ["Leave?"])
 
     def test_a_page_that_waits_learns_that_another_branch_is_shown(self):

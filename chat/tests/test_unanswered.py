@@ -8,6 +8,7 @@ from unittest.mock import patch
 from django.contrib.auth.models import Permission
 from django.test import TestCase
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from chat.llm.base import NOTHING_FITS
 from chat.llm.quoting import UNSURE
@@ -83,6 +84,27 @@ class UnansweredTests(TestCase):
             self.ask("How do I book a meeting room?", person=other, at=at + timedelta(seconds=60), **good)
         [group] = self.found().groups
         self.assertEqual(group.reasons, [("asked again", 3)])
+
+    @patch("chat.unanswered.MAX_ASKED", 3)
+    def test_questions_that_others_only_followed_take_no_place_of_those_in_vain(self):
+        for _ in range(3):
+            self.ask(FERRY)
+        good = {"answer": "Yes [a.md].", "citations": ["a.md"]}
+        at = timezone.now() - timedelta(hours=1)
+        for number in range(3):
+            person = make_user(f"busy{number}")
+            self.ask("When is the canteen open?", person=person, at=at, **good)
+            self.ask("How do I book a room?", person=person, at=at + timedelta(seconds=60), **good)
+        [group] = self.found().groups
+        self.assertEqual((group.times, group.wordings), (3, [FERRY]))
+
+    def test_the_page_says_since_when_if_more_were_asked_in_vain_than_are_listed(self):
+        for days in (1, 2, 3, 4):
+            self.ask(FERRY, at=timezone.now() - timedelta(days=days))
+        self.assertNotContains(self.client.get(PAGE), "more than fit")
+        with patch("chat.unanswered.MAX_ASKED", 3):
+            since = date_format(timezone.localtime() - timedelta(days=3), "j M Y")
+            self.assertContains(self.client.get(PAGE), f"those since {since} are listed")
 
     def test_questions_alike_are_one_group_and_other_numbers_and_nots_are_not(self):
         self.assertTrue(alike("How do I report a lost laptop?", "Where do I report my lost laptop?"))

@@ -9,7 +9,7 @@ from uuid import uuid4
 from django.core.files.base import ContentFile
 from django.db import OperationalError
 from django.http import Http404
-from django.test import TestCase
+from django.test import TestCase, override_settings
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import ApiKey
@@ -17,7 +17,7 @@ from ingestion import documents
 from ingestion.access.lists import Audience, audience_of
 from ingestion.api import batch
 from ingestion.api.batch import BatchItemSerializer
-from ingestion.api.documents import DocumentsChanging
+from ingestion.api.documents import DocumentsChanging, etag_of
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
@@ -238,6 +238,13 @@ class IfMatchTests(DocumentsTestCase):
         compressed = f"W/{self.get(document.public_id).headers['ETag']}"
         self.assertEqual(patch(["four"], compressed).status_code, 200)
         self.assertEqual(Document.objects.get().labels, ["four"])
+
+    def test_the_etag_confirms_no_guess_of_the_readers(self):
+        document = make_document("a.md", owner=self.user)
+        tag = etag_of(document)
+        self.assertEqual(etag_of(Document.objects.get(pk=document.pk)), tag)
+        with override_settings(SECRET_KEY="another"):
+            self.assertNotEqual(etag_of(document), tag)
 
     def test_a_file_replaces_only_the_one_that_was_read(self):
         def put(text, **headers):

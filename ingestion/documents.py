@@ -405,7 +405,8 @@ def _keep(known: Document, document: Document, sha256: str, details: Mapping[str
         if known.sha256 != sha256:
             return None
         same = known.access_list_id == document.access_list_id
-        change_rights(document.owner, known, audience_of(document))
+        if not same:
+            change_rights(document.owner, known, audience_of(document))
     else:
         same = pending.get("access_list_id", known.access_list_id) == document.access_list_id
         if pending["sha256"] != sha256 or not same:

@@ -134,12 +134,21 @@ NAMES_SHOWN = 3
 
 
 def change_rights(actor: object, document: Document, audience: Audience) -> None:
-    """Give the document these readers; `actor`, a user, has the right to. Change and entry are one."""
-    if audience == audience_of(document):
-        return
+    """Give the document these readers; `actor`, a user, has the right to. Change and entry are one.
+
+    A file that waits to be read brings no readers of its own any more: these were asked for after it.
+    """
     staff = actor if isinstance(actor, User) else None
-    before = reader_names(document)
     with transaction.atomic():
+        with reading_everything():
+            rows = Document.objects.filter(pk=document.pk)
+            # A file may have been read since the caller looked, and have brought its readers.
+            current = rows.select_for_update(no_key=True).values_list("access_list_id", flat=True).first()
+            document.access_list_id = current or document.access_list_id
+            if audience == audience_of(document):
+                rows.update(audience_version=F("audience_version") + 1)
+                return
+        before = reader_names(document)
         set_audience(document, audience)
         if staff is None or document.owner_id != staff.pk:
             subject = f"{document.name} ({document.public_id}): {before} → {reader_names(document)}"

@@ -360,6 +360,8 @@ def _apply(
         return Outcome.DONE
     wanted = of.wanted(present, change.wanted)
     if wanted == present:
+        if change.kind == Kind.READERS:
+            of.write(document, wanted, actor)  # a file that waits to be read may bring others
         return Outcome.UNCHANGED
     of.write(document, wanted, actor)
     document.refresh_from_db()

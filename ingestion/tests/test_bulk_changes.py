@@ -3,12 +3,14 @@
 from datetime import timedelta
 
 from django.contrib.auth.models import Group, Permission
+from django.core.files.base import ContentFile
 from django.db import connection
 from django.test import TestCase
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.accounts.models import AuditEntry, User
+from ingestion import documents
 from ingestion.access.lists import Audience, audience_of
 from ingestion.bulk import changes
 from ingestion.models import BulkChange, BulkItem, Document, Passage, SourceFile
@@ -79,6 +81,15 @@ class BulkChangeTests(MediaMixin, TestCase):
             each.refresh_from_db()
             self.assertEqual(audience_of(each), Audience(everyone=True))
         self.assertEqual(AuditEntry.objects.filter(action="rights_changed", actor="admin").count(), 5)
+
+    def test_readers_removed_before_a_file_is_read_do_not_come_with_it(self):
+        document = self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())
+        bobs = Audience(user_ids=frozenset({self.bob.pk}))
+        put = documents.upsert(ContentFile(b"# Final"), "plan.md", owner=self.ann, audience=bobs)
+        result = self.decide(self.choose(document), "readers", how="remove", users=[self.bob.pk])
+        self.assertEqual(result, [("unchanged", "")])
+        documents.read_document(document.pk, put.replacement)
+        self.assertEqual(audience_of(Document.objects.get()), Audience())
 
     def test_more_readers_are_confirmed_first_with_how_many_people_that_are(self):
         document = make_document("one.md", owner=self.ann)

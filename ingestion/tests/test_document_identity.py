@@ -18,7 +18,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message, Source
 from ingestion import documents
-from ingestion.access.lists import Audience, access_list_for, audience_of, set_audience
+from ingestion.access.lists import Audience, access_list_for, audience_of, change_rights, set_audience
 from ingestion.models import CitedName, Document, FormerId, Passage
 from ingestion.parsing.sections import Unreadable
 from ingestion.tests.media import EVERYONE, MediaMixin
@@ -164,6 +164,19 @@ class IdentityTests(MediaMixin, TestCase):
         set_audience(Document.objects.get(), Audience())
         documents.read_document(document.pk, put.replacement)
         self.assertEqual(Document.objects.get().version, 2)
+        self.assertFalse(self.may_read(self.bob))
+
+    def test_readers_confirmed_while_a_file_waits_are_the_last_word(self):
+        document = self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())
+        put = self.upsert(b"# Final", EVERYONE)
+        change_rights(self.ann, Document.objects.get(), Audience())  # as they are: the file brings more
+        documents.read_document(document.pk, put.replacement)
+        self.assertFalse(self.may_read(self.bob))
+        put = self.upsert(b"# More", EVERYONE)
+        looked = Document.objects.get()
+        documents.read_document(document.pk, put.replacement)
+        self.assertTrue(self.may_read(self.bob))
+        change_rights(self.ann, looked, Audience())  # whose page was opened before
         self.assertFalse(self.may_read(self.bob))
 
     def test_the_audience_of_the_last_of_several_versions_counts(self):

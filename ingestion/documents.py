@@ -452,9 +452,10 @@ def _move(known: Document, document: Document, details: Mapping[str, Any]) -> se
 
 
 def _pending_replacement(known: Document) -> dict[str, Any] | None:
-    """The file that is queued last for the document, if there is one: another one must be queued after it."""
-    if known.status not in Document.UNFINISHED:
-        return None
+    """The file that is queued last for the document, if there is one: another one must be queued after it.
+
+    The status does not tell: between two files that wait the document is ready.
+    """
     jobs = ProcrastinateJob.objects.filter(lock=lock_name(known.pk), status__in=("todo", "doing"))
     newest = jobs.exclude(args__replacement=None).order_by("-pk").first()
     return newest.args["replacement"] if newest else None

@@ -179,6 +179,17 @@ class IdentityTests(MediaMixin, TestCase):
         change_rights(self.ann, looked, Audience())  # whose page was opened before
         self.assertFalse(self.may_read(self.bob))
 
+    def test_the_same_file_again_behind_another_one_is_queued(self):
+        document = self.add("plan.md", b"# Draft", owner=self.ann, audience=EVERYONE)
+        first, second = self.upsert(b"# One", EVERYONE), self.upsert(b"# Two", EVERYONE)
+        documents.read_document(document.pk, first.replacement)
+        documents.remove_jobs(document, first.replacement)
+        third = self.upsert(b"# One", EVERYONE)
+        for put in (second, third):
+            documents.read_document(document.pk, put.replacement)
+        document.refresh_from_db()
+        self.assertEqual((third.outcome, document.file.read()), ("replaced", b"# One"))
+
     def test_the_audience_of_the_last_of_several_versions_counts(self):
         document = self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())
         wide, narrow = self.upsert(b"# One", EVERYONE), self.upsert(b"# Two", Audience())

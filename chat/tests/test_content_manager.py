@@ -1,0 +1,99 @@
+"""A content manager with the rights that docs/knowledge.md lists reaches every page of a day's work."""
+
+import re
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import Permission
+from django.test import TestCase, override_settings
+
+from chat.models import VerifiedAnswer
+from ingestion.tests.factories import make_document, make_user
+
+PLAIN = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+PAGES = (
+    "",
+    "accounts/auditentry/",
+    "accounts/user/",
+    "auth/group/",
+    "chat/proofquestion/",
+    "chat/proofquestion/add/",
+    "chat/proofquestion/collect/",
+    "chat/proofrun/",
+    "chat/proofrun/add/",
+    "chat/verifiedanswer/",
+    "chat/verifiedanswer/add/",
+    "chat/verifiedanswer/unanswered/",
+    "figures/days.csv",
+    "ingestion/bulkchange/",
+    "ingestion/document/",
+    "ingestion/document/access/",
+    "ingestion/document/add/",
+    "ingestion/houseword/",
+    "ingestion/houseword/add/",
+    "ingestion/houseword/file/",
+)
+
+
+def documented_permissions():
+    """Those of the table in the documentation, by their names in the admin."""
+    text = (Path(settings.BASE_DIR) / "docs" / "knowledge.md").read_text("utf-8")
+    table = text.partition("## The rights of a content manager")[2].partition("\n## ")[0]
+    found = []
+    for row in re.findall(r"^\|.*\|(.*)\|$", table, re.MULTILINE)[2:]:
+        for part in row.split(";"):
+            acts, _, named = part.rpartition(":")
+            for name in re.findall(r"\*(.+?)\*", re.sub(r"\(.*?\)", "", named)):
+                found += (
+                    [f"Can {act.strip()} {name}" for act in acts.split(",")] if acts else [f"C{name[1:]}"]
+                )
+    return found
+
+
+@override_settings(STORAGES={**settings.STORAGES, "staticfiles": PLAIN})
+class ContentManagerTests(TestCase):
+    def setUp(self):
+        names = documented_permissions()
+        rights = Permission.objects.filter(name__in=names).exclude(content_type__app_label="history")
+        self.assertEqual(sorted(names), sorted(rights.values_list("name", flat=True)))
+        self.manager = make_user("carla", is_staff=True)
+        self.manager.user_permissions.set(rights)
+        self.client.force_login(self.manager)
+
+    def test_every_page_of_the_day_opens(self):
+        for page in PAGES:
+            with self.subTest(page):
+                self.assertEqual(self.client.get(f"/admin/{page}").status_code, 200)
+
+    def test_the_first_page_leads_to_each_task(self):
+        page = self.client.get("/admin/")
+        for words in (
+            "What was asked in vain?",
+            "Why can somebody read a document",
+            "Is the site better or worse",
+        ):
+            self.assertContains(page, words)
+
+    def test_an_answer_is_written_and_documents_are_retired(self):
+        document = make_document("parking.md", ["Park on level 2."], everyone=True)
+        management = {
+            f"{prefix}-{name}": value
+            for prefix in ("questions", "citations")
+            for name, value in (("TOTAL_FORMS", 1), ("INITIAL_FORMS", 0))
+        }
+        answer = {
+            "text": "On level 2 [1].",
+            "active": "on",
+            "owner": self.manager.pk,
+            "valid_until": "2099-01-01",
+        }
+        parts = {
+            "questions-0-text": "Where do I park?",
+            "citations-0-document": document.pk,
+            "citations-0-words": "level 2",
+        }
+        self.client.post("/admin/chat/verifiedanswer/add/", answer | management | parts)
+        self.assertEqual(str(VerifiedAnswer.objects.get()), "Where do I park?")
+        chosen = {"action": "change_many", "_selected_action": [document.pk]}
+        page = self.client.post("/admin/ingestion/document/", chosen, follow=True)
+        self.assertContains(page, "To retire documents, give them a day in the past.")

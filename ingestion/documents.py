@@ -210,6 +210,7 @@ def replace_file(document: Document, upload: "File[bytes]") -> dict[str, str | i
     stored = _store(upload)
     with _removed_on_error(stored), transaction.atomic():
         replacement: dict[str, str | int] = asdict(stored)
+        Document.objects.filter(pk=document.pk).update(audience_version=F("audience_version") + 1)
         _requeue(document, replacement)
     return replacement
 

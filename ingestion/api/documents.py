@@ -616,12 +616,15 @@ def is_external_id(name: str) -> bool:
 
 
 def etag_of(document: Document) -> str:
-    """A tag of what programs can set of a document: it changes with each of these, and with each new file."""
+    """A tag of what programs can set of a document: it changes with each of these, and with each file sent.
+
+    It stays as it is when the file is read, which may bring other readers.
+    """
     state = (
-        document.sha256, document.audience_version, document.access_list_id, document.name, document.folder,
-        document.category, document.given_title, document.labels, document.source_url, document.valid_until,
+        document.public_id, document.audience_version, document.name, document.folder, document.category,
+        document.given_title, document.labels, document.source_url, document.valid_until,
     )  # fmt: skip
-    # Keyed: a reader, who knows the rest, could else find the access list, and confirm who is on it.
+    # Keyed: a reader, who knows the rest, could else find how often readers were changed.
     return quote_etag(salted_hmac("ingestion.etag", repr(state), algorithm="sha256").hexdigest()[:32])
 
 

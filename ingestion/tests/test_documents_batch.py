@@ -239,6 +239,26 @@ class IfMatchTests(DocumentsTestCase):
         self.assertEqual(patch(["four"], compressed).status_code, 200)
         self.assertEqual(Document.objects.get().labels, ["four"])
 
+    def test_the_etag_of_a_put_is_good_when_the_file_is_read(self):
+        def put(text, **headers):
+            return self.client.put(
+                "/api/documents/one?name=a.md&users=eve",
+                text,
+                content_type="text/plain",
+                headers=self.headers | headers,
+            )
+
+        added = put("One.").headers["ETag"]
+        replaced = put("Two.", **{"If-Match": added}).headers["ETag"]
+        self.assertNotEqual(added, replaced)
+        document = Document.objects.get()
+        jobs = ProcrastinateJob.objects.filter(lock=documents.lock_name(document.pk)).order_by("pk")
+        for job in jobs:
+            documents.read_document(document.pk, job.args["replacement"])
+        self.assertEqual(self.get("one").headers["ETag"], replaced)
+        self.assertEqual(put("Three.", **{"If-Match": added}).status_code, 412)
+        self.assertEqual(put("Three.", **{"If-Match": replaced}).status_code, 200)
+
     def test_the_etag_confirms_no_guess_of_the_readers(self):
         document = make_document("a.md", owner=self.user)
         tag = etag_of(document)

@@ -1,11 +1,12 @@
 // Suggestions under a field for names, [data-suggest] with the address that finds them: people with commas between in an
 // input, groups on lines of their own in a textarea. What is found for the piece at the cursor is chosen by key, pointer
-// or finger, and takes its place. Without this module names are typed in full.
+// or finger, and takes its place; a field with [data-one] holds one name. Without this module names are typed in full.
 
 const PAUSE = 150; // ms without a key before the letters are sent
 const LEAST = 2; // letters
 
 function begin(field) {
+  const one = 'one' in field.dataset;
   const separator = field.matches('textarea') ? '\n' : ',';
   const list = document.createElement('ul');
   list.id = `${field.id}-found`;
@@ -29,6 +30,7 @@ function begin(field) {
 
   // Where the piece at the cursor begins and ends, and its letters.
   function piece() {
+    if (one) return { start: 0, end: field.value.length, letters: field.value.trim() };
     const at = field.selectionStart;
     const start = field.value.lastIndexOf(separator, at - 1) + 1;
     const next = field.value.indexOf(separator, at);
@@ -66,7 +68,8 @@ function begin(field) {
     const { start, end } = piece();
     const before = field.value.slice(0, start) + (start && separator === ',' ? ' ' : '');
     const rest = field.value.slice(end + 1).replace(/^[ ]/, '');
-    const text = before + option.textContent + (separator === ',' ? ', ' : '\n');
+    const after = separator === ',' ? ', ' : '\n';
+    const text = one ? option.textContent : before + option.textContent + after;
     field.value = text + rest;
     field.setSelectionRange(text.length, text.length);
     field.dispatchEvent(new Event('change', { bubbles: true }));

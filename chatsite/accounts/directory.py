@@ -23,10 +23,15 @@ MAX_WORDS, MAX_CHARACTERS = 5, 100  # of a query; what is beyond is not looked a
 NAMED = re.compile(r".*\((?P<username>[^()\s]+)\)", re.S)
 
 
-def people(query: str) -> QuerySet[User]:
+def words_of(query: str) -> list[str]:
+    """What is looked for."""
+    return query[:MAX_CHARACTERS].replace("\0", "").split()[:MAX_WORDS]
+
+
+def people(query: str, among: QuerySet[User] | None = None) -> QuerySet[User]:
     """People each word of whose query begins or is part of a name; whole beginnings first."""
-    active = User.objects.filter(is_active=True, guest_until=None, service_for="")
-    words = query[:MAX_CHARACTERS].replace("\0", "").split()[:MAX_WORDS]
+    active = User.objects.filter(is_active=True, guest_until=None, service_for="") if among is None else among
+    words = words_of(query)
     if not words:
         return active.none()
     found = reduce(and_, (_in_names(word, "icontains") for word in words))
@@ -41,7 +46,7 @@ def _in_names(word: str, how: str) -> Q:
 
 def groups(query: str, user: User) -> QuerySet[Group]:
     """Groups that the user may name, with each word of the query in their names."""
-    words = query[:MAX_CHARACTERS].replace("\0", "").split()[:MAX_WORDS]
+    words = words_of(query)
     if not words:
         return Group.objects.none()
     mine = Group.objects.all() if user.is_staff else user.groups.all()

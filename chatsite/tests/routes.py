@@ -44,7 +44,13 @@ def address(name, arguments):
 
 def admin_addresses():
     """(name, path) for every page of the admin; numbers that name nothing stand for ids."""
-    values = {"app_label": "auth", "content_type_id": 1, "object_id": "1", "url": "nothing/"}
+    values = {
+        "app_label": "auth",
+        "content_type_id": 1,
+        "object_id": "1",
+        "url": "nothing/",
+        "what": "people",
+    }
     for name, pattern in routes():
         if not name.startswith("admin:"):
             continue

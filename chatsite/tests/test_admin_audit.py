@@ -55,6 +55,7 @@ OTHERS = {
     "app_list": "names of kinds",
     "auth_user_password_change": "an entry (test_new_password)",
     "ingestion_document_access": "an entry (test_access_page)",
+    "ingestion_document_access_names": "names, to pick one",
     "ingestion_document_add_several": "an entry for each file (test_add_several)",
     "chat_sitetexts_try": "an answer under the manager's own rights; keeping a draft is an entry",
     "chat_proofquestion_collect": "words whose askers agreed; what is added is an entry (test_proof)",

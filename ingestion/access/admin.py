@@ -9,12 +9,11 @@ from typing import Any
 from django import forms
 from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
-from django.db.models import Value
-from django.db.models.functions import Concat
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, re_path, reverse_lazy
 
+from chatsite.accounts import directory
 from chatsite.accounts.audit import (
     SUBJECT_CHARACTERS,
     record_before,
@@ -31,13 +30,16 @@ from ingestion.search.retrieval import (
 
 from .explain import (
     Explanation,
+    document_entry,
+    documents_like,
     documents_named,
     explain,
+    people_named,
 )
 
 PERMISSION = "accounts.view_as_others"
 FOUND_SHOWN = 10
-NAME_CHARACTERS = 301  # of first and last name
+NAME_CHARACTERS = 460  # of first and last name, and user name
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +58,34 @@ class SearchedAs:
     readable: int
 
 
+class Suggested(forms.TextInput):
+    """A field for one name that suggests what is found by a few letters."""
+
+    class Media:
+        js = [forms.Script("suggest.js", type="module")]
+
+    def __init__(self, what: str, size: int) -> None:
+        address = reverse_lazy("admin:ingestion_document_access_names", args=[what])
+        super().__init__(
+            {"size": size, "autocomplete": "off", "spellcheck": "false"}
+            | {"data-suggest": address, "data-one": True}
+        )
+
+
 class AccessForm(forms.Form):
     """Whose rights, and what to try them on: a document, a question, or both."""
 
     person = forms.CharField(
         max_length=NAME_CHARACTERS,
-        widget=forms.TextInput(attrs={"size": 40}),
-        help_text="The user name of the account, or first and last name.",
+        widget=Suggested("people", size=40),
+        help_text="User name, or first and last name; or type a few letters and choose.",
     )
     document = forms.CharField(
-        max_length=800,
+        max_length=1_600,
         required=False,
-        widget=forms.TextInput(attrs={"size": 60}),
-        help_text="Its title, file name, number, public id or label: says why the person may read it.",
+        widget=Suggested("documents", size=60),
+        help_text="Its title, file name, number, public id or label; or type a few letters and choose."
+        " Says why the person may read it, or may not.",
     )
     question = forms.CharField(
         max_length=SUBJECT_CHARACTERS,  # the log holds all of what was searched
@@ -78,14 +95,7 @@ class AccessForm(forms.Form):
     )
 
     def clean_person(self) -> User:
-        name = self.cleaned_data["person"]
-        if user := User.objects.filter(username=name).first():
-            return user
-        full_name = Concat("first_name", Value(" "), "last_name")
-        named = (
-            User.objects.filter(guest_until=None).alias(full_name=full_name).filter(full_name__iexact=name)
-        )
-        found = list(named[:2])
+        found = people_named(self.cleaned_data["person"])
         if len(found) > 1:
             raise forms.ValidationError("Several people have this name: give the user name of one.")
         if not found:
@@ -112,8 +122,24 @@ class AccessPage:
     admin_site: AdminSite
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.access)
-        return [path("access/", view, name="ingestion_document_access"), *super().get_urls()]  # type: ignore[misc]
+        view, names = (self.admin_site.admin_view(each) for each in (self.access, self.access_names))
+        return [
+            path("access/", view, name="ingestion_document_access"),
+            re_path(r"^access/(?P<what>people|documents)\Z", names, name="ingestion_document_access_names"),
+            *super().get_urls(),  # type: ignore[misc]
+        ]
+
+    def access_names(self, request: HttpRequest, what: str) -> HttpResponse:
+        """What the fields of the page suggest: also people who may not sign in."""
+        reader, query = request.user, request.GET.get("q", "")
+        if not isinstance(reader, User) or not reader.has_perm(PERMISSION):
+            raise PermissionDenied
+        if what == "people":
+            everybody = User.objects.filter(guest_until=None)
+            found = [directory.entry(user) for user in directory.people(query, everybody)[: directory.MOST]]
+        else:
+            found = [document_entry(each) for each in documents_like(query, reader)[: directory.MOST]]
+        return JsonResponse({"found": list(dict.fromkeys(found))}, headers={"Cache-Control": "no-store"})
 
     def access(self, request: HttpRequest) -> HttpResponse:
         if not isinstance(request.user, User) or not request.user.has_perm(PERMISSION):
@@ -130,7 +156,7 @@ class AccessPage:
         else:
             # What links here fills in the form. Only a person asks: nothing is shown for a mere link.
             form = AccessForm(initial={name: request.GET.get(name, "") for name in AccessForm.base_fields})
-        context |= {**self.admin_site.each_context(request), "form": form}
+        context |= {**self.admin_site.each_context(request), "form": form, "media": form.media}
         return TemplateResponse(request, "admin/ingestion/document/access.html", context)
 
 

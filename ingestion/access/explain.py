@@ -7,9 +7,11 @@ from typing import Literal, get_args
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import Concat
 from django.utils.translation import gettext, gettext_noop
 
+from chatsite.accounts import directory
 from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from ingestion.models import (
@@ -20,6 +22,7 @@ from ingestion.search.labels import identifier_range
 
 NAMES_SHOWN = 10
 DOCUMENTS_SHOWN = 20
+MAX_BRACKETS = 5  # in a title or path
 NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 Kind = Literal["owner", "person", "group", "guests", "everyone"]
@@ -83,9 +86,54 @@ def explain(user: User, document: Document) -> Explanation:
     )
 
 
-def documents_named(text: str) -> list[Document]:
-    """The documents, at most 20, with this name, title, path, number, public id or label."""
+def people_named(text: str) -> list[User]:
+    """Whose user name this is, or else their full name, or both as `directory.entry` gives them."""
     text = text.replace("\0", "").strip()
+    named = directory.NAMED.fullmatch(text)
+    for username in (text, named["username"] if named else text):
+        if user := User.objects.filter(username=username).first():
+            return [user]
+    full_name = Concat("first_name", Value(" "), "last_name")
+    return list(User.objects.filter(guest_until=None).alias(name=full_name).filter(name__iexact=text)[:2])
+
+
+def documents_like(query: str, reader: User) -> QuerySet[Document]:
+    """Documents with each word of the query in title, name or folder, of those that the reader may list."""
+    words = directory.words_of(query)
+    if not words:
+        return Document.objects.none()
+    found = Document.objects.order_by("title", "folder", "name", "pk")
+    if not reader.has_perm("ingestion.view_document"):
+        found = found.filter(access_list__in=AccessEntry.lists_of(reader.pk))
+    for word in words:
+        found = found.filter(Q(title__icontains=word) | Q(name__icontains=word) | Q(folder__icontains=word))
+    return found
+
+
+def document_entry(document: Document) -> str:
+    """How a form names a document: “Leave rules (hr/leave.pdf)”, or the path alone."""
+    path = f"{document.folder}/{document.name}" if document.folder else document.name
+    return f"{document.title} ({path})" if document.title not in ("", document.name) else path
+
+
+def documents_named(text: str) -> list[Document]:
+    """The documents, at most 20, with this name, title, path, number, public id or label, or this entry."""
+    text = text.replace("\0", "").strip()
+    if found := _documents_named(text):
+        return found
+    title, path = "", text.removesuffix(")")
+    for _ in range(text.endswith(")") and MAX_BRACKETS):
+        before, bracket, path = path.partition(" (")
+        title += before
+        if not bracket:
+            break
+        if found := [each for each in _documents_named(path) if each.title == title]:
+            return found
+        title += bracket
+    return []
+
+
+def _documents_named(text: str) -> list[Document]:
     folder, _, name = text.rpartition("/")
     wanted = Q(name=text) | Q(title__iexact=text) | Q(folder=folder, name=name)
     if NUMBER.fullmatch(text):

@@ -47,6 +47,33 @@ class AccessPageTests(TestCase):
         )
         self.assertContains(self.show(person="Bob", document="pay.md"), "There is no account of this name.")
 
+    def names(self, what, query):
+        return self.client.get(f"{PAGE}{what}", {"q": query}).json()["found"]
+
+    def test_people_and_documents_are_found_by_letters_and_taken_as_they_are_shown(self):
+        User.objects.filter(pk=self.bob.pk).update(
+            first_name="Bob (IT)", last_name="Builder", is_active=False
+        )
+        Document.objects.filter(pk=self.pay.pk).update(title="Pay (a) (b)", folder="hr (new)/x")
+        self.assertEqual(self.names("people", "buil bo"), ["Bob IT Builder (bob)"])
+        self.assertEqual(self.names("documents", "pay hr"), ["Pay (a) (b) (hr (new)/x/pay.md)"])
+        page = self.show(person="Bob IT Builder (bob)", document="Pay (a) (b) (hr (new)/x/pay.md)")
+        self.assertContains(page, "bob may not read")
+        page = self.show(person="ann", document="Pay (hr (new)/x/pay.md)")
+        self.assertContains(page, "There is no such document.")
+        for query in ("", " ", "\0", "nothing at all"):
+            self.assertEqual((self.names("people", query), self.names("documents", query)), ([], []))
+
+    def test_who_may_not_list_documents_finds_those_that_they_may_read(self):
+        clerk = User.objects.create(username="clerk", is_staff=True)
+        clerk.user_permissions.set(Permission.objects.filter(codename="view_as_others"))
+        self.client.force_login(clerk)
+        found = self.names("documents", ".md")
+        self.assertEqual([each.partition("(")[2] for each in found], ["open.md)"])
+        clerk.user_permissions.clear()
+        for what in ("people", "documents"):
+            self.assertEqual(self.client.get(f"{PAGE}{what}?q=an").status_code, 403)
+
     def test_a_search_finds_what_that_person_would_find_and_nothing_of_the_administrators(self):
         make_document("secret.md", ["Pay of the board."], owner=self.admin)
         page = self.show(person="bob", question="When is pay?")

@@ -6,11 +6,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from chatsite.accounts.audit import record_before
-from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.models import AuditEntry
 from chatsite.db.migration_state import demand_migrations
 from ingestion.access.explain import (
     documents_named,
     explain,
+    people_named,
 )
 
 
@@ -18,14 +19,18 @@ class Command(BaseCommand):
     help = "Say why an account can or cannot read a document. The question is written to the audit log."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("user", metavar="USER", help="The account's user name.")
-        parser.add_argument("document", metavar="DOCUMENT", help="Its file name, number, public id or label.")
+        parser.add_argument("user", metavar="USER", help="User name, or first and last name.")
+        parser.add_argument(
+            "document", metavar="DOCUMENT", help="Its title, file name, number, public id or label."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()
-        user = User.objects.filter(username=options["user"].replace("\0", "")).first()
-        if user is None:
-            raise CommandError(f"There is no account named “{options['user']}”.")
+        people = people_named(options["user"])
+        if len(people) != 1:
+            many = "are several accounts" if people else "is no account"
+            raise CommandError(f"There {many} named “{options['user']}”.")
+        [user] = people
         found = documents_named(options["document"])
         if not found:
             raise CommandError(f"There is no document “{options['document']}”.")

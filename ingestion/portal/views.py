@@ -17,15 +17,12 @@ from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.models import User
 from ingestion import quota
 from ingestion.access.explain import why_readable
-from ingestion.models import (
-    Document,
-    Passage,
-)
+from ingestion.models import Document
 from ingestion.parsing.formats import PAGED
 from ingestion.parsing.language import TAGS
 from ingestion.search.labels import content_address
 
-from . import listing
+from . import finding, listing
 from .actions import (
     details_form,
     may_change,
@@ -119,7 +116,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "open_url": content_address(found.public_id, found.name),
         "paged": found.media_type in PAGED,
         "language_of_text": TAGS.get(found.language, ""),
-        **_passages(found, request.GET.get("from", "")),
+        **_passages(found, request.GET.get("from", ""), request.GET.get("q", "")),
     }
     if may_change(request.user, found):
         context["form"] = rights_form(request, found)
@@ -127,15 +124,22 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     return render(request, "ingestion/document.html", context)
 
 
-def _passages(found: Document, start: str) -> dict[str, Any]:
-    """Some passages from position `start` on, and the positions of the pages before and after."""
+def _passages(found: Document, start: str, query: str) -> dict[str, Any]:
+    """Some passages from position `start` on, and the positions of the pages before and after.
+
+    Of a query only those with its words, with how many there are.
+    """
     first = int(start) if start.isascii() and start.isdigit() and len(start) < 9 else 0
-    rows = list(
-        Passage.objects.filter(document=found, position__gte=first).order_by("position")[: PASSAGES_SHOWN + 1]
-    )
+    words = finding.words_of(query)
+    all_of_them = finding.passages_with(found, words)
+    rows = list(all_of_them.filter(position__gte=first)[: PASSAGES_SHOWN + 1])
+    earlier = all_of_them.filter(position__lt=first).order_by("-position")[:PASSAGES_SHOWN]
+    before = list(earlier.values_list("position", flat=True)) if first else []
     return {
-        "passages": rows[:PASSAGES_SHOWN],
-        "passages_before": max(first - PASSAGES_SHOWN, 0) if first else None,
+        "query": " ".join(query[: finding.MAX_CHARACTERS].split()),
+        "hits": all_of_them.count() if words else None,
+        "passages": [(row, finding.marked(row.content, words)) for row in rows[:PASSAGES_SHOWN]],
+        "passages_before": before[-1] if before else None,
         "passages_after": rows[PASSAGES_SHOWN].position if len(rows) > PASSAGES_SHOWN else None,
     }
 

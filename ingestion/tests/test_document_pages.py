@@ -15,6 +15,7 @@ from ingestion.access.lists import (
     access_list_for,
 )
 from ingestion.models import Document, Passage
+from ingestion.portal import finding
 
 from .factories import make_user
 from .media import forget_jobs
@@ -263,6 +264,43 @@ class DocumentTests(TestCase):
         self.assertContains(last, "Words 44.")
         self.assertContains(last, "?from=20#passages")
         self.assertContains(self.client.get(f"{self.path}?from=-1%00"), "Words 00.")
+
+    def test_words_are_found_in_the_document_and_marked(self):
+        other = add("other.pdf", everyone=True)
+        Passage.objects.create(document=other, position=0, content="Elsewhere: mooring lines.")
+        Passage.objects.bulk_create(
+            Passage(
+                document=self.document,
+                position=number,
+                heading="Lines" if number % 2 else "",
+                content=f"The <b>Mooring</b> of deck {number:02}. 100% moored.",
+            )
+            for number in range(50)
+        )
+        found = self.client.get(f"{self.path}?q=lines+MOOR")
+        self.assertContains(found, "25 passages have these words.")
+        self.assertContains(found, "The &lt;b&gt;<mark>Moor</mark>ing&lt;/b&gt; of deck 01.")
+        self.assertContains(found, "100% <mark>moor</mark>ed.")
+        self.assertNotContains(found, "deck 02")
+        self.assertNotContains(found, "Elsewhere")
+        self.assertContains(found, "?q=lines%20MOOR&amp;from=41#passages")
+        following = self.client.get(f"{self.path}?q=lines+MOOR&from=41")
+        self.assertContains(following, "deck 49")
+        self.assertContains(following, "?q=lines%20MOOR&amp;from=1#passages")
+        for nothing in ("anchors", "100%25%25", "_", "\\", "%00x", "x" * 5_000):
+            none = self.client.get(f"{self.path}?q={nothing}")
+            self.assertContains(none, "0 passages have these words.")
+        self.client.force_login(make_user("eve"))
+        self.assertEqual(self.client.get(f"{self.path}?q=moor").status_code, 404)
+
+    def test_marks_are_where_the_words_are_or_nowhere(self):
+        self.assertEqual(
+            finding.marked("Ab abba", ["ab", "bb"]),
+            [("Ab", True), (" ", False), ("abb", True), ("a", False)],
+        )
+        self.assertEqual(finding.marked("İstanbul", ["stan"]), [("İstanbul", False)])
+        self.assertEqual(finding.marked("", ["a"]), [])
+        self.assertEqual(finding.words_of("A a  B\0c" + " x" * 500)[:4], ["a", "b", "c", "x"])
 
     def test_the_page_refreshes_itself_only_while_the_file_is_read(self):
         self.assertNotContains(self.client.get(self.path), 'http-equiv="refresh"')

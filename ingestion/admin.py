@@ -187,6 +187,10 @@ class DocumentAdmin(AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # ty
         if change:
             changed = {name: getattr(obj, name) for name in ("folder", "category", "valid_until")}
             Document.objects.filter(pk=obj.pk).update(**changed)
+            if "valid_until" in form.changed_data:
+                subject = f"Last day of {obj.name} ({obj.public_id}): {obj.valid_until or 'removed'}"
+                actor = request.user if isinstance(request.user, User) else None
+                record(AuditEntry.Action.DOCUMENT_CHANGED, actor=actor, person=obj.owner, subject=subject)
             change_rights(request.user, obj, form.audience())
             return
         upload: UploadedFile[bytes] = form.cleaned_data["upload"]

@@ -371,6 +371,8 @@ def _apply(
 
 def _begin(change: BulkChange) -> None:
     what = f"Undid change {change.undoes_id}" if change.undoes_id else change.get_kind_display()
+    if change.kind == Kind.LAST_DAY and not change.undoes_id:
+        what = f"Last day {change.wanted['valid_until'] or 'removed'}"
     record(
         AuditEntry.Action.DOCUMENT_CHANGED,
         actor=change.actor,

@@ -132,6 +132,9 @@ class BulkChangeTests(MediaMixin, TestCase):
         change = self.choose(make_document("one.md"))
         page = self.client.get(f"{CHANGES}{change.pk}/change/")
         self.assertContains(page, "To retire documents, give them a day in the past.")
+        self.decide(change, "last_day", valid_until="2026-01-31")
+        (entry,) = AuditEntry.objects.filter(subject__contains="at once")
+        self.assertEqual(entry.subject, f"Last day 2026-01-31 of 1 documents at once (change {change.pk})")
         scripts = [page.text.index(name) for name in ("/admin/jsi18n/", "admin/js/calendar.js")]
         self.assertEqual(scripts, sorted(scripts))  # the calendar's words come first
 

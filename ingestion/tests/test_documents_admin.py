@@ -7,7 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase, override_settings
 from django.utils import timezone
 
-from chatsite.accounts.models import User
+from chatsite.accounts.models import AuditEntry, User
 from ingestion.access.lists import (
     Audience,
     audience_of,
@@ -53,6 +53,8 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         document.refresh_from_db()
         self.assertEqual((document.folder, document.valid_until), ("rules", yesterday))
         self.assertContains(self.client.get(LIST), "✗ Expired")
+        entry = AuditEntry.objects.get(action="document_changed", subject__startswith="Last day")
+        self.assertEqual(entry.subject, f"Last day of a.md ({document.public_id}): {yesterday}")
         self.assertContains(self.client.get(page), f'value="{yesterday}"')
 
     def test_a_filter_of_many_choices_is_closed_until_one_is_chosen(self):

@@ -34,45 +34,60 @@ asked AS (
     WINDOW mine AS (PARTITION BY conversation.owner_id ORDER BY message.created_at, message.position)
 ),
 
-judged AS (
-    SELECT asked.*, answers.*
+-- An answer that was given again stands after later questions, and the first message of its run says which it follows.
+given_again AS (
+    SELECT first.exchange, first.follows
+    FROM history_message AS first
+    WHERE
+        first.follows IS NOT NULL
+        AND NOT EXISTS (
+            SELECT
+            FROM history_message AS earlier
+            WHERE earlier.exchange = first.exchange AND earlier.position < first.position
+        )
+),
+
+answered AS (
+    SELECT
+        asked.conversation_id,
+        asked.position,
+        bool_or(answer.content = :'nothing') AS refused,
+        bool_or(
+            answer.content <> :'nothing'
+            AND (
+                starts_with(answer.content, :'unsure')
+                OR (answer.state = 'complete' AND answer.content <> '' AND answer.citations = '[]'::jsonb)
+            )
+        ) AS unsure,
+        bool_or(feedback.rating = 'bad') AS bad,
+        bool_or(feedback.shared) AS shared,
+        -- Several runs: not counted as distinct ones, which would sort all answers with their texts.
+        min(answer.exchange::text) FILTER (WHERE answer.created_at <= asked.created_at + interval '2 minutes')
+        < max(answer.exchange::text) FILTER (WHERE answer.created_at <= asked.created_at + interval '2 minutes')
+            AS again
     FROM asked
-    CROSS JOIN LATERAL (
-        SELECT
-            coalesce(bool_or(answer.content = :'nothing'), false) AS refused,
-            coalesce(
-                bool_or(
-                    answer.content <> :'nothing'
-                    AND (
-                        starts_with(answer.content, :'unsure')
-                        OR (answer.state = 'complete' AND answer.content <> '' AND answer.citations = '[]'::jsonb)
-                    )
-                ),
-                false
-            ) AS unsure,
-            coalesce(bool_or(feedback.rating = 'bad'), false) AS bad,
-            coalesce(bool_or(feedback.shared), false) AS shared,
-            count(DISTINCT answer.exchange)
-            FILTER (WHERE answer.created_at <= asked.created_at + interval '2 minutes') > 1 AS again
-        FROM history_message AS answer
-        LEFT JOIN history_feedback AS feedback ON feedback.message_id = answer.id
-        -- An answer that was given again stands after later questions, and says which one it follows.
-        LEFT JOIN LATERAL (
-            SELECT first.follows
-            FROM history_message AS first
-            WHERE first.exchange = answer.exchange
-            ORDER BY first.position
-            LIMIT 1
-        ) AS beginning ON true
-        WHERE
-            answer.conversation_id = asked.conversation_id
-            AND answer.role = 'assistant'
-            AND CASE
-                WHEN beginning.follows IS NULL
-                    THEN answer.position > asked.position AND answer.position < asked.next_position
-                ELSE beginning.follows = asked.position
-            END
-    ) AS answers
+    JOIN history_message AS answer ON answer.conversation_id = asked.conversation_id AND answer.role = 'assistant'
+    LEFT JOIN given_again ON given_again.exchange = answer.exchange
+    LEFT JOIN history_feedback AS feedback ON feedback.message_id = answer.id
+    WHERE
+        CASE
+            WHEN given_again.follows IS NULL
+                THEN answer.position > asked.position AND answer.position < asked.next_position
+            ELSE given_again.follows = asked.position
+        END
+    GROUP BY asked.conversation_id, asked.position
+),
+
+judged AS (
+    SELECT
+        asked.*,
+        coalesce(answered.refused, false) AS refused,
+        coalesce(answered.unsure, false) AS unsure,
+        coalesce(answered.bad, false) AS bad,
+        coalesce(answered.shared, false) AS shared,
+        coalesce(answered.again, false) AS again
+    FROM asked
+    LEFT JOIN answered ON answered.conversation_id = asked.conversation_id AND answered.position = asked.position
 ),
 
 -- Most that were only followed by another question are not in vain: they do not take the place of those that are.

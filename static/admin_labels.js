@@ -32,7 +32,13 @@ function addNames() {
     if (!field.labels?.length && field.type !== 'hidden' && !field.ariaLabel) name(field, labelOf(field));
   for (const tip of document.querySelectorAll('.help-tooltip[aria-label]:not([role])'))
     tip.setAttribute('role', 'img');
-  for (const head of document.querySelectorAll('th.original')) if (!textOf(head)) name(head, 'Row');
+  for (const head of document.querySelectorAll('th.original'))
+    if (!textOf(head)) {
+      const words = document.createElement('span');
+      words.className = 'visually-hidden';
+      words.textContent = 'Row';
+      head.append(words);
+    }
 }
 
 addNames();

@@ -19,7 +19,7 @@ TOGETHER = {
     "slow_site": (
         "test_walkthrough", "test_life_of_an_answer", "test_reconnecting", "test_accessibility",
         "test_composer", "test_two_devices", "test_proof_view", "test_half_closed", "test_conversation_list",
-        "test_attached_files",
+        "test_attached_files", "test_accessible_admin",
     ),
 }  # fmt: skip
 GROUPS = {f"chatsite/tests/{name}.py": group for group, names in TOGETHER.items() for name in names}

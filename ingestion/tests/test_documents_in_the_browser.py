@@ -90,6 +90,10 @@ def test_people_are_found_by_letters_of_their_names_and_chosen_by_key_or_finger(
         page.locator("[data-progress] .file a").first.click()
         page.locator("#rights summary").click()
         expect(page.locator("#id_people")).to_have_value("admin, hr")
+        page.locator("#find-here").fill("lines gale")
+        page.keyboard.press("Enter")
+        expect(page.locator("#passages mark")).to_have_text(["lines", "gale"])
+        assert violations(page) == []
 
 
 def test_widening_asks_and_deleting_asks_in_a_dialog(chromium, site, files):

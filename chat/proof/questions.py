@@ -54,7 +54,7 @@ def write_csv(user: User) -> str:
             is_clear = resolve(document.name) == Wanted(document.pk) and document.name.lower() != NOTHING
             named = document.name if is_clear else str(document.public_id)
         writer.writerow([plain(cell) for cell in (each.text, named, each.place)])
-    return written.getvalue()
+    return "\ufeff" + written.getvalue()  # by which Excel knows UTF-8
 
 
 def read_csv(user: User, content: bytes) -> int:

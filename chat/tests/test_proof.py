@@ -292,7 +292,7 @@ class QuestionTests(ProofCase):
         twin = make_document("twin.md", everyone=True)
         make_document("twin.md", folder="b", everyone=True)
         self.question("Which twin?", twin)
-        file = self.client.get(f"{QUESTIONS}questions.csv").content.decode()
+        file = self.client.get(f"{QUESTIONS}questions.csv").content.decode("utf-8-sig")
         lines = ["question,document,place", f"{LEAVE},guide.md,page=4", "\"'=1+1, or not?\",nothing,",
                  "''=1 is what?,nothing,", f"Which twin?,{twin.public_id},"]  # fmt: skip
         self.assertEqual(file.splitlines(), lines)

@@ -106,6 +106,12 @@ class UnansweredTests(TestCase):
             since = date_format(timezone.localtime() - timedelta(days=3), "j M Y")
             self.assertContains(self.client.get(PAGE), f"those since {since} are listed")
 
+    def test_the_lists_to_which_a_group_leads_lead_back(self):
+        wanted = ["view_houseword", "view_proofquestion"]
+        self.manager.user_permissions.add(*Permission.objects.filter(codename__in=wanted))
+        for path in ("ingestion/houseword/", "chat/proofquestion/", "chat/verifiedanswer/"):
+            self.assertContains(self.client.get(f"/admin/{path}"), f'<a href="{PAGE}">Unanswered</a>')
+
     def test_questions_alike_are_one_group_and_other_numbers_and_nots_are_not(self):
         self.assertTrue(alike("How do I report a lost laptop?", "Where do I report my lost laptop?"))
         self.assertFalse(alike("How do I install Windows 10?", "How do I install Windows 11?"))

@@ -29,6 +29,11 @@ if (timeZone && !document.cookie.includes(`zone=${timeZone}`)) {
   document.cookie = `zone=${timeZone}; path=/; max-age=31536000; samesite=lax${secure}`;
 }
 const touch = matchMedia('(pointer: coarse)');
+// Whether a key sends what is typed: Ctrl or ⌘ and Enter always, Enter alone as one likes it.
+const sends = event =>
+  event.key === 'Enter' &&
+  !event.isComposing &&
+  (event.ctrlKey || event.metaKey || !(event.shiftKey || likes.enter === 'line' || touch.matches));
 const form = $('#composer');
 const box = $('#question');
 const log = $('#announcer');
@@ -544,7 +549,7 @@ document.addEventListener('keydown', event => {
   if (event.key === 'Escape') {
     event.preventDefault();
     closeEdit();
-  } else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+  } else if (event.target.matches('textarea') && sends(event)) {
     event.preventDefault();
     form.requestSubmit();
   }
@@ -868,12 +873,9 @@ function composer() {
     else askAnew(text);
   });
   box.addEventListener('keydown', event => {
-    if (event.key !== 'Enter' || event.isComposing) return;
-    const plain = !event.shiftKey && likes.enter !== 'line' && !touch.matches;
-    if (event.ctrlKey || event.metaKey || plain) {
-      event.preventDefault();
-      form.requestSubmit();
-    }
+    if (!sends(event)) return;
+    event.preventDefault();
+    form.requestSubmit();
   });
   box.value ||= store.get(drafts) ?? '';
   box.addEventListener('input', () => {

@@ -122,3 +122,9 @@ function begin(field) {
 }
 
 for (const field of document.querySelectorAll('[data-suggest]')) begin(field);
+// Whoever names readers means “Some groups or people”.
+for (const named of document.querySelectorAll('form .some'))
+  named.addEventListener('input', () => {
+    const some = named.closest('form').querySelector('[name=who][value=some]');
+    if (some) some.checked = true;
+  });

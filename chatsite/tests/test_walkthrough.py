@@ -153,7 +153,7 @@ def test_a_question_is_edited_and_an_answer_given_again_in_place_and_without_scr
         expect(box).to_have_count(0)
         page.get_by_role("link", name="Edit and ask again").press("Enter")
         box.fill(HR_QUESTION)
-        box.press("Control+Enter")
+        box.press("Enter")
         see_question(page, HR_QUESTION)
         wait_for_state(page, "complete")
         expect(page.get_by_role("group", name="Question 2 of 2")).to_be_visible()

@@ -210,6 +210,7 @@ class ProofQuestionAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type
 class Line:
     """A question on the page of a run, or of two."""
 
+    has_tools = True  # links above its list beside that to add one
     result: ProofResult
     found: list[str]  # documents that the viewer may read
     others: int  # that they may not
@@ -236,6 +237,7 @@ class Line:
 
 @admin.register(ProofRun)
 class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+    has_tools = True  # links above its list beside that to add one
     audited_as = AuditEntry.Action.PROOF_CHANGED
     list_display = ["__str__", "rights", "note", "state", "started_by"]
     list_filter = ["state"]

@@ -131,6 +131,7 @@ class TryForm(forms.Form):
 
 @admin.register(VerifiedAnswer)
 class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    has_tools = True  # links above its list beside that to add one
     list_display = ["__str__", "state", "owner", "team", "valid_until", "changed_at"]
     list_filter = ["active", "valid_until"]
     list_select_related = ["owner"]

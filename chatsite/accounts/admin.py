@@ -14,7 +14,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, ForeignKey, ManyToManyField, Q, QuerySet, Value
 from django.db.models.functions import Concat
-from django.forms import ModelForm
+from django.forms import CheckboxSelectMultiple, ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
 
@@ -146,6 +146,7 @@ class UserAdmin(AuditedChanges, DjangoUserAdmin):  # type: ignore[type-arg]
             kwargs["queryset"] = grantable_groups(request.user)
         elif db_field.name == "user_permissions":
             kwargs["queryset"] = offered_permissions(request, "user")
+            kwargs["widget"] = CheckboxSelectMultiple  # the other has two lists, and an empty one has no name
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
@@ -199,6 +200,7 @@ class GroupAdmin(AuditedChanges, DjangoGroupAdmin):
     ) -> Any:
         if db_field.name == "permissions" and request is not None:
             kwargs["queryset"] = offered_permissions(request, "group")
+            kwargs["widget"] = CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 

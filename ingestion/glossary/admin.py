@@ -74,6 +74,7 @@ class FileForm(forms.Form):
 class HouseWordAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """A manager sees words for everyone and words of their own groups."""
 
+    has_tools = True  # links above its list beside that to add one
     audited_as = AuditEntry.Action.WORDS_CHANGED
     form = WordForm
     list_display = ["term", "synonyms", "meaning", "for_whom"]

@@ -1,13 +1,16 @@
 """A content manager with the rights that docs/knowledge.md lists reaches every page of a day's work."""
 
+import io
 import re
 from pathlib import Path
 
 from django.conf import settings
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
+from django.core.management import CommandError, call_command
 from django.test import TestCase, override_settings
 
 from chat.models import VerifiedAnswer
+from chatsite.accounts.models import AuditEntry
 from ingestion.tests.factories import make_document, make_user
 
 PLAIN = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
@@ -56,9 +59,37 @@ class ContentManagerTests(TestCase):
         names = documented_permissions()
         rights = Permission.objects.filter(name__in=names).exclude(content_type__app_label="history")
         self.assertEqual(sorted(names), sorted(rights.values_list("name", flat=True)))
-        self.manager = make_user("carla", is_staff=True)
-        self.manager.user_permissions.set(rights)
+        self.manager = make_user("carla")
+        call_command("create_content_managers", "carla", stdout=io.StringIO())
+        self.manager.refresh_from_db()
+        group = Group.objects.get(name="Content managers")
+        self.assertEqual(set(group.permissions.all()), set(rights))  # the documentation's are the command's
         self.client.force_login(self.manager)
+
+    def test_the_command_makes_members_staff_writes_it_down_and_can_be_repeated(self):
+        self.assertTrue(self.manager.is_staff)
+        entries = list(AuditEntry.objects.order_by("pk").values_list("action", "person"))
+        self.assertEqual(entries, [("group_changed", ""), ("account_changed", "carla")])
+        Group.objects.get(name="Content managers").permissions.add(
+            Permission.objects.get(codename="add_agent")
+        )
+        said = io.StringIO()
+        call_command("create_content_managers", "carla", stdout=said)
+        self.assertIn("Members: 1.", said.getvalue())
+        self.assertEqual(AuditEntry.objects.count(), 2)
+        self.assertTrue(Group.objects.filter(permissions__codename="add_agent").exists())
+
+    def test_who_cannot_be_a_member_is_named_and_nothing_is_made(self):
+        make_user("wiki", service_for="Wiki")
+        for arguments, words in (
+            (("nobody",), "There is no account named nobody."),
+            (("carla", "wiki"), "There is no account named wiki."),
+            (("--group", " "), "A group has a name of 1 to 150 characters."),
+            (("--group", "x" * 151), "A group has a name of 1 to 150 characters."),
+        ):
+            with self.assertRaisesMessage(CommandError, words):
+                call_command("create_content_managers", *arguments)
+        self.assertEqual(Group.objects.count(), 1)
 
     def test_every_page_of_the_day_opens(self):
         for page in PAGES:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,6 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from benchmarks.clients.run import CitingModel, api_key, wait_for_handbook
-from chat.llm.local_server import free_port
 from chat.tests.fake_openai import FakeOpenAI
 from chat.tests.upstream_faults import KEY
 from chatsite.tests.front_ends import driven_chromium
@@ -53,6 +53,11 @@ WATCH = """
       }
     }).observe(document, { subtree: true, childList: true, characterData: true });
 """
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
 
 
 def install(folder):

@@ -1,0 +1,134 @@
+"""A person's hand: drives a page and adds up what it does, by the keystroke-level model.
+
+The times of Card, Moran and Newell (1980), in seconds: a key of an average typist K, pointing P, a press or
+release of the mouse's button B, moving a hand between mouse and keys H, thinking before an act M. A choice in
+the system's own dialog of files is one act of DIALOG, turning a wheel one of SCROLL: both are our estimates.
+The page's own time is measured and added.
+"""
+
+import re
+import time
+
+from playwright.sync_api import expect
+
+K, P, B, H, M, DIALOG, SCROLL = 0.28, 1.1, 0.1, 0.4, 1.35, 3.0, 1.1
+MAX_TABS = 150
+SECONDS = 15.0
+AT_END = "element => !('selectionEnd' in element) || element.selectionEnd === element.value.length"
+TOOLBAR_HAS_FOCUS = """element => element.tabIndex < 0
+    && Boolean(element.closest('[role=toolbar]')?.contains(document.activeElement))"""
+IN_SIGHT = """element => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return (top + bottom) / 2 > 0 && (top + bottom) / 2 < innerHeight;
+}"""
+
+
+def name(words):
+    """Matches a name of the accessibility tree that begins with the words."""
+    return re.compile(rf"^\s*{re.escape(words)}", re.IGNORECASE)
+
+
+class Hand:
+    """Counts `steps`, and `seconds` of acting and waiting; with `keys_only` it uses no mouse."""
+
+    def __init__(self, page, keys_only=False):
+        self.page, self.keys_only = page, keys_only
+        self.steps = 0
+        self.acts = []  # the kind of each step
+        self.acting = self.waiting = 0.0
+        self._on_keys = True
+
+    @property
+    def seconds(self):
+        return self.acting + self.waiting
+
+    def get(self, role, words, last=False):
+        found = self.page.get_by_role(role, name=name(words))
+        return found.last if last else found.first
+
+    def see(self, target):
+        """Wait until the page shows it."""
+        started = time.monotonic()
+        expect(target).to_be_visible(timeout=SECONDS * 1000)
+        self.waiting += time.monotonic() - started
+
+    def gone(self, target):
+        """Wait until the page shows it no more."""
+        self._timed(lambda: expect(target).to_have_count(0, timeout=SECONDS * 1000))
+
+    def click(self, target):
+        self.see(target)
+        if self.keys_only:
+            if target.get_attribute("type") == "radio":
+                self._choose_by_arrows(target)
+                return
+            self._reach(target)
+            self._press("Space" if target.get_attribute("type") == "checkbox" else "Enter")
+            return
+        if not target.evaluate(IN_SIGHT):
+            self._step("scroll", SCROLL)
+        self._step("click", M + P + 2 * B + (H if self._on_keys else 0))
+        self._on_keys = False
+        self._timed(target.click)
+
+    def type(self, target, text):
+        """Into a field, which is clicked first if it does not have the focus."""
+        self.see(target)
+        if not has_focus(target):
+            if self.keys_only:
+                self._reach(target)
+            else:
+                self.click(target)
+        self._step("type", M + K * len(text) + (0 if self._on_keys else H))
+        self._on_keys = True
+        if not target.evaluate(AT_END):
+            self._step("end", K)
+            self.page.keyboard.press("Control+End")
+        self.page.keyboard.type(text)
+
+    def press(self, key):
+        self._press(key)
+
+    def choose(self, target, files):
+        """Files in the system's dialog that the target opens."""
+        with self.page.expect_file_chooser() as chooser:
+            self.click(target)
+        self._step("choose", M + DIALOG)
+        self._timed(lambda: chooser.value.set_files(files))
+
+    def _press(self, key):
+        self._step(key, M + K * len(key.split("+")) + (0 if self._on_keys else H))
+        self._on_keys = True
+        self._timed(lambda: self.page.keyboard.press(key))
+
+    def _reach(self, target):
+        """Tab until the target has the focus, in a toolbar the arrows from there on: each is a step."""
+        for _ in range(MAX_TABS):
+            if has_focus(target):
+                return
+            self._step("reach", K)
+            self.page.keyboard.press("ArrowRight" if target.evaluate(TOOLBAR_HAS_FOCUS) else "Tab")
+        raise AssertionError("The keyboard does not reach it.")
+
+    def _choose_by_arrows(self, radio):
+        """Tab reaches only the one of a group that is chosen."""
+        self._reach(self.page.locator(f"[name={radio.get_attribute('name')}]:checked"))
+        for _ in range(MAX_TABS):
+            if radio.is_checked():
+                return
+            self._press("ArrowDown")
+        raise AssertionError("The arrows do not reach it.")
+
+    def _step(self, kind, seconds):
+        self.steps += 1
+        self.acts.append(kind)
+        self.acting += seconds
+
+    def _timed(self, act):
+        started = time.monotonic()
+        act()
+        self.waiting += time.monotonic() - started
+
+
+def has_focus(target):
+    return target.evaluate("element => element === document.activeElement")

@@ -46,7 +46,8 @@ export function begin({ $, $$, parsed }, address) {
     }
   }
 
-  async function open() {
+  // With what stands in the field `from`, also what is typed there until the palette has come.
+  async function open(from) {
     if (dialog?.open) return;
     dialog?.remove();
     document.body.append(await fetched(''));
@@ -60,7 +61,11 @@ export function begin({ $, $$, parsed }, address) {
       if (event.target === dialog || event.target.closest('a')) dialog.close();
     });
     dialog.showModal();
-    $('[role=combobox]', dialog).focus();
+    const box = $('[role=combobox]', dialog);
+    box.focus();
+    if (!from?.value) return;
+    box.value = from.value;
+    look();
   }
   return { open };
 }

@@ -602,6 +602,14 @@ function palette() {
   places ??= import(paletteModule).then(module => module.begin(shared, paletteAddress));
   return places;
 }
+// A click into the search of the conversations opens the palette, which finds while one types.
+$('#find')?.addEventListener('click', event => {
+  const field = event.currentTarget;
+  palette().then(
+    found => found.open(field),
+    () => {},
+  );
+});
 const aside = $('#source');
 if (aside) {
   if (!aside.hidden) panel();

@@ -113,6 +113,28 @@ def test_the_palette_leads_to_a_message_a_document_and_a_page_by_keys_alone(chro
         expect(page.locator("#palette")).to_be_hidden()
 
 
+def test_a_click_into_the_search_opens_the_palette_with_what_was_typed(chromium, slow_site, answered):
+    options, path = answered
+    with open_page(chromium, slow_site.url, viewport={"width": 1280, "height": 800}, **options) as page:
+        page.goto("/")
+        page.get_by_label("Search your conversations").click()
+        page.wait_for_selector("#palette :focus")
+        page.keyboard.type("carried days")
+        expect(page.locator("#palette [aria-selected=true]")).to_have_attribute("href", re.compile(path))
+        page.keyboard.press("Enter")
+        page.wait_for_url(re.compile(re.escape(f"{path}#")))
+        page.goto("/search/?q=carried+days")
+        field = page.get_by_label("Search your conversations")
+        field.fill("carried")
+        field.click()
+        page.wait_for_selector("#palette :focus")
+        expect(page.locator("#palette [role=combobox]")).to_have_value("carried")
+        page.keyboard.press("Escape")
+        expect(field).to_be_focused()
+        field.press("Enter")  # as without the palette
+        page.wait_for_url(re.compile(r"/search/\?q=carried$"))
+
+
 def test_a_word_of_the_house_says_what_it_means_to_pointer_keys_and_touch(chromium, slow_site, answered):
     meaning = "Paid days away from work."
     with open_page(chromium, slow_site.url) as page:

@@ -231,6 +231,7 @@ class ComparingTests(ProofCase):
         self.assertContains(page, "<strong>Worse.</strong>")
         self.assertContains(page, "0 turned right and")
         self.assertContains(page, "7 turned wrong")
+        self.assertContains(page, "7 answered, 0 by verified answers,")
         self.assertContains(page, "−100.0 percentage points (−100.0 to −18.1)")
 
     def test_what_stays_the_same_is_no_difference_and_a_changed_aim_is_not_compared(self):

@@ -677,6 +677,7 @@ function attaching(show) {
   let starting = 0; // files of which the module does not know yet
   const add = async (files, pasted) => {
     starting += 1;
+    if (!touch.matches) box.focus({ preventScroll: true }); // the question comes next
     const open = await load().finally(() => {
       starting -= 1;
     });

@@ -31,6 +31,7 @@ def test_a_chosen_file_is_read_and_the_answer_cites_it(chromium, slow_site, widt
             page.get_by_role("button", name="Attach files").click()
         chooser.value.set_files(CRANE)
         expect(page.locator("#attached li")).to_contain_text("crane.md")
+        expect(page.get_by_label("Your question")).to_be_focused()
         page.get_by_label("Your question").fill("How much does the crane on pier nine lift in winter?")
         page.get_by_role("button", name="Send").click()  # waits for the file, and for its reading
         answer = page.locator(".answer[data-state=complete]")

@@ -122,6 +122,8 @@ function begin(field) {
 }
 
 for (const field of document.querySelectorAll('[data-suggest]')) begin(field);
+// Where naming people is what a page is opened for. On touch it would raise the keyboard.
+if (!matchMedia('(pointer: coarse)').matches) document.querySelector('[data-first]')?.focus();
 // Whoever names readers means “Some groups or people”.
 for (const named of document.querySelectorAll('form .some'))
   named.addEventListener('input', () => {

@@ -108,6 +108,7 @@ class WithResults:
 
 @admin.register(ProofQuestion)
 class ProofQuestionAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+    has_tools = True  # links above its list beside that to add one
     audited_as = AuditEntry.Action.PROOF_CHANGED
     form = QuestionForm
     list_display = ["text", "wanted", "origin", "changed_at"]
@@ -210,7 +211,6 @@ class ProofQuestionAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type
 class Line:
     """A question on the page of a run, or of two."""
 
-    has_tools = True  # links above its list beside that to add one
     result: ProofResult
     found: list[str]  # documents that the viewer may read
     others: int  # that they may not

@@ -184,7 +184,7 @@ def test_a_conversation_is_shared_read_with_fewer_rights_and_revoked(chromium, s
         wait_for_state(page, "complete")
         page.locator("#menu summary").click()
         page.get_by_role("link", name="Share", exact=True).click()
-        expect(page.get_by_label("People", exact=True)).to_be_focused()
+        expect(page.get_by_role("combobox", name="People")).to_be_focused()
         page.keyboard.type("empl")
         expect(page.get_by_role("option")).to_have_text(["employee"])
         page.keyboard.press("Enter")

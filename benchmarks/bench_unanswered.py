@@ -1,0 +1,115 @@
+"""How much of what the documents do not answer is in the list of unanswered questions, and how rightly.
+
+    .venv-dev/bin/python -m benchmarks.bench_unanswered [--all]
+
+The 200 questions of benchmarks/questions/unanswered.jsonl were judged by the text of the sample documents
+that the demo's `employee` may read. Each is asked once, in an order that is always the same and in a
+conversation of its own, and answered by quoting. Listed is what the page counts for the demo's administrator;
+it shows a wording only when three people used it or its asker agreed. With --all the questions are shown that
+are listed though the documents answer them, and the other way round.
+"""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bench_verified_answers import share
+from benchmarks.clients.run import api_key
+from benchmarks.conformance.run import UNLIMITED
+from chatsite.tests.server import BASE, Site, prepared, temporary_folder
+
+QUESTIONS = Path(__file__).parent / "questions" / "unanswered.jsonl"
+SEED = 200
+LIST = """
+import json
+from chat.unanswered import _asked, _without_dismissed
+from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
+
+asked, since = _asked(Principal(User.objects.get(username="admin").pk, "command"))
+print("listed:" + json.dumps({each.text: sorted(each.reasons) for each in _without_dismissed(asked)}))
+"""
+Question = dict[str, Any]  # as in the file; and what was `said`, and the `reasons` of its listing
+
+
+def main() -> None:
+    questions = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    folder = temporary_folder()
+    try:
+        with Site(prepared(folder, demo=True), **UNLIMITED, CHATSITE_LOOP_WATCHDOG_SECONDS="0") as site:
+            key = api_key(site).split()[0]
+            begun = time.perf_counter()
+            for question in random.Random(SEED).sample(questions, len(questions)):
+                question["said"] = ask(site.url, key, question["question"])
+            print(f"{len(questions)} questions in {time.perf_counter() - begun:.0f} s\n")
+            time.sleep(2)  # until the last answer is in the history
+            listed = read_list(site.folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for question in questions:
+        question["reasons"] = listed.get(question["question"], [])
+    print("\n".join(table(questions)))
+    if "--all" in sys.argv:
+        print("\n" + "\n".join(failures(questions)))
+
+
+def ask(address: str, key: str, text: str) -> str:
+    """The answer, with its citations in brackets."""
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{address}/chat", body, headers)
+    with urllib.request.urlopen(request, timeout=60) as response:
+        said: str = json.load(response)["message"]["content"]
+    return said
+
+
+def read_list(folder: Path) -> dict[str, list[str]]:
+    """The reasons of each question that is listed."""
+    environment = os.environ | {"CHATSITE_DATA_DIR": str(folder)}
+    command = [sys.executable, "manage.py", "shell", "-v", "0", "-c", LIST]
+    done = subprocess.run(command, cwd=BASE, env=environment, check=True, capture_output=True, text=True)
+    line = next(line for line in done.stdout.splitlines() if line.startswith("listed:"))
+    found: dict[str, list[str]] = json.loads(line.removeprefix("listed:"))
+    return found
+
+
+def table(questions: Iterable[Question]) -> Iterator[str]:
+    """Shares with their intervals, of each kind and of all."""
+    every = list(questions)
+    yield "| | listed |\n|---|---|"
+    for kind in dict.fromkeys(each["kind"] for each in every):
+        of_kind = [each for each in every if each["kind"] == kind]
+        yield f"| {kind} | {share(sum(bool(each['reasons']) for each in of_kind), len(of_kind))} |"
+    vain = [each for each in every if not each["answered"]]
+    listed = [each for each in every if each["reasons"]]
+    yield f"| recall | {share(sum(bool(each['reasons']) for each in vain), len(vain))} |"
+    yield f"| precision | {share(sum(not each['answered'] for each in listed), len(listed))} |"
+    for reason in sorted({reason for each in listed for reason in each["reasons"]}):
+        for_it = [each for each in listed if reason in each["reasons"]]
+        rightly = sum(not each["answered"] for each in for_it)
+        yield f"| precision of “{reason}” | {share(rightly, len(for_it))} |"
+    known = [each for each in every if each["answered"]]
+    for kind in dict.fromkeys(each["kind"] for each in known):
+        of_kind = [each for each in known if each["kind"] == kind]
+        right = [each for each in of_kind if f"[{each['document']}" in each["said"]]
+        yield f"| {kind}: cites the right document | {share(len(right), len(of_kind))} |"
+
+
+def failures(questions: Iterable[Question]) -> Iterator[str]:
+    """What is listed though it is answered, and what is not though it should be."""
+    for each in questions:
+        if bool(each["reasons"]) == each["answered"]:
+            reasons = ", ".join(each["reasons"]) or "not listed"
+            yield f"{each['kind']}: {each['question']} | {reasons} | {each['said'][:160]!r}"
+
+
+if __name__ == "__main__":
+    main()

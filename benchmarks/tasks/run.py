@@ -148,9 +148,16 @@ class Portal:
 
     def find(self, hand):
         self.menu(hand)
-        hand.type(self.get("searchbox", "Search your conversations"), "carried")
-        hand.press("Enter")
-        hand.click(self.page.get_by_role("main").get_by_role("listitem").get_by_role("link").first)
+        field = self.get("searchbox", "Search your conversations")
+        if hand.keys_only:
+            hand.type(field, "carried")
+            hand.press("Enter")
+            hand.click(self.page.get_by_role("main").get_by_role("listitem").get_by_role("link").first)
+        else:  # a click opens the palette, which finds while one types
+            hand.click(field)
+            hand.type(self.page.get_by_role("dialog").get_by_role("combobox"), "carried")
+            hand.see(self.page.get_by_role("option", selected=True).filter(has_text="carr").first)
+            hand.press("Enter")
         hand.see(self.page.get_by_role("article").get_by_text(WORDS).first)
 
     def file(self, hand):

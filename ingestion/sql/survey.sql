@@ -50,7 +50,7 @@ probed AS MATERIALIZED (
 
 -- Inlined where it is used, which may be nowhere.
 readable AS NOT MATERIALIZED (
-    SELECT document.id, document.passage_count
+    SELECT document.id, document.language, document.passage_count
     FROM ingestion_document AS document
     WHERE
         document.access_list_id = ANY(ARRAY(SELECT lists.access_list_id FROM lists))
@@ -85,34 +85,34 @@ size AS MATERIALIZED (
     ) AS estimated
 ),
 
-sample AS MATERIALIZED (
-    SELECT passage.search, probed.language
-    FROM probed
-    CROSS JOIN LATERAL (
-        SELECT words.search
-        FROM ingestion_passagewords AS words
-        WHERE words.document_id = probed.id
-        LIMIT 1 + :'sampled' / (SELECT count(*) FROM probed)
-    ) AS passage
-    WHERE :'asked' > 0 AND (SELECT size.every > :'large' AND size.visible > :'max_scan' FROM size)
-    LIMIT :'sampled'
-),
-
--- Those probed, or, where they are too few to go by, the first of all that are readable: what others may read
--- must not decide.
+-- Those probed, or, where they are too few to go by, the first of all that are readable: how many documents others
+-- have added must not decide.
 measured AS MATERIALIZED (
-    SELECT probed.id
+    SELECT probed.id, probed.language
     FROM probed
     WHERE (SELECT count(*) FROM probed) >= :'min_probed'
     UNION ALL
-    SELECT first.id
+    SELECT first.id, first.language
     FROM (
-        SELECT readable.id
+        SELECT readable.id, readable.language
         FROM readable
         WHERE (SELECT count(*) FROM probed) < :'min_probed'
         ORDER BY readable.id
         LIMIT :'measured'
     ) AS first
+),
+
+sample AS MATERIALIZED (
+    SELECT passage.search, measured.language
+    FROM measured
+    CROSS JOIN LATERAL (
+        SELECT words.search
+        FROM ingestion_passagewords AS words
+        WHERE words.document_id = measured.id
+        LIMIT 1 + :'sampled' / (SELECT count(*) FROM measured)
+    ) AS passage
+    WHERE :'asked' > 0 AND (SELECT size.every > :'large' AND size.visible > :'max_scan' FROM size)
+    LIMIT :'sampled'
 ),
 
 lengths AS MATERIALIZED (

@@ -1,5 +1,7 @@
 """Who finds what: rights hold in both legs, in counts, in labels and in names resolved."""
 
+from unittest import mock
+
 from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import TestCase
@@ -10,6 +12,7 @@ from ingestion.access.lists import (
     Audience,
     set_audience,
 )
+from ingestion.search import plans
 from ingestion.search.retrieval import (
     count_readable,
     resolve,
@@ -100,14 +103,16 @@ class SearchRightsTests(TestCase):
         self.assert_finds(self.stranger, False)
 
     def test_a_hidden_document_changes_no_score(self):
-        # After so many that not every number is looked at in the sample of documents.
+        # After so many that not every number is looked at in the sample of documents; and with so few passages
+        # wanted, as among a million, that the sample says how frequent words are.
         with connection.cursor() as cursor:
             cursor.execute("SELECT setval('ingestion_document_id_seq', 3000)")
         make_document("open.txt", [SALARY, "A grade is reviewed in May."])
-        before = search(principal_of(self.stranger), QUESTION)
-        for _ in range(3):
-            self.make(Audience(user_ids=frozenset({self.reader.pk})))
-        self.assertEqual(search(principal_of(self.stranger), QUESTION), before)
+        with mock.patch.object(plans, "MAX_FETCHED", 0):
+            before = search(principal_of(self.stranger), QUESTION)
+            for _ in range(3):
+                self.make(Audience(user_ids=frozenset({self.reader.pk})))
+            self.assertEqual(search(principal_of(self.stranger), QUESTION), before)
 
     def test_a_hidden_document_changes_no_label(self):
         make_document("salaries.txt", [SALARY], folder="open")

@@ -103,8 +103,8 @@ class SearchRightsTests(TestCase):
         self.assert_finds(self.stranger, False)
 
     def test_a_hidden_document_changes_no_score(self):
-        # After so many that not every number is looked at in the sample of documents; and with so few passages
-        # wanted, as among a million, that the sample says how frequent words are.
+        # After so many that not every number is looked at in the sample of documents; and with so few
+        # passages wanted, as among a million, that the sample says how frequent words are.
         with connection.cursor() as cursor:
             cursor.execute("SELECT setval('ingestion_document_id_seq', 3000)")
         make_document("open.txt", [SALARY, "A grade is reviewed in May."])

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from .api_keys import Scope
+from .api_keys import Scope, scopes_for
 from .models import ApiKey, User
 from .principal import Principal
 from .resource_views import ResourceView
@@ -31,7 +31,8 @@ class CallerSerializer(serializers.Serializer[Any]):
     on_behalf_of = serializers.BooleanField(help_text="Whether the key acts for the person that it names.")
     key = CallerKeySerializer(allow_null=True, help_text="null if the caller presents no API key.")
     scopes = serializers.ListField(
-        child=serializers.ChoiceField(Scope.choices), help_text="A session or an ID token has all."
+        child=serializers.ChoiceField(Scope.choices),
+        help_text="A session or an ID token has all; only staff have those of “admin:”.",
     )
     groups = serializers.ListField(child=serializers.CharField(), help_text="Names, in order.")
     expires_at = serializers.DateTimeField(
@@ -57,7 +58,7 @@ class WhoAmIView(ResourceView):
             "authenticated_by": principal.method,
             "key": key,
             "on_behalf_of": key is not None and key.user_id != user.pk,
-            "scopes": [scope for scope in Scope.values if principal.has_scope(scope)],
+            "scopes": [scope for scope in scopes_for(user.is_staff) if principal.has_scope(scope)],
             "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
             "expires_at": key.expires_at if key else _token_end(principal),
         }

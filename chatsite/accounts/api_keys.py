@@ -23,14 +23,25 @@ class Scope(models.TextChoices):
     DOCUMENTS_READ = "documents:read", gettext_lazy("List and open documents")
     DOCUMENTS_WRITE = "documents:write", gettext_lazy("Add, change and delete documents")
     WEBHOOKS = "webhooks", gettext_lazy("Have events sent to an address of its own")
+    # Beside documents:write; of a key whose person is not staff it means nothing.
+    ADMIN_DOCUMENTS = (
+        "admin:documents",
+        gettext_lazy("Do to documents of others what its person may as staff"),
+    )
 
 
+STAFF_SCOPES = frozenset({Scope.ADMIN_DOCUMENTS})
 # Also those of keys that were created before keys had scopes: what every key could do until then.
 DEFAULT_SCOPES = [str(scope) for scope in (Scope.CHAT, Scope.SEARCH, Scope.DOCUMENTS_READ)]
 
 
 def default_scopes() -> list[str]:
     return list(DEFAULT_SCOPES)
+
+
+def scopes_for(is_staff: bool) -> list[Scope]:
+    """The scopes that mean something for a person's keys."""
+    return [scope for scope in Scope if is_staff or scope not in STAFF_SCOPES]
 
 
 def network_of(text: str) -> str:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from chatsite.http.retry_after import set_retry_after
 
 from . import hashing, throttling
-from .api_keys import DEFAULT_SCOPES, MAX_ADDRESSES, Scope, network_of
+from .api_keys import DEFAULT_SCOPES, MAX_ADDRESSES, Scope, network_of, scopes_for
 from .audit import record_refused_sign_in
 from .models import ApiKey
 
@@ -122,12 +122,15 @@ class ApiKeyForm(forms.Form):
         error_messages={"required": gettext_lazy("Say what the key is for, so that you know it again.")},
     )
     days = forms.TypedChoiceField(coerce=int, empty_value=None, required=False)
-    scopes = forms.MultipleChoiceField(choices=Scope.choices, required=False)
+    scopes = forms.MultipleChoiceField(required=False)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, is_staff: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _offer_days(self.fields["days"])
-        self.fields["scopes"].initial = DEFAULT_SCOPES
+        scopes = self.fields["scopes"]
+        assert isinstance(scopes, forms.MultipleChoiceField)
+        scopes.choices = [(scope.value, scope.label) for scope in scopes_for(is_staff)]
+        scopes.initial = DEFAULT_SCOPES
 
     def clean_scopes(self) -> list[str]:
         """The chosen ones; the default ones for a program that posts none, and was offered none."""

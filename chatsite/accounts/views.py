@@ -129,15 +129,15 @@ def settings_page(request: HttpRequest) -> HttpResponse:
 def keys(request: HttpRequest) -> HttpResponse:
     """The caller's API keys. A new key is shown only in the response to the POST."""
     principal = session_principal(request)
-    form = ApiKeyForm(request.POST if request.method == "POST" else None)
+    owner = User.objects.get(pk=principal.user_id)
+    form = ApiKeyForm(request.POST if request.method == "POST" else None, is_staff=owner.is_staff)
     secret = ""
     status = 200
     if form.is_bound and form.is_valid():
-        owner = User.objects.get(pk=principal.user_id)
         chosen = form.cleaned_data
         made, secret = ApiKey.objects.issue(owner, chosen["name"], chosen["days"], chosen["scopes"])
         record(AuditEntry.Action.KEY_MADE, actor=owner, person=owner, subject=str(made))
-        form = ApiKeyForm()
+        form = ApiKeyForm(is_staff=owner.is_staff)
     elif form.is_bound:
         status = 422
     found = ApiKey.objects.owned_by_user(principal.user_id)

@@ -27,6 +27,7 @@ from rest_framework.response import Response
 from chatsite.accounts import directory
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.models import User
+from chatsite.accounts.permissions import demand_scope
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import (
@@ -167,7 +168,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
     @extend_schema_field(ReadersSerializer(allow_null=True))
     def get_readers(self, document: Document) -> dict[str, Any] | None:
-        if not may_change(self.context["request"].user, document):
+        if not may_change(self.context["request"], document):
             return None
         entries = list(document.access_list.entries.all())
         others = (each.user for each in entries if each.user and each.user_id != document.owner_id)
@@ -191,7 +192,7 @@ class RightsSerializer(serializers.Serializer[Any]):
         child=StrictCharField(max_length=150),
         required=False,
         max_length=200,
-        help_text="Names of groups that the caller is in; staff may name any.",
+        help_text="Names of groups that the caller is in; of staff, with `admin:documents`, any.",
     )
 
 
@@ -428,7 +429,8 @@ class DocumentsChanging(OneDocumentView):
         """Change readers and what is known of a document. Raises APIException and Http404."""
         with transaction.atomic():
             document = self.expected(document_id)
-            if not may_change(self.request.user, document):
+            if not may_change(self.request, document):
+                self.demand_staff_scope()
                 raise exceptions.PermissionDenied(NOT_YOURS)
             if {"everyone", "users", "groups"} & new.keys():
                 change_rights(self.request.user, document, self.audience(new, audience_of(document)))
@@ -441,9 +443,16 @@ class DocumentsChanging(OneDocumentView):
         """Delete a document. Raises APIException and Http404."""
         with transaction.atomic():
             document = self.expected(document_id)
-            if not may_delete(self.request.user, document):
+            if not may_delete(self.request, document):
+                self.demand_staff_scope()
                 raise exceptions.PermissionDenied(NOT_YOURS)
             documents.delete_document(document)
+
+    def demand_staff_scope(self) -> None:
+        """Raise PermissionDenied for a key of staff without the scope for what they may do as such."""
+        user = self.request.user
+        if isinstance(user, User) and user.is_staff:
+            demand_scope(self.principal, Scope.ADMIN_DOCUMENTS)
 
     def conditions(self) -> dict[str, list[str]]:
         """The ETags of the headers that make the request a conditional one. Raises ParseError."""
@@ -505,6 +514,7 @@ class DocumentsChanging(OneDocumentView):
         )
         offered = form.offered_groups().filter(name__in=names).values_list("name", flat=True)
         if closed := sorted({*names} - {*offered}):
+            self.demand_staff_scope()
             words = gettext("You are in no group named %(names)s.")
             if any_group(self.request):
                 words = gettext("There is no group named %(names)s.")

@@ -6,15 +6,17 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_http_methods, require_POST
+from rest_framework.request import Request
 
+from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.models import User
+from chatsite.accounts.principal import Principal
 from ingestion import documents
 from ingestion.access.lists import (
     audience_of,
@@ -31,36 +33,47 @@ from .forms import AudienceForm, DetailsForm
 NOT_YOURS = gettext_noop(
     "Only the person who added the document or an administrator can change or delete it."
 )
-Somebody = AbstractBaseUser | AnonymousUser
 
 
-def _may(user: Somebody, document: Document, permission: str) -> bool:
-    if not isinstance(user, User):
+def _acts_as_staff(request: HttpRequest | Request) -> bool:
+    """Whether the caller has rights as staff here; an API key has them by its scope alone."""
+    key = getattr(request, "auth", None)
+    return (
+        isinstance(request.user, User)
+        and request.user.is_staff
+        and (not isinstance(key, Principal) or key.has_scope(Scope.ADMIN_DOCUMENTS))
+    )
+
+
+def _may(request: HttpRequest | Request, document: Document, permission: str) -> bool:
+    if not isinstance(request.user, User):
         return False
-    return document.owner_id == user.pk or (user.is_staff and user.has_perm(f"ingestion.{permission}"))
+    return document.owner_id == request.user.pk or (
+        _acts_as_staff(request) and request.user.has_perm(f"ingestion.{permission}")
+    )
 
 
-def may_change(user: Somebody, document: Document) -> bool:
-    """Whether the user may change the readers of a document that they may read."""
-    return _may(user, document, "change_document")
+def may_change(request: HttpRequest | Request, document: Document) -> bool:
+    """Whether the caller may change the readers of a document that they may read."""
+    return _may(request, document, "change_document")
 
 
-def may_delete(user: Somebody, document: Document) -> bool:
-    return _may(user, document, "delete_document")
+def may_delete(request: HttpRequest | Request, document: Document) -> bool:
+    return _may(request, document, "delete_document")
 
 
 def _changeable(request: HttpRequest, public_id: UUID) -> Document:
     """The document if the caller may change it; otherwise 403, or 404 if they may not read it."""
     readable = listing.with_readers(Document.objects.visible_to(session_principal(request)))
     document = get_object_or_404(readable, public_id=public_id)
-    if not may_change(request.user, document):
+    if not may_change(request, document):
         raise PermissionDenied(NOT_YOURS)
     return document
 
 
-def any_group(request: HttpRequest) -> bool:
+def any_group(request: HttpRequest | Request) -> bool:
     """Whether the caller may choose groups they are not in."""
-    return isinstance(request.user, User) and request.user.is_staff
+    return _acts_as_staff(request)
 
 
 def rights_form(request: HttpRequest, document: Document) -> AudienceForm:
@@ -138,7 +151,7 @@ def delete(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Deletes the document with its file and passages, after a confirmation."""
     readable = Document.objects.visible_to(session_principal(request))
     document = get_object_or_404(readable, public_id=public_id)
-    if not may_delete(request.user, document):
+    if not may_delete(request, document):
         raise PermissionDenied(NOT_YOURS)
     if request.method != "POST":
         return render(request, "ingestion/delete.html", {"document": document})

@@ -59,7 +59,7 @@ def several(request: HttpRequest) -> HttpResponse:
     act = request.POST.get("act", "")
     step = {"delete": _delete, "rights": _rights, "place": _place}.get(act)
     may = may_delete if act == "delete" else may_change
-    chosen = [each for each in _chosen(request) if may(request.user, each)]
+    chosen = [each for each in _chosen(request) if may(request, each)]
     if step is None or not chosen:
         messages.info(request, gettext("Tick the documents first."))
         return redirect("ingestion:documents")

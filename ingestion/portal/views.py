@@ -88,7 +88,7 @@ def documents(request: HttpRequest) -> HttpResponse:
             "name": gettext("By name"),
             "size": gettext("Largest first"),
         },
-        "changeable": {line.document.pk for line in lines if may_change(request.user, line.document)},
+        "changeable": {line.document.pk for line in lines if may_change(request, line.document)},
         "total": counts[wish.show],
         "anything": counts["all"],
         "rows": lines,
@@ -112,13 +112,13 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "document": found,
         "row": rows([found], principal)[0],
         "reasons": why_readable(principal, found),
-        "may_delete": may_delete(request.user, found),
+        "may_delete": may_delete(request, found),
         "open_url": content_address(found.public_id, found.name),
         "paged": found.media_type in PAGED,
         "language_of_text": TAGS.get(found.language, ""),
         **_passages(found, request.GET.get("from", ""), request.GET.get("q", "")),
     }
-    if may_change(request.user, found):
+    if may_change(request, found):
         context["form"] = rights_form(request, found)
         context["details"] = details_form(request, found)
     return render(request, "ingestion/document.html", context)

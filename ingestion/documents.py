@@ -50,6 +50,8 @@ from .details import Details, columns
 from .events import Event, announce
 from .fair_queue import (
     job_priority,
+    last_queued_file,
+    lock_name,
     next_position,
     position_after_yielding,
 )
@@ -401,7 +403,7 @@ def _keep(known: Document, document: Document, sha256: str, details: Mapping[str
     """The same for a document whose row is locked, if this is its file, or the one that is queued for it."""
     if known.media_type != document.media_type:
         return None  # renamed: it is read in another way
-    pending = _pending_replacement(known)
+    pending = last_queued_file(known.pk)  # another one must be queued after it
     if pending is None:
         if known.sha256 != sha256:
             return None
@@ -452,16 +454,6 @@ def _move(known: Document, document: Document, details: Mapping[str, Any]) -> se
     return set(changed)
 
 
-def _pending_replacement(known: Document) -> dict[str, Any] | None:
-    """The file that is queued last for the document, if there is one: another one must be queued after it.
-
-    The status does not tell: between two files that wait the document is ready.
-    """
-    jobs = ProcrastinateJob.objects.filter(lock=lock_name(known.pk), status__in=("todo", "doing"))
-    newest = jobs.exclude(args__replacement=None).order_by("-pk").first()
-    return newest.args["replacement"] if newest else None
-
-
 def sha256_of(upload: "File[bytes]") -> str:
     """The SHA-256 of a file, which is then at its beginning again."""
     digest = hashlib.sha256()
@@ -505,11 +497,6 @@ def _defer(document: Document, replacement: dict[str, str | int] | None = None) 
 
 def _arguments(document: Document, replacement: dict[str, str | int] | None) -> dict[str, JSONValue]:
     return {"document_id": document.pk, "replacement": {**replacement} if replacement else None}
-
-
-def lock_name(document_id: int) -> str:
-    """By which the queue knows the jobs of a document, and runs one at a time."""
-    return f"document-{document_id}"
 
 
 @contextlib.contextmanager

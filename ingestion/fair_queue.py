@@ -11,8 +11,10 @@ so each is read in the end.
 """
 
 from collections.abc import Collection
+from typing import Any
 
 from django.db import connection
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from chatsite.db.threads import reading_everything
 
@@ -101,3 +103,15 @@ def count_waiting_before(positions: Collection[int]) -> dict[int, int]:
     with connection.cursor() as cursor:
         cursor.execute(COUNT_BEFORE, [MAX_COUNTED, list(positions)])
         return dict(cursor.fetchall())
+
+
+def lock_name(document_id: int) -> str:
+    """By which the queue knows the jobs of a document, and runs one at a time."""
+    return f"document-{document_id}"
+
+
+def last_queued_file(document_id: int) -> dict[str, Any] | None:
+    """The last of the files that are still to take the place of the document's, as its job names it."""
+    jobs = ProcrastinateJob.objects.filter(lock=lock_name(document_id), status__in=("todo", "doing"))
+    newest = jobs.exclude(args__replacement=None).order_by("-pk").first()
+    return newest.args["replacement"] if newest else None

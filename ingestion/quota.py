@@ -18,7 +18,9 @@ from .models import Document
 INCOMING = """
     SELECT coalesce(sum((job.args -> 'replacement' ->> 'size')::bigint), 0)
     FROM procrastinate_jobs AS job
-    WHERE job.status IN ('todo', 'doing') AND job.lock = ANY(%s)
+    JOIN ingestion_document AS document ON document.id = (job.args ->> 'document_id')::bigint
+    WHERE job.status IN ('todo', 'doing') AND document.owner_id = %s
+      AND job.args -> 'replacement' ->> 'name' <> document.file
 """
 
 
@@ -54,9 +56,8 @@ def usage_of(user: User) -> Usage:
         return Usage(0, 0, 0, 0)
     mine = Document.objects.filter(owner=user)
     kept = mine.aggregate(size=Sum("size", default=0), documents=Count("pk"))
-    waiting = mine.filter(status__in=Document.UNFINISHED).values_list("pk", flat=True)
     with connection.cursor() as cursor:
-        cursor.execute(INCOMING, [[f"document-{document_id}" for document_id in waiting]])
+        cursor.execute(INCOMING, [user.pk])
         incoming: int = cursor.fetchone()[0]
     size = kept["size"] + int(incoming)
     return Usage(size, kept["documents"], settings.USER_MAX_BYTES, settings.USER_MAX_DOCUMENTS)

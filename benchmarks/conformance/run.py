@@ -85,7 +85,8 @@ def conformance_site(caller):
 
 def key_headers(site):
     """A key for everything that a key can be for."""
-    key = api_key(site, "chat", "search", "documents:read", "documents:write", "webhooks")
+    scopes = ("chat", "search", "documents:read", "documents:write", "admin:documents", "webhooks")
+    key = api_key(site, *scopes)
     return {"Authorization": f"Bearer {key.split()[0]}"}
 
 

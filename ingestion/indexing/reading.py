@@ -14,6 +14,7 @@ from ingestion.embedding import (
     lock_active,
 )
 from ingestion.events import Event, announce
+from ingestion.fair_queue import last_queued_file
 from ingestion.file_names import title_of
 from ingestion.models import Document
 from ingestion.parsing import process
@@ -132,20 +133,24 @@ def _swap(
         changes: dict[str, Any] = (
             {"file": stored.name, "size": stored.size, "sha256": stored.sha256} if stored else {}
         )
-        # A title that was given meanwhile is not yet among the words that search knows: its job is to come.
-        retitled = current.given_title != document.given_title
+        # Another file waits to be read; or a title was given meanwhile, and is not yet among the words that
+        # search knows. The job for it is to come.
+        queued = last_queued_file(document.pk)
+        waits = current.given_title != document.given_title or (
+            queued is not None and (stored is None or queued["name"] != stored.name)
+        )
         if audience and current.audience_version == audience.version:
             changes["access_list_id"] = audience.access_list_id
         Document.objects.filter(pk=document.pk).update(
             title=document.title, language=document.language, page_count=document.page_count,
             version=document.version + 1, reason="", changed_at=timezone.now(),
-            status=Document.Status.WAITING if retitled else Document.Status.READY,
+            status=Document.Status.WAITING if waits else Document.Status.READY,
             progress_done=0, progress_total=0, questions=document.questions,
             versions=_versions(current, document, stored, len(passages)), **changes,
         )  # fmt: skip
         if audience and "access_list_id" in changes:
             announce(Event.ACCESS_CHANGED, current, current.access_list_id, audience.access_list_id)
-        if not retitled:
+        if not waits:
             announce(Event.DOCUMENT_READY, current, changes.get("access_list_id", current.access_list_id))
         if stored:  # done is done, also where the storage fails now: what is left there goes with the orphans
             transaction.on_commit(lambda: files.remove(str(current.file.name)), robust=True)

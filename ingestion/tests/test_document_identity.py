@@ -183,12 +183,15 @@ class IdentityTests(MediaMixin, TestCase):
         document = self.add("plan.md", b"# Draft", owner=self.ann, audience=EVERYONE)
         first, second = self.upsert(b"# One", EVERYONE), self.upsert(b"# Two", EVERYONE)
         documents.read_document(document.pk, first.replacement)
+        document.refresh_from_db()
+        self.assertEqual((document.version, document.status), (2, "waiting"))  # for the second
         documents.remove_jobs(document, first.replacement)
         third = self.upsert(b"# One", EVERYONE)
         for put in (second, third):
             documents.read_document(document.pk, put.replacement)
         document.refresh_from_db()
         self.assertEqual((third.outcome, document.file.read()), ("replaced", b"# One"))
+        self.assertEqual((document.version, document.status), (4, "ready"))
 
     def test_the_audience_of_the_last_of_several_versions_counts(self):
         document = self.add("plan.md", b"# Draft", owner=self.ann, audience=Audience())

@@ -67,6 +67,19 @@ class QuotaTests(MediaMixin, TestCase):
         self.assertEqual(self.refused(("a.md", b"y" * 800)), [])
         self.assertEqual(len(self.refused(("b.md", b"y" * 200))), 1)
 
+    def test_a_file_that_waits_behind_one_that_was_read_or_refused_counts(self):
+        self.upload(("a.md", b"x" * 100), ("b.md", b"x" * 100))
+        for text in (b"y" * 300, b"z" * 400):
+            self.assertEqual(self.refused(("a.md", text)), [])
+        document = Document.objects.get(name="a.md")
+        jobs = ProcrastinateJob.objects.filter(lock=documents.lock_name(document.pk))
+        first = jobs.exclude(args__replacement=None).order_by("pk")[0].args["replacement"]
+        documents.read_document(document.pk, first)
+        documents.remove_jobs(document, first)
+        self.assertEqual(usage_of(self.user).size, 100 + 300 + 400)
+        Document.objects.filter(pk=document.pk).update(status="failed")
+        self.assertEqual(usage_of(self.user).size, 100 + 300 + 400)
+
     def test_deleting_makes_room(self):
         self.upload(("a.md", b"One."), ("b.md", b"Two."))
         documents.delete_document(Document.objects.first())

@@ -30,6 +30,13 @@ _DEFINITION = re.compile(
     r"(?P<article>An?\s+)?[\"“]?(?P<thing>[^\W\d_][\w/-]*(?: [\w/-]+){0,3}?)[\"”]?\s+"
     r"(?P<verb>is|are|means)\s+(?:an?|any|all|either)\s"
 )
+_MODALS = ("can", "may", "must", "should", "will")
+# A heading that begins as a question does: how to do something, or what “you” do.
+_ASKING = re.compile(
+    r"(?P<thing>(?:how|what|when|where|who|whom|which)\b(?: (?!to\b|you\b)\S+){0,4})"
+    r"(?: (?:to|you) (?P<verb>\w+))?(?P<rest>.*)",
+    re.IGNORECASE,
+)
 _VERSION = re.compile(r"\d\.\d")
 _PRONOUNS = frozenset(
     """
@@ -80,8 +87,21 @@ def _questions(title: str, language: str, heading: str, content: str) -> Iterato
     subject = subject_of(heading, title)
     if subject.endswith(("?", "？")):
         yield subject
+    elif asking := _ASKING.match(subject):
+        yield from _as_question(asking)
     elif subject and len(content) >= MIN_CHARACTERS and language in ABOUT and _is_about(subject, content):
         yield ABOUT[language].format(subject)
+
+
+def _as_question(heading: re.Match[str]) -> Iterator[str]:
+    """“How to book” as “How do I book?”, “how much leave you have” as “How much leave do I have?”."""
+    thing, verb, rest = heading["thing"], heading["verb"] or "", heading["rest"]
+    if not verb:
+        return
+    auxiliary, verb = (verb, "") if verb in _MODALS else ("do", verb)
+    words = " ".join(f"{thing} {auxiliary} I {verb} {rest}".split())
+    words = re.sub(r"\b(you|your)\b", lambda match: {"you": "me", "your": "my"}[match[0]], words)
+    yield f"{words[:1].upper()}{words[1:]}?"
 
 
 def _is_about(subject: str, content: str) -> bool:

@@ -1,0 +1,37 @@
+"""The questions that a document's headings and definitions suggest."""
+
+from django.test import SimpleTestCase
+
+from ingestion.questions import questions_about
+
+TEXT = "Annual leave is counted in working days, and the days that you have are shown in the portal. " * 2
+
+
+class QuestionsTests(SimpleTestCase):
+    def about(self, heading, text=TEXT, language="english"):
+        return questions_about("Handbook", language, [(heading, text)])
+
+    def test_a_heading_becomes_a_question_about_its_subject(self):
+        self.assertEqual(self.about("3.2 Annual leave"), ["What should I know about annual leave?"])
+        self.assertEqual(self.about("Can leave be carried over?"), ["Can leave be carried over?"])
+
+    def test_a_heading_that_begins_as_a_question_does_is_asked_for_oneself(self):
+        for heading, question in {
+            "How much leave you have": "How much leave do I have?",
+            "How to count your days": "How do I count my days?",
+            "Where you can see the days": "Where can I see the days?",
+            "Which days you must bring with you": "Which days must I bring with me?",
+        }.items():
+            self.assertEqual(self.about(heading), [question])
+
+    def test_one_that_cannot_be_asked_so_is_left_out(self):
+        for heading in ("How leave is counted", "What happens next", "Contents"):
+            self.assertEqual(self.about(heading), [])
+
+    def test_only_english_is_asked_so(self):
+        self.assertEqual(self.about("Was Urlaub ist", language="german"), [])
+        self.assertEqual(self.about("How leave is counted", language="german"), [])
+
+    def test_a_definition_is_asked_for(self):
+        found = self.about("", "A muster is a meeting of all persons on board. It takes place before departure.")
+        self.assertEqual(found, ["What is a muster?"])

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, ProgrammingError
@@ -109,10 +111,9 @@ async def search(
 def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
     """What the search itself finds; more than is wanted where a ranker chooses among it."""
     options = run.request.options
-    return retrieval.search(
+    return found_for(
         run.principal,
-        query.text,
-        context=query.context,
+        query,
         mode=steps.mode(options),
         top=max(options.top, CANDIDATES) if options.ranker else options.top,
         include_category=options.include_category,
@@ -121,6 +122,37 @@ def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
         minimum_score=options.minimum_score,
         to_person=options.to_person,
         to_groups=options.to_groups,
+    )
+
+
+def found_for(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:
+    """What the search finds by `options` for a question, or in turns for each that it consists of.
+
+    Where one of these finds nothing the whole question is searched for, too.
+    """
+
+    def searched(query: SearchQuery) -> SearchResult:
+        return retrieval.search(principal, query.text, context=query.context, **options)
+
+    if not query.parts:
+        return searched(query)
+    results = [searched(part) for part in query.parts]
+    sure = all(result.sure for result in results)
+    if not any(result.passages for result in results):
+        return searched(replace(query, parts=()))
+    if not all(result.passages for result in results):
+        results.append(searched(query))
+    in_turns = chain.from_iterable(zip_longest(*(result.passages for result in results)))
+    passages = {passage.passage_id: passage for passage in in_turns if passage}
+    most = max(len(result.passages) for result in results)
+    return replace(
+        results[0],
+        passages=tuple(passages.values())[:most],
+        query=query.text,
+        candidates=max(result.candidates for result in results),
+        sure=sure,
+        expanded=", ".join(filter(None, (result.expanded for result in results))),
+        found_at=min(result.found_at for result in results),
     )
 
 

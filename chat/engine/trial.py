@@ -12,7 +12,7 @@ from chat.requests import EarlierMessage, Options
 from chatsite.accounts.principal import Principal
 from ingestion.search import retrieval
 
-from .searching import as_source
+from .searching import as_source, found_for
 from .writing import written
 
 
@@ -33,7 +33,7 @@ def is_answerable(
     if earlier and not isinstance(model, QuotingModel):
         return True  # a follow-up question that a model wrote from these very sources
     query = search_query(question, earlier)
-    found = retrieval.search(principal, query.text, context=query.context, scope=scope)
+    found = found_for(principal, query, scope=scope)
     if document_id and not (found.passages and found.passages[0].document_id == document_id):
         return False
     if not found.sure or not isinstance(model, QuotingModel):

@@ -56,10 +56,11 @@ class Prompt:
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
     """What to search for. `context` holds earlier questions that may say what it is about: their words count
-    less."""
+    less. `parts` are searched for in its place, where a question consists of several."""
 
     text: str
     context: str = ""
+    parts: "tuple[SearchQuery, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)

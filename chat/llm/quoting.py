@@ -33,6 +33,7 @@ from .base import (
     Text,
 )
 from .followup_detection import context_of, leaned_on
+from .question_parts import parts_of
 
 NOTHING_MORE = gettext_noop("There is nothing to add from the documents you may read.")
 UNSURE = gettext_noop("No exact answer found. The closest passages:")
@@ -132,11 +133,31 @@ def _quoted_text(prompt: Prompt) -> str:
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
     """The question with those that it leans on, and others that may say what it is about as context."""
     text = " ".join([*leaned_on(question, earlier), question])
-    return SearchQuery(text, context_of(question, earlier))
+    asked = _questions(question, earlier)
+    parts = tuple(search_query(part, before) for part, before in asked) if len(asked) > 1 else ()
+    return SearchQuery(text, context_of(question, earlier), parts)
+
+
+def _questions(question: str, earlier: Sequence[EarlierMessage]) -> list[tuple[str, list[EarlierMessage]]]:
+    """The questions that this one consists of, each with what was said before it."""
+    parts = parts_of(question)
+    return [
+        (part, [*earlier, *(EarlierMessage("user", before) for before in parts[:place])])
+        for place, part in enumerate(parts)
+    ]
 
 
 def quote(prompt: Prompt) -> Quoted:
-    """The best sentences of the sources with what belongs to them."""
+    """The best sentences of the sources with what belongs to them, for each question that the prompt asks."""
+    found = [
+        _quote(replace(prompt, question=part, earlier=before))
+        for part, before in _questions(prompt.question, prompt.earlier)
+    ]
+    texts = dict.fromkeys(text for quoted in found for text in quoted.texts)
+    return Quoted(tuple(texts), all(quoted.is_sure for quoted in found))
+
+
+def _quote(prompt: Prompt) -> Quoted:
     earlier = " ".join(
         [*leaned_on(prompt.question, prompt.earlier), context_of(prompt.question, prompt.earlier)]
     ).strip()

@@ -8,7 +8,7 @@ from uuid import uuid4
 from django.contrib.auth.models import Group
 from django.db import transaction
 
-from chat.engine.searching import as_source
+from chat.engine.searching import as_source, found_for
 from chat.engine.verified import cited_passages, matching, with_labels
 from chat.llm.base import Prompt
 from chat.llm.quoting import quote, search_query
@@ -20,7 +20,6 @@ from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_as
 from ingestion.evaluation.bm25 import Place
 from ingestion.evaluation.judging import Wanted, ranking
-from ingestion.search import retrieval
 from ingestion.search.labels import cleaned_label
 from ingestion.search.retrieval import FoundPassage
 
@@ -83,7 +82,7 @@ def reply_to(principal: Principal, question: str) -> Reply:
             text = with_labels(answer.text, [passage.label for passage in passages])
             return Reply(Outcome.VERIFIED, text, tuple(dict.fromkeys(passages)))
     query = search_query(question, [])
-    found = retrieval.search(principal, query.text, context=query.context, top=FIRST)
+    found = found_for(principal, query, top=FIRST)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
     quoted = quote(Prompt(question, [], sources, 0.0, sure=found.sure))
     if not quoted.texts:

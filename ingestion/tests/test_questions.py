@@ -33,5 +33,7 @@ class QuestionsTests(SimpleTestCase):
         self.assertEqual(self.about("How leave is counted", language="german"), [])
 
     def test_a_definition_is_asked_for(self):
-        found = self.about("", "A muster is a meeting of all persons on board. It takes place before departure.")
+        found = self.about(
+            "", "A muster is a meeting of all persons on board. It takes place before departure."
+        )
         self.assertEqual(found, ["What is a muster?"])

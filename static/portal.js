@@ -747,6 +747,7 @@ function composer() {
         : running
           ? words.answering
           : words.hint;
+    hint.toggleAttribute('data-rest', hint.textContent === words.hint);
     send.setAttribute('aria-disabled', String(!navigator.onLine));
   };
   const state = {
@@ -877,6 +878,7 @@ function composer() {
     }
     if (files?.busy) {
       hint.textContent = words.arriving;
+      hint.removeAttribute('data-rest');
       files.arrived().then(all => all && form.requestSubmit());
     } else if (stream) stream().then(open => open.ask(text));
     else askAnew(text);
@@ -901,8 +903,10 @@ function composer() {
     hinted();
   });
   hinted();
-  // A first question has led to a page of its own: the focus stays in the box there, too. On touch it would raise the keyboard.
-  if ((store.get('asked') || store.get('overtaken')) && !touch.matches) box.focus({ preventScroll: true });
+  // A first question has led to a page of its own: the focus stays in the box there, too. On touch it would raise the keyboard,
+  // and the attribute autofocus would scroll past the beginning of the page.
+  const begins = 'focus' in words || store.get('asked') || store.get('overtaken');
+  if (begins && !touch.matches) box.focus({ preventScroll: true });
   if (store.get('overtaken')) show(store.get('overtaken'));
   store.set('asked', null);
   store.set('overtaken', null);

@@ -50,6 +50,28 @@ def test_on_a_phone_the_rest_of_the_allowance_is_shown_too(chromium, slow_site):
         assert page.locator(".under").inner_text().strip() == "2 messages left today."
 
 
+def test_a_new_question_begins_at_the_top_of_its_page_with_the_focus_in_the_box(chromium, slow_site):
+    for viewport in ({"width": 1280, "height": 600}, {"width": 390, "height": 600}):
+        with signed_in(chromium, slow_site, viewport=viewport) as page:
+            page.goto("/")
+            expect(page.locator("#question")).to_be_focused()
+            expect(page.locator("h1")).to_be_in_viewport()
+    with signed_in(chromium, slow_site, **PHONE) as page:  # where it would raise the keyboard
+        page.goto("/")
+        expect(page.locator("#question")).not_to_be_focused()
+        expect(page.locator("h1")).to_be_in_viewport()
+
+
+def test_on_a_phone_the_state_of_the_connection_is_shown_though_the_keys_are_not(chromium, slow_site):
+    with signed_in(chromium, slow_site, **PHONE) as page:
+        page.goto("/")
+        expect(page.locator("#hint")).to_be_hidden()
+        page.context.set_offline(True)
+        expect(page.locator("#hint")).to_be_visible()
+        expect(page.locator("#hint")).to_have_text("You are offline")
+        page.context.set_offline(False)
+
+
 def test_of_two_questions_at_once_the_second_is_kept_and_told_why(chromium, slow_site):
     with signed_in(chromium, slow_site) as one, signed_in(chromium, slow_site, with_problems=True) as two:
         ask_and_wait(one)

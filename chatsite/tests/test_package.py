@@ -11,6 +11,7 @@ import pytest
 from chatsite.tests.server import BASE
 
 PACKAGES = ("chat", "chatsite", "history", "ingestion")
+BESIDE = ("locale", "static", "templates")  # of a checkout and of the image; below `chatsite` in the wheel
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def product_files():
             path = file.relative_to(BASE)
             if file.is_file() and not {"tests", "__pycache__"} & set(path.parts):
                 yield str(path)
-    for folder in ("locale", "static", "templates"):
+    for folder in BESIDE:
         for file in (BASE / folder).rglob("*"):
             if file.is_file():
                 yield str(Path("chatsite") / file.relative_to(BASE))
@@ -60,3 +61,15 @@ def test_commands_of_the_wheel_work_in_an_empty_folder_and_keep_their_data_there
         assert done.returncode == 0, done.stderr
     assert str(installed / "chatsite" / "static") in done.stdout
     assert [file.name for file in empty.iterdir()] == ["chatsite-data"]
+
+
+def test_the_image_has_every_folder_of_the_product():
+    copied = {
+        source
+        for line in (BASE / "deploy" / "Dockerfile").read_text().splitlines()
+        if line.startswith("COPY ") and not line.startswith("COPY --from")
+        for source in line.split()[1:-1]
+    }
+    assert {*PACKAGES, *BESIDE} <= copied
+    sent = {line[1:] for line in (BASE / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    assert sent == copied, "What .dockerignore leaves out cannot be copied."

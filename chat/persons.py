@@ -297,13 +297,16 @@ def _forget_names(person: User) -> None:
 def export(person: User, path: Path, *, actor: User | None) -> None:
     """Write all that the person has to a new zip file that only its owner may read.
 
-    One that the person makes has of the audit log only what they did themselves: what others did is theirs to
-    learn by the rules of the site. Raises FileExistsError. A file that could not be finished is removed.
+    That of the command has all entries of the audit log about them. That of the person or of staff (`actor`)
+    has only what they did themselves, since it may be handed to them: what others did is theirs to learn by
+    the rules of the site. Staff give a reason first (`looks.begin_export`): the entry of their export.
+    Raises FileExistsError. A file that could not be finished is removed.
     """
     about = Q(actor_id=person.pk)
-    if actor is None or actor.pk != person.pk:
+    if actor is None:
         about |= Q(person_id=person.pk)
-    record_before(AuditEntry.Action.PERSON_EXPORTED, actor=actor, person=person)
+    if actor is None or actor.pk == person.pk:
+        record_before(AuditEntry.Action.PERSON_EXPORTED, actor=actor, person=person)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with (

@@ -1,4 +1,4 @@
-"""Erasing a person in the admin.
+"""Exporting all that a person has, and erasing a person, in the admin.
 
 Django's own deletion refuses there: a conversation would go too, and that is nobody's to delete in the admin.
 """
@@ -6,15 +6,20 @@ Django's own deletion refuses there: a conversation would go too, and that is no
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext, gettext_lazy
 
+from chatsite.accounts import looks
 from chatsite.accounts.admin import UserAdmin
-from chatsite.accounts.models import User
+from chatsite.accounts.models import Look, User
 
+from .export_response import ExportRunning, export_response
 from .persons import CannotErase, erase, holdings_of
 
 
@@ -41,6 +46,18 @@ class ErasingForm(forms.Form):
         return values
 
 
+class ExportForm(forms.Form):
+    """Why somebody takes all that another has."""
+
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        min_length=10,
+        max_length=Look.MAX_REASON,
+        widget=forms.TextInput(attrs={"size": 80}),
+        help_text=gettext_lazy("For example the number of a ticket, and who gets the file."),
+    )
+
+
 admin.site.unregister(User)
 
 
@@ -53,6 +70,38 @@ class PersonAdmin(UserAdmin):
         actions = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.export_view)
+        return [path("<int:person_id>/export/", view, name="accounts_user_export"), *super().get_urls()]
+
+    def export_view(self, request: HttpRequest, person_id: int) -> HttpResponseBase:
+        """All that a person has as one zip file, for a reason that the person is told later."""
+        actor = request.user
+        allowed = isinstance(actor, User) and actor.has_perm(looks.EXPORT_PERMISSION)
+        if not allowed or not self.has_view_permission(request):
+            raise PermissionDenied
+        assert isinstance(actor, User)
+        person = self.get_object(request, str(person_id))
+        if person is None:
+            raise Http404("There is no such person.")
+        form = ExportForm(request.POST or None)
+        if form.is_valid():
+            reason, name = form.cleaned_data["reason"], f"{settings.SITE_NAME}-{person.pk}.zip"
+            try:
+                return export_response(request, person, actor=actor, name=name, reason=reason)
+            except ExportRunning:
+                form.add_error(None, gettext("Your last file is still being made: wait for it."))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": gettext("Export all that a person has"),
+            "opts": self.opts,
+            "object": person,
+            "holdings": holdings_of(person),
+            "form": form,
+            "days": settings.LOOK_NOTICE_DAYS,
+        }
+        return TemplateResponse(request, "admin/accounts/user/export.html", context)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None

@@ -1,18 +1,9 @@
 """`/settings/data/`: all that the site has of the caller, to take along or to delete."""
 
-import shutil
-import tempfile
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import BinaryIO
-
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.cache import cache
-from django.core.handlers.asgi import ASGIRequest
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -20,15 +11,14 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chat.persons import CannotErase, delete_own, export, holdings_of
+from chat.export_response import ExportRunning, export_response
+from chat.persons import CannotErase, delete_own, holdings_of
 from chatsite.accounts import looks
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.models import Look, User
 from chatsite.db.threads import request_may_wait
 
 MAX_LOOKS = 100
-CHUNK_BYTES = 65_536
-MAX_SECONDS = 600  # after which an export that somehow never ended is forgotten
 
 
 @login_required
@@ -41,13 +31,10 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST":
         request_may_wait()
         if "export" in request.POST:
-            # Reading everything is work: one export of a person at a time.
-            if cache.add(f"export:{person.pk}", True, MAX_SECONDS):
-                try:
-                    return _zip(request, person)
-                finally:
-                    cache.delete(f"export:{person.pk}")
-            problem = gettext("Your file is being made already: wait for it.")
+            try:
+                return export_response(request, person, actor=person, name=f"{settings.SITE_NAME}.zip")
+            except ExportRunning:
+                problem = gettext("Your file is being made already: wait for it.")
         elif "confirmed" not in request.POST:
             problem = gettext("Tick the box first: it cannot be undone.")
         else:
@@ -64,32 +51,11 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
 
 
 def _looks_at(person: User) -> list[Look]:
-    """Who has read a conversation of theirs; from now on they know of it."""
+    """Who has read a conversation of theirs or exported everything; from now on they know of it."""
     told = looks.told_to(person.pk)
     shown = list(told[:MAX_LOOKS])
     told.filter(seen_at=None).update(seen_at=timezone.now())
     return shown
-
-
-def _zip(request: HttpRequest, person: User) -> HttpResponseBase:
-    """The file, which has no name on the disk any more while it is sent."""
-    folder = Path(tempfile.mkdtemp(dir=settings.FILE_UPLOAD_TEMP_DIR))
-    try:
-        path = folder / "export.zip"
-        export(person, path, actor=person)
-        file = path.open("rb")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    response = FileResponse(file, as_attachment=True, filename=f"{settings.SITE_NAME}.zip")
-    if isinstance(request, ASGIRequest):
-        response.streaming_content = _pieces(file)  # Django would hold the whole file in memory
-    return response
-
-
-async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
-    read = sync_to_async(file.read, thread_sensitive=False)
-    while piece := await read(CHUNK_BYTES):
-        yield piece
 
 
 @login_required

@@ -371,7 +371,7 @@ class AdminTests(TestCase):
         page = self.client.get(self.page)
         self.assertContains(page, f'<a href="/admin/accounts/user/{self.person.pk}/change/">', count=1)
         self.assertContains(page, "(Ada Bell)")
-        self.assertContains(page, f"manage.py export_person {self.person.username} FILE.zip")
+        self.assertContains(page, f'<a href="/admin/accounts/user/{self.person.pk}/export/">')
 
     def test_without_a_decision_on_documents_or_under_a_hold_it_refuses_in_words(self):
         answer = self.client.post(self.page, {"documents": "", "confirmed": "on"})

@@ -12,6 +12,7 @@ from .audit import record
 from .models import AuditEntry, Look, User
 
 PERMISSION = "accounts.read_others"
+EXPORT_PERMISSION = "accounts.export_others"
 OPEN = timedelta(minutes=15)
 
 
@@ -21,6 +22,14 @@ def begin(reader: User, person: User, conversation: UUID, reason: str) -> None:
     Look.objects.create(reader=reader, person=person, conversation=conversation, reason=reason)
     action = AuditEntry.Action.CONVERSATION_READ
     record(action, actor=reader, person=person, subject=f"{conversation}, because: {reason}")
+
+
+@transaction.atomic
+def begin_export(reader: User, person: User, reason: str) -> None:
+    """Note that `reader` exports all that `person` has, with an entry in the audit log."""
+    Look.objects.create(reader=reader, person=person, conversation=None, reason=reason)
+    action = AuditEntry.Action.PERSON_EXPORTED
+    record(action, actor=reader, person=person, subject=f"because: {reason}")
 
 
 def is_open(reader: User, conversation: UUID) -> bool:

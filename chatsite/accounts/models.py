@@ -450,13 +450,18 @@ class AuditDelivery(models.Model):
 
 
 class Look(models.Model):
-    """A member of staff read what somebody else wrote, for a reason. The person is told of it later."""
+    """A member of staff read what somebody else wrote, for a reason. The person is told of it later.
+
+    Without a conversation: exported all that the person has.
+    """
 
     MAX_REASON: ClassVar = 500  # characters
 
     reader = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="looks")
-    conversation = models.UUIDField(help_text="The id of the conversation that was read.")
+    conversation = models.UUIDField(
+        null=True, help_text="The id of the conversation that was read; none for an export of everything."
+    )
     reason = models.CharField(max_length=MAX_REASON)
     begun_at = models.DateTimeField(default=timezone.now)
     seen_at = models.DateTimeField(null=True, help_text="When the person read of it.")
@@ -465,7 +470,10 @@ class Look(models.Model):
         ordering = ["-begun_at"]
         indexes = [models.Index(fields=["person", "-begun_at"], name="looks_of_person")]
         default_permissions = []
-        permissions = [("read_others", "Can read the conversations of others, for a reason")]
+        permissions = [
+            ("read_others", "Can read the conversations of others, for a reason"),
+            ("export_others", "Can export all that somebody has, for a reason"),
+        ]
 
     def __str__(self) -> str:
         return f"look {self.pk}"

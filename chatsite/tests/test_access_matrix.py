@@ -290,6 +290,8 @@ history:share            DELETE key      401      absent   absent   yes      abs
 admin:ingestion_document_access     GET  session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 admin:ingestion_document_access     POST session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 admin:history_share_changelist      GET  session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
+admin:accounts_user_export           GET  session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
+admin:accounts_user_export           POST session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 admin:accounts_auditentry_changelist GET session  sign-in  sign-in  sign-in  sign-in  yes      sign-in
 """
 

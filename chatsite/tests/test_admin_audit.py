@@ -53,6 +53,7 @@ OTHERS = {
     "jsi18n": "the program's words",
     "view_on_site": "leads elsewhere",
     "app_list": "names of kinds",
+    "accounts_user_export": "an entry (test_export_of_others)",
     "auth_user_password_change": "an entry (test_new_password)",
     "ingestion_document_access": "an entry (test_access_page)",
     "ingestion_document_access_names": "names, to pick one",

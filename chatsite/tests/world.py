@@ -165,6 +165,7 @@ class World:
             "slashed": f"{DOCUMENT}/nothing",
             "what": "people",
             "key_id": ApiKey.objects.get(user=self.people["owner"]).pk,
+            "person_id": self.people["owner"].pk,
             "position": 1,
             "asked": 0,
             "share_id": SHARE,

@@ -1,0 +1,66 @@
+"""All that a person has, sent as one zip file that is never whole in memory."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import BinaryIO
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.core.cache import cache
+from django.core.handlers.asgi import ASGIRequest
+from django.http import FileResponse, HttpRequest
+from django.http.response import HttpResponseBase
+
+from chatsite.accounts import looks
+from chatsite.accounts.models import User
+from chatsite.db.threads import request_may_wait
+
+from .persons import export
+
+CHUNK_BYTES = 65_536
+MAX_SECONDS = 600  # after which an export that somehow never ended is forgotten
+
+
+class ExportRunning(Exception):
+    """The caller's last export is still being made."""
+
+
+def export_response(
+    request: HttpRequest, person: User, *, actor: User, name: str, reason: str = ""
+) -> HttpResponseBase:
+    """The file for `actor`, who makes one at a time: reading everything is work. Raises ExportRunning.
+
+    For another than the person, `reason` is noted first.
+    """
+    request_may_wait()
+    if not cache.add(f"export:{actor.pk}", True, MAX_SECONDS):
+        raise ExportRunning
+    try:
+        if actor.pk != person.pk:
+            looks.begin_export(actor, person, reason)
+        return _zip(request, person, actor, name)
+    finally:
+        cache.delete(f"export:{actor.pk}")
+
+
+def _zip(request: HttpRequest, person: User, actor: User, name: str) -> HttpResponseBase:
+    """The file, which has no name on the disk any more while it is sent."""
+    folder = Path(tempfile.mkdtemp(dir=settings.FILE_UPLOAD_TEMP_DIR))
+    try:
+        path = folder / "export.zip"
+        export(person, path, actor=actor)
+        file = path.open("rb")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    response = FileResponse(file, as_attachment=True, filename=name)
+    if isinstance(request, ASGIRequest):
+        response.streaming_content = _pieces(file)  # Django would hold the whole file in memory
+    return response
+
+
+async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
+    read = sync_to_async(file.read, thread_sensitive=False)
+    while piece := await read(CHUNK_BYTES):
+        yield piece

@@ -138,6 +138,11 @@ class Unanswered:
     def by_key(self) -> dict[str, Group]:
         return {group.key: group for group in self.groups}
 
+    def group_of(self, key: str) -> Group | None:
+        """The group that had this key: it has another one when new questions have joined it."""
+        found = self.by_key.get(key)
+        return found or next((g for g in self.groups if any(each.digest == key for each in g.asked)), None)
+
 
 def unanswered(principal: Principal) -> Unanswered:
     """What was asked in vain, as far as `principal` may see it."""

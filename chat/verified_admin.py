@@ -27,6 +27,7 @@ from chat.verification.same_question import asks_the_same
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
+from chatsite.accounts.returning_admin import ReturnsToUnanswered, unanswered_address
 from history.models import Message
 from ingestion.models import Document, Passage
 from ingestion.search.tokens import plain_words
@@ -36,7 +37,8 @@ from .unanswered import LISTED_FOR, MIN_PEOPLE, Group, dismiss, unanswered
 
 REMIND = timedelta(days=14)  # before its last day, where no other day is set
 VALID = timedelta(days=365)  # of a new answer, unless its author says otherwise
-RECORDED = 5_000  # newest questions that a pattern is tried on
+MAX_RECORDED = 100_000  # newest questions that a pattern is tried on
+MAX_TEXTS = 5_000  # different texts of these; comparing one takes a quarter of a millisecond
 RECORDED_FOR = timedelta(days=30)
 UNANSWERED = "chat.view_unanswered"
 GROUPS_SHOWN = 25  # on a page
@@ -130,7 +132,7 @@ class TryForm(forms.Form):
 
 
 @admin.register(VerifiedAnswer)
-class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class VerifiedAnswerAdmin(ReturnsToUnanswered, admin.ModelAdmin):  # type: ignore[type-arg]
     has_tools = True  # links above its list beside that to add one
     list_display = ["__str__", "state", "owner", "team", "valid_until", "changed_at"]
     list_filter = ["active", "valid_until"]
@@ -235,7 +237,6 @@ class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "tried": tried,
             "recorded": recorded_matches(patterns),
             "days": RECORDED_FOR.days,
-            "newest": RECORDED,
             "people": MIN_PEOPLE,
         }
         return TemplateResponse(request, "admin/chat/verifiedanswer/try.html", context)
@@ -246,12 +247,14 @@ class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if not isinstance(actor, User) or not actor.has_perm(UNANSWERED):
             raise PermissionDenied
         if request.method == "POST":
-            self._dismiss(request, actor)
-            return redirect("admin:chat_verifiedanswer_unanswered")
-        page_number = request.GET.get("page", "1")
-        subject = f"Of the last {LISTED_FOR.days} days, page {page_number}"
+            return redirect(self._dismiss(request, actor))
+        page_number, sought = request.GET.get("page", "1"), request.GET.get("group", "")
+        what = "the page of one group" if sought else f"page {page_number[:MAX_REASON]}"
+        subject = f"Of the last {LISTED_FOR.days} days, {what}"
         record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
         found = unanswered(_reader(request))
+        if sought and (group := found.group_of(sought)):
+            page_number = str(found.groups.index(group) // GROUPS_SHOWN + 1)
         page = Paginator(found.groups, GROUPS_SHOWN).get_page(page_number)
         speaking = list(self.get_queryset(request).filter(active=True))
         context = {
@@ -268,20 +271,27 @@ class VerifiedAnswerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         }
         return TemplateResponse(request, "admin/chat/verifiedanswer/unanswered.html", context)
 
-    def _dismiss(self, request: HttpRequest, actor: User) -> None:
+    def _dismiss(self, request: HttpRequest, actor: User) -> str:
+        """Dismiss a group; where to go from there: the next one, which took its place in the list."""
         reason = request.POST.get("reason", "").strip()[:MAX_REASON]
-        group = unanswered(_reader(request)).by_key.get(request.POST.get("group", ""))
-        if not reason:
-            messages.error(request, "Nothing was dismissed: say why.")
-        elif group is None:
+        found = unanswered(_reader(request))
+        group = found.by_key.get(request.POST.get("group", ""))
+        next_one = group
+        if group is None:
             messages.error(request, "These questions are no longer on the list.")
+        elif not reason:
+            messages.error(request, "Nothing was dismissed: say why.")
         else:
+            place = found.groups.index(group)
+            around = [*found.groups[place + 1 : place + 2], *found.groups[max(0, place - 1) : place]]
+            next_one = around[0] if around else None
             words = f"“{group.wordings[0]}”" if group.wordings else "wordings that are not shown"
             subject = f"{words}, asked {group.times} times by {group.people} people: {reason}"
             with transaction.atomic():
                 dismiss(group, actor.pk, reason)
                 record(AuditEntry.Action.UNANSWERED_DISMISSED, actor=actor, subject=subject)
             messages.success(request, "Dismissed. It is listed again when somebody asks it again in vain.")
+        return unanswered_address(next_one.key) if next_one else request.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,13 +304,21 @@ class Row:
     @property
     def query(self) -> str:
         """For the address of a new verified answer."""
-        return urlencode([("question", wording) for wording in self.group.wordings[:MAX_WORDINGS]])
+        asked = [("question", wording) for wording in self.group.wordings[:MAX_WORDINGS]]
+        return urlencode([*asked, ("unanswered", self.group.key)])
+
+    @property
+    def proof_query(self) -> str:
+        """For the address of a new question of the proof."""
+        asked = [("text", wording) for wording in self.group.wordings[:1]]
+        return urlencode([("origin", "unanswered"), *asked, ("unanswered", self.group.key)])
 
     @property
     def word_query(self) -> str:
         """For the address of a new word of the house."""
         asked = [("asked", wording) for wording in self.group.wordings[:1]]
-        return urlencode([("kind", "everyday"), ("term", ", ".join(self.group.usual_words)), *asked])
+        word = [("kind", "everyday"), ("term", ", ".join(self.group.usual_words)), *asked]
+        return urlencode([*word, ("unanswered", self.group.key)])
 
 
 def _answer_of(wordings: list[str], answers: list[VerifiedAnswer]) -> VerifiedAnswer | None:
@@ -367,6 +385,7 @@ def recorded_matches(patterns: list[str]) -> dict[str, Any]:
     """How many recorded questions would have got the answer, of how many people; words that several used.
 
     A pattern that answers fewer people counts nothing, or adding one would tell whether it was ever asked.
+    `since` is set where there are more questions than are tried: the oldest of these.
     """
     since = timezone.now() - RECORDED_FOR
     asked = Message.objects.filter(
@@ -375,19 +394,33 @@ def recorded_matches(patterns: list[str]) -> dict[str, Any]:
     ).order_by("-created_at")  # fmt: skip
     answered: list[tuple[str, int, list[str]]] = []
     people: dict[str, set[int]] = {}  # by pattern
-    for text, person in asked.values_list("content", "conversation__owner_id")[:RECORDED]:
-        if first_match(text, patterns):
-            matching = [pattern for pattern in patterns if first_match(text, [pattern])]
+    known: dict[str, list[str]] = {}  # the patterns that each text matches
+    oldest, rows = None, 0
+    questions = asked.values_list("content", "conversation__owner_id", "created_at")[: MAX_RECORDED + 1]
+    for text, person, at in questions.iterator(chunk_size=2_000):
+        if rows == MAX_RECORDED or (len(known) == MAX_TEXTS and text not in known):
+            break
+        if text not in known:
+            known[text] = [pattern for pattern in patterns if first_match(text, [pattern])]
+        oldest, rows = at, rows + 1
+        if matching := known[text]:
             answered.append((plain_words(text), person, matching))
             for pattern in matching:
                 people.setdefault(pattern, set()).add(person)
+    else:
+        oldest = None
     usual = {pattern for pattern, askers in people.items() if len(askers) >= MIN_PEOPLE}
     counted = [(words, person) for words, person, matching in answered if usual.intersection(matching)]
     askers: dict[str, set[int]] = {}
     for words, person in counted:
         askers.setdefault(words, set()).add(person)
     shown = sorted(words for words, persons in askers.items() if len(persons) >= MIN_PEOPLE)
-    return {"count": len(counted), "people": len({person for _, person in counted}), "shown": shown}
+    return {
+        "count": len(counted),
+        "people": len({person for _, person in counted}),
+        "shown": shown,
+        "since": oldest,
+    }
 
 
 def _reader(request: HttpRequest) -> Principal:

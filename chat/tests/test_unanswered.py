@@ -226,6 +226,47 @@ class UnansweredTests(TestCase):
             self.ask(FERRY, at=timezone.now() + timedelta(seconds=1))
         self.assertEqual([group.times for group in self.found().groups], [3])
 
+    def test_after_a_dismissal_the_next_group_is_in_view_on_its_page(self):
+        for number, text in enumerate((FERRY, "Where do I park a caravan?", "When is the canteen painted?")):
+            for _ in range(5 - number):
+                self.ask(text)
+        first, second, third = self.found().groups
+        with patch("chat.verified_admin.GROUPS_SHOWN", 1):
+            for group, reason, shown in (
+                (second, " ", second),
+                (second, "Not ours", third),
+                (third, "Not ours", first),
+            ):
+                answer = self.client.post(PAGE, {"group": group.key, "reason": reason})
+                address = f"{PAGE}?group={shown.key}#group-{shown.key}"
+                self.assertRedirects(answer, address, fetch_redirect_response=False)
+                page = self.client.get(address.partition("#")[0])
+                self.assertEqual([row.group.key for row in page.context["rows"]], [shown.key])
+                self.assertContains(page, f'id="group-{shown.key}"')
+        answer = self.client.post(PAGE, {"group": first.key, "reason": "Not ours"})
+        self.assertRedirects(answer, PAGE)
+        self.assertContains(self.client.get(f"{PAGE}?group=nothing"), "Nothing was asked in vain")
+
+    def test_saving_a_word_leads_back_to_the_group_it_was_added_for(self):
+        for _ in range(3):
+            self.ask(FERRY)
+        [group] = self.found().groups
+        words = Permission.objects.filter(content_type__model="houseword")
+        self.manager.user_permissions.add(*words)
+        page = self.client.get(PAGE)
+        address = re.search(r'href="(/admin/ingestion/houseword/add/[^"]+)"', page.content.decode())[1]
+        address = html.unescape(address)
+        word = {"kind": "everyday", "term": "late ferry", "synonyms": "delay"}
+        saved = self.client.post(address, word)
+        back = f"{PAGE}?group={group.key}#group-{group.key}"
+        self.assertRedirects(saved, back, fetch_redirect_response=False)
+        again = self.client.post(address, {**word, "term": "train", "_addanother": "1"})
+        self.assertNotIn("unanswered/", again.headers["Location"])
+        elsewhere = self.client.post(
+            "/admin/ingestion/houseword/add/?unanswered=//evil.example", {**word, "term": "ship"}
+        )
+        self.assertRedirects(elsewhere, "/admin/ingestion/houseword/")
+
     def test_an_answer_is_begun_with_the_wordings_and_named_once_it_is_there(self):
         for _ in range(3):
             self.ask(FERRY)

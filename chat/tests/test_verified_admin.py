@@ -154,6 +154,29 @@ class VerifiedAdminTests(TestCase):
         with patch("chat.verified_admin.record_before"):
             self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "fewer than")
 
+    def test_all_questions_are_counted_and_the_page_says_so_where_there_are_too_many(self):
+        answer = make_verified(self.document, owner=self.manager)
+        for number in range(6):
+            conversation = Conversation.objects.create(owner=make_user(f"asker{number}"))
+            Message.objects.create(conversation=conversation, position=0, role="user", content=QUESTION)
+            Message.objects.create(
+                conversation=conversation, position=2, role="user", content=f"Another, number {number}?"
+            )
+        for limits, count, cut_off in (
+            ({"MAX_TEXTS": 7}, 6, False),
+            ({"MAX_RECORDED": 8}, 4, True),
+            ({"MAX_RECORDED": 12}, 6, False),
+            ({"MAX_TEXTS": 5}, 4, True),
+        ):
+            with (
+                self.subTest(limits),
+                patch("chat.verified_admin.record_before"),
+                patch.multiple("chat.verified_admin", **limits),
+            ):
+                page = self.client.get(f"{LIST}{answer.pk}/try/")
+            self.assertContains(page, f"<strong>{count}</strong>")
+            self.assertEqual("There are more than can be compared" in page.content.decode(), cut_off)
+
     def test_deleting_leaves_an_entry_and_the_rights_are_needed(self):
         answer = make_verified(self.document, owner=self.manager)
         self.client.post(f"{LIST}{answer.pk}/delete/", {"post": "yes"})

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.audit import record
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.search.office_words import lines
 from ingestion.search.tokens import plain_words
 
@@ -71,7 +72,7 @@ class FileForm(forms.Form):
 
 
 @admin.register(HouseWord)
-class HouseWordAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
     """A manager sees words for everyone and words of their own groups."""
 
     has_tools = True  # links above its list beside that to add one

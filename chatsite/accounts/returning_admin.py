@@ -1,0 +1,26 @@
+"""Admin pages that one reaches from what was asked in vain, and leaves for it again."""
+
+import re
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+GROUP = re.compile(r"[0-9a-f]{64}")
+
+
+def unanswered_address(group: str) -> str:
+    """The page of the list that has this group, with the group in view."""
+    return f"{reverse('admin:chat_verifiedanswer_unanswered')}?group={group}#group-{group}"
+
+
+class ReturnsToUnanswered:
+    """*Save* leads back to the group of questions that the address names as `unanswered`."""
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
+        response: HttpResponse = super().response_add(request, obj, post_url_continue)  # type: ignore[misc]
+        group = request.GET.get("unanswered", "")
+        if "_continue" in request.POST or "_addanother" in request.POST or not GROUP.fullmatch(group):
+            return response
+        return redirect(unanswered_address(group))

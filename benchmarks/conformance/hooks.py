@@ -82,9 +82,8 @@ def _put_what_can_be_read(case):
     """A text file, and readers that exist: generated names are nobody's."""
     form = case.media_type == "multipart/form-data"
     if case.method == "PUT" and not form:
-        case.body = FILE
+        case.body, case.media_type = FILE, "text/markdown"  # else it may be sent as a form
     elif case.method == "PUT":
-        # Any body fits `*/*`, and sometimes that is sent as a form.
         case.body = (case.body if isinstance(case.body, dict) else {}) | {"file": FILE}
     if case.method == "PUT" and IS_ID.fullmatch(case.path_parameters["document_id"]):
         # A link from a list gives it the id of a document, which is no name of the caller's own.

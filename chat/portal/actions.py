@@ -25,7 +25,7 @@ from history import feedback as feedbacks
 from history import recording
 from history.models import Conversation, Message, Project
 
-from .projects import own_project, project_page
+from .projects import move_several, own_project, project_page
 from .shares import signed_in
 from .starters import key_of
 from .views import (
@@ -264,12 +264,15 @@ def _where_from(request: HttpRequest) -> str:
 @require_POST
 @for_caller
 def several(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Archive, bring back or delete the conversations that were ticked in a list; deleting asks first."""
+    """Archive, bring back, move or delete the conversations that were ticked; the last two ask first."""
     ticked = [identifier for text in request.POST.getlist("conversation") if (identifier := _uuid(text))]
-    rows = list(Conversation.objects.owned_by(principal).filter(pk__in=ticked[:MAX_SEVERAL]))
+    owned = Conversation.objects.owned_by(principal).select_related("project")
+    rows = list(owned.filter(pk__in=ticked[:MAX_SEVERAL]))
     act = request.POST.get("act", "")
     if rows and act == "delete" and "confirmed" not in request.POST:
         return render(request, "chat/delete_several.html", {"rows": rows})
+    if rows and act == "move" and principal.method != "guest":
+        return move_several(request, principal, rows)
     for row in rows:
         with suppress(Conversation.DoesNotExist):  # gone meanwhile
             if act == "delete":

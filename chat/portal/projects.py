@@ -1,7 +1,7 @@
 """Pages of projects: the list, one with its conversations and a box, and moving a conversation into one."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from chat.models import Agent
@@ -160,14 +160,13 @@ def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
     """Choose the project of a conversation: one that there is, a new one, or none."""
     row = own_conversation(principal, conversation_id)
     if request.method != "POST":
-        return _places(request, principal, row)
-    to = request.POST.get("project", "")
+        return _places(request, principal, [row])
     try:
         with or_404():
-            target = _target(principal, to, request.POST.get("name", ""))
+            target = _target(principal, request)
             recording.move(principal, row.pk, target.pk if target else None)
     except projects.Invalid as problem:
-        return _places(request, principal, row, problem)
+        return _places(request, principal, [row], problem)
     if target:
         messages.success(request, gettext("Moved to “%(name)s”.") % {"name": target.name})
     else:
@@ -175,10 +174,40 @@ def move(request: HttpRequest, principal: Principal, conversation_id: UUID) -> H
     return SeeOther(reverse("chat:conversation", args=[row.pk]))
 
 
-def _target(principal: Principal, to: str, name: str) -> Project | None:
-    """Raises Project.DoesNotExist, or projects.Invalid for a name that cannot be used."""
+def move_several(request: HttpRequest, principal: Principal, rows: Sequence[Conversation]) -> HttpResponse:
+    """The same for conversations that were ticked; the form of the list has no project yet."""
+    if "project" not in request.POST:
+        return _places(request, principal, rows, several=True)
+    try:
+        with or_404():
+            target = _target(principal, request)
+    except projects.Invalid as problem:
+        return _places(request, principal, rows, problem, several=True)
+    moved = 0
+    for row in rows:
+        with suppress(Conversation.DoesNotExist, Project.DoesNotExist):  # gone meanwhile
+            recording.move(principal, row.pk, target.pk if target else None)
+            moved += 1
+    if target:
+        words = ngettext(
+            "%(number)d conversation moved to “%(name)s”.",
+            "%(number)d conversations moved to “%(name)s”.",
+            moved,
+        )
+        messages.success(request, words % {"number": moved, "name": target.name})
+    else:
+        words = ngettext(
+            "%d conversation is in no project now.", "%d conversations are in no project now.", moved
+        )
+        messages.success(request, words % moved)
+    return SeeOther(reverse("chat:project", args=[target.pk]) if target else reverse("chat:search"))
+
+
+def _target(principal: Principal, request: HttpRequest) -> Project | None:
+    """The chosen project. Raises Project.DoesNotExist, or projects.Invalid for a name that cannot be used."""
+    to = request.POST.get("project", "")
     if to == "new":
-        return projects.create(principal, name)
+        return projects.create(principal, request.POST.get("name", ""))
     if to == "none":
         return None
     if not to:
@@ -190,15 +219,22 @@ def _target(principal: Principal, to: str, name: str) -> Project | None:
 
 
 def _places(
-    request: HttpRequest, principal: Principal, row: Conversation, problem: projects.Invalid | None = None
+    request: HttpRequest,
+    principal: Principal,
+    rows: Sequence[Conversation],
+    problem: projects.Invalid | None = None,
+    *,
+    several: bool = False,
 ) -> HttpResponse:
-    query = cleaned(request.GET.get("q", ""))
+    query = cleaned(request.POST.get("q", request.GET.get("q", "")))
     others = projects.named(principal, query)
-    if row.project_id:
-        others = others.exclude(pk=row.project_id)
+    if {row.project_id for row in rows} == {rows[0].project_id} and rows[0].project_id:
+        others = others.exclude(pk=rows[0].project_id)
     found = list(others[: PER_PAGE + 1])
     shown = {
-        "conversation": row,
+        "rows": rows,
+        "several": several,
+        "in_project": any(row.project_id for row in rows),
         "query": query,
         "projects": found[:PER_PAGE],
         "more": len(found) > PER_PAGE,

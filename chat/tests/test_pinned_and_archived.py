@@ -2,10 +2,13 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 from django.test import TestCase
 
 from chat.tests.conversations import answered
+from chatsite.accounts.principal import Principal
+from history import projects
 from history.models import Conversation
 from ingestion.tests.factories import make_document, make_user
 
@@ -112,6 +115,38 @@ class PinnedAndArchived(TestCase):
         self.assertEqual(len(self.listed()), 4)
         self.client.post("/search/several", {**ticked, "act": "delete", "confirmed": "1"})
         self.assertEqual(self.listed(), ["Row 2", "Row 3"])
+
+    def test_several_are_moved_into_a_project_and_out_of_it(self):
+        trip = projects.create(Principal(self.user.pk, "session"), "Trip to Oslo")
+        ticked = {"conversation": [str(row.pk) for row in self.rows[:2]], "act": "move"}
+        places = self.client.post("/search/several", ticked)
+        self.assertContains(places, "Trip to Oslo")
+        self.assertContains(places, "Row 1")
+        found = self.client.post("/search/several", {**ticked, "q": "berlin"})
+        self.assertContains(found, "No project has these words in its name.")
+        self.assertNotContains(found, f'value="{trip.pk}"')
+        said = self.client.post("/search/several", {**ticked, "project": str(trip.pk)}, follow=True)
+        self.assertContains(said, "2 conversations moved to “Trip to Oslo”.")
+        self.assertEqual(Conversation.objects.filter(project=trip).count(), 2)
+        refused = self.client.post("/search/several", {**ticked, "project": "new", "name": " "})
+        self.assertContains(refused, "A name needs at least one character.", status_code=422)
+        self.client.post("/search/several", {**ticked, "project": "new", "name": "Bergen"})
+        self.assertEqual(Conversation.objects.filter(project__name="Bergen").count(), 2)
+        said = self.client.post("/search/several", {**ticked, "project": "none"}, follow=True)
+        self.assertContains(said, "2 conversations are in no project now.")
+        self.assertFalse(Conversation.objects.exclude(project=None).exists())
+
+    def test_nothing_is_moved_into_a_project_of_others_nor_are_conversations_of_others(self):
+        theirs = projects.create(Principal(self.other.pk, "session"), "Theirs")
+        mine = projects.create(Principal(self.user.pk, "session"), "Mine")
+        ticked = {"conversation": [str(self.rows[0].pk)], "act": "move"}
+        for place in (theirs.pk, uuid4(), "x"):
+            refused = self.client.post("/search/several", {**ticked, "project": str(place)})
+            self.assertEqual(refused.status_code, 404)
+        ticked["conversation"] = [str(self.foreign.pk)]
+        said = self.client.post("/search/several", {**ticked, "project": str(mine.pk)}, follow=True)
+        self.assertContains(said, "Tick the conversations first.")
+        self.assertFalse(Conversation.objects.exclude(project=None).exists())
 
     def test_conversations_of_others_are_left_alone_and_not_told(self):
         for act in ("archive", "delete"):

@@ -6,6 +6,7 @@ from django.contrib import admin
 
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.pickers import FoundByTyping
 from chatsite.accounts.read_only_admin import ReadOnly
 
 from . import documents_admin, persons_admin, proof_admin, verified_admin  # noqa: F401 (register their pages)
@@ -22,7 +23,7 @@ class AgentAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(MessageAllowance)
-class MessageAllowanceAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class MessageAllowanceAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ignore[type-arg]
     """How many messages a day: of a person, else of their most generous group, else of all others."""
 
     audited_as = AuditEntry.Action.ALLOWANCE_CHANGED

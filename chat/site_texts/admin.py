@@ -24,6 +24,7 @@ from chat.llm import ModelError
 from chat.llm.base import APPEND_MARK, instructions
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.pickers import FoundByTyping
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_as
 
@@ -300,7 +301,7 @@ def _lines(old: Any, new: Any) -> SafeString:
 
 
 @admin.register(StartingQuestion)
-class StartingQuestionAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class StartingQuestionAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ignore[type-arg]
     """The questions that a new conversation offers, above those that the site finds itself."""
 
     audited_as = AuditEntry.Action.TEXTS_CHANGED

@@ -1,14 +1,24 @@
 """Pages of the admin that are asked for with what cannot be meant: refused, and never a failure."""
 
+import re
+from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import admin
 from django.test import Client, TransactionTestCase
 
 from chatsite.accounts.models import ApiKey, User
+from chatsite.tests.routes import admin_addresses
 
 VALUES = ("99999999999", "\0", "abc")
+RUBBISH = (*VALUES, "9" * 30, "-1", "")
+OF_ROWS = ("_changelist", "_add", "_change", "_delete", "_history")
+# What forms of other pages send, beside what the modules read by name.
+NAMES = {"confirmed", "document", "kind", "person", "questions", "reason", "successor", "term"}
+MODULES = ("*admin*.py", "*/admin.py", "overview/*.py", "*/*_admin.py")
+READ = re.compile(r"\b(?:GET|POST)(?:\.get|\.getlist)?[(\[]\"(\w+)\"")
 
 
 class AdminAddressTests(TransactionTestCase):
@@ -40,6 +50,47 @@ class AdminAddressTests(TransactionTestCase):
                         answer = self.client.get(f"{path}?{urlencode({name: value})}")
                         if answer.status_code not in {200, 302, 400}:
                             failed.append((path, name, value, answer.status_code))
+        self.assertEqual(failed, [])
+
+    def test_no_other_page_fails_whatever_its_address_or_form_says(self):
+        failed, names = [], sorted(self.read_names())
+        with self.assertLogs("django.request", "WARNING"):
+            for route, path in admin_addresses():
+                if route.endswith(OF_ROWS) or route.startswith("admin:log"):
+                    continue
+                for value in RUBBISH:
+                    asked = [dict.fromkeys(names, value)]
+                    asked += [{name: value} for name in names] if value in VALUES[:2] else []
+                    answers = [(page, self.client.get(path, page)) for page in asked]
+                    answers.append(("POST", self.client.post(path, dict.fromkeys(names, value))))
+                    failed += [(path, page) for page, answer in answers if answer.status_code >= 500]
+        self.assertEqual(failed, [])
+
+    def read_names(self):
+        """Those that the modules of the admin name, and a few more."""
+        found = set(NAMES)
+        for package in ("chat", "chatsite/accounts", "history", "ingestion"):
+            for pattern in MODULES:
+                for module in (Path(settings.BASE_DIR) / package).glob(pattern):
+                    found |= set(READ.findall(module.read_text("utf-8")))
+        self.assertIn("unanswered", found)
+        return found
+
+    def test_no_form_fails_whatever_is_chosen_in_it(self):
+        """A field that is filled by typing shows what was chosen; a number that is none is refused."""
+        failed = []
+        with self.assertLogs("django.request", "WARNING"):
+            for model in admin.site._registry:
+                path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/add/"
+                fields = {field.name for field in model._meta.get_fields()} | {"users", "groups"}
+                for value in RUBBISH:
+                    sent = dict.fromkeys(fields, value)
+                    for prefix in ("questions", "citations"):
+                        sent |= {f"{prefix}-TOTAL_FORMS": 1, f"{prefix}-INITIAL_FORMS": 0}
+                        sent |= {f"{prefix}-0-document": value, f"{prefix}-0-words": value}
+                    for answer in (self.client.get(path, sent), self.client.post(path, sent)):
+                        if answer.status_code >= 500:
+                            failed.append((answer.request["REQUEST_METHOD"], path, value))
         self.assertEqual(failed, [])
 
     def test_a_year_of_eleven_digits_is_a_bad_request_with_a_page(self):

@@ -4,23 +4,17 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.admin import site
-from django.contrib.admin.widgets import AdminDateWidget, AutocompleteSelect, AutocompleteSelectMultiple
+from django.contrib.admin.widgets import AdminDateWidget
 from django.contrib.auth.models import Group
 
 from chatsite.accounts.models import User
+from chatsite.accounts.pickers import Picker, SeveralPicker
 from ingestion.access.lists import Audience, count_people
 from ingestion.details import label_names
 from ingestion.file_names import UploadRefused, category_name, folder_name
 from ingestion.models import AccessEntry, BulkChange, Document
 
 Kind = BulkChange.Kind
-
-
-class SeveralPicker(AutocompleteSelectMultiple):
-    """Finds rows by typing. What a request chose that is no number is refused by the field, and not shown."""
-
-    def optgroups(self, name: str, value: Any, attrs: Any = None) -> Any:
-        return super().optgroups(name, [each for each in value if str(each).isdecimal()], attrs)
 
 
 def people_field(**options: Any) -> "forms.ModelMultipleChoiceField[User]":
@@ -166,7 +160,7 @@ class OwnerForm(BulkForm):
 
     owner = forms.ModelChoiceField(
         User.objects.filter(is_active=True, guest_until=None),
-        widget=AutocompleteSelect(Document._meta.get_field("owner"), site),
+        widget=Picker(Document._meta.get_field("owner"), site),
         help_text="The former owner's own right to read goes with them.",
     )
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import AutocompleteSelectMultiple
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import ManyToManyField, QuerySet
@@ -18,6 +17,7 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.audit import record
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.pickers import SeveralPicker
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.search.office_words import lines
 from ingestion.search.tokens import plain_words
@@ -102,7 +102,7 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
         """Of one's own groups, or for a superuser of all, by typing."""
         user = _user(request)
         if user.is_superuser:
-            kwargs["widget"] = AutocompleteSelectMultiple(db_field, self.admin_site)
+            kwargs["widget"] = SeveralPicker(db_field, self.admin_site)
         else:
             kwargs["queryset"] = user.groups.order_by("name")
             kwargs["widget"] = forms.CheckboxSelectMultiple()

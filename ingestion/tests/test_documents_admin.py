@@ -1,5 +1,7 @@
 """Documents in the admin."""
 
+import html
+import re
 from datetime import timedelta
 
 from django.contrib.auth.models import Group, Permission
@@ -56,6 +58,53 @@ class DocumentsAdminTests(MediaMixin, TestCase):
         entry = AuditEntry.objects.get(action="document_changed", subject__startswith="Last day")
         self.assertEqual(entry.subject, f"Last day of a.md ({document.public_id}): {yesterday}")
         self.assertContains(self.client.get(page), f'value="{yesterday}"')
+
+    def page_of_many(self):
+        """(document, its page, what its form sends unchanged): 400 groups and 150 people may read it."""
+        groups = Group.objects.bulk_create(Group(name=f"Team {n:03} <&>") for n in range(400))
+        people = User.objects.bulk_create(
+            User(username=f"p{n:03}", first_name="Ada" if n % 2 else "", last_name="Bell") for n in range(150)
+        )
+        document = make_document("many.md", owner=self.ann)
+        set_audience(
+            document,
+            Audience(False, frozenset(each.pk for each in people), frozenset(each.pk for each in groups)),
+        )
+        page = self.client.get(f"{LIST}{document.pk}/change/")
+        text = page.content.decode()
+        areas = re.findall(r'<textarea name="([\w-]+)"[^>]*>(.*?)</textarea>', text, re.DOTALL)
+        sent = {name: html.unescape(words).strip() for name, words in areas}
+        return document, page, {"folder": document.folder, "category": "", **sent}
+
+    def test_a_page_of_many_readers_is_bounded_and_saving_it_keeps_them_all(self):
+        document, page, sent = self.page_of_many()
+        self.assertLess(page.content.decode().count("<option"), 300)
+        self.assertIn("Ada Bell (p001)", sent["users-names"])
+        before = audience_of(document)
+        self.assertEqual((len(before.user_ids), len(before.group_ids)), (150, 400))
+        sent = {name: words.replace("\n", "\r\n") for name, words in sent.items()}
+        self.assertRedirects(self.client.post(f"{LIST}{document.pk}/change/", sent), LIST)
+        self.assertEqual(audience_of(Document.objects.get(pk=document.pk)), before)
+        self.assertFalse(AuditEntry.objects.filter(action="rights_changed").exists())
+
+    def test_names_are_taken_from_and_added_to_many_and_a_wrong_one_changes_nothing(self):
+        document, _, sent = self.page_of_many()
+        address = f"{LIST}{document.pk}/change/"
+        for wrong in ("Nobody knows it", str(self.group.pk), "\0"):
+            names = f"{sent['groups-names']}\n{wrong}"
+            page = self.client.post(address, {**sent, "groups-names": names})
+            if wrong != "\0":  # an empty line
+                self.assertContains(page, f"{wrong} ?” is not a valid value")
+                self.assertContains(page, wrong)
+            self.assertEqual(len(audience_of(document).group_ids), 400)
+        names = sent["groups-names"].replace("Team 007 <&>\n", "") + "\n HR \n\n"
+        people = sent["users-names"].replace("Ada Bell (p001)", "admin")
+        self.client.post(address, {**sent, "groups-names": names, "users-names": people})
+        readers = audience_of(Document.objects.get(pk=document.pk))
+        self.assertEqual((len(readers.user_ids), len(readers.group_ids)), (150, 400))
+        self.assertIn(self.group.pk, readers.group_ids)
+        self.assertNotIn(Group.objects.get(name="Team 007 <&>").pk, readers.group_ids)
+        self.assertNotIn(User.objects.get(username="p001").pk, readers.user_ids)
 
     def test_a_filter_of_many_choices_is_closed_until_one_is_chosen(self):
         for number in range(50):

@@ -275,7 +275,8 @@ class VerifiedCitation(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        verbose_name = "source"
+        verbose_name = "source of a verified answer"
+        verbose_name_plural = "sources of verified answers"
 
     def __str__(self) -> str:
         return self.words

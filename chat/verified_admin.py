@@ -103,6 +103,7 @@ class CitationInline(FoundByTyping, admin.TabularInline):  # type: ignore[type-a
     formset = CitationFormSet
     extra = 1
     autocomplete_fields = ["document"]
+    verbose_name = "source"
     verbose_name_plural = "sources, [1] first"
 
     def formfield_for_foreignkey(

@@ -1,8 +1,11 @@
 """`/chat-history`: a person's own conversations, as the Chat UI's protocol describes it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.utils.decorators import method_decorator
@@ -26,9 +29,10 @@ from . import (
     recording,
     search,
 )
-from .models import Conversation
+from .models import Conversation, Project
 from .pagination import ConversationPagination, SearchPagination
 from .serializers import (
+    NO_PROJECT,
     ConversationChangeSerializer,
     ConversationRowSerializer,
     ExportQuerySerializer,
@@ -118,6 +122,8 @@ class ConversationsView(HistoryView, generics.ListCreateAPIView[Any]):
         query = validated(ListQuerySerializer, self.request.query_params.dict())
         own = Conversation.objects.owned_by(self.principal)
         rows = own.exclude(archived_at=None) if query["archived"] == "true" else own.current()
+        if "project_id" in query:
+            rows = rows.filter(project=query["project_id"])
         return rows.filter(mode=query["mode"]) if query.get("mode") else rows
 
     @extend_schema(summary="One's conversations, newest first", parameters=[ListQuerySerializer, LINK])
@@ -132,12 +138,14 @@ class ConversationsView(HistoryView, generics.ListCreateAPIView[Any]):
     )
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         new = validated(NewConversationSerializer, request.data)
-        conversation = recording.open_conversation(
-            self.principal, new.get("mode", Conversation.Mode.STANDARD)
-        )
-        if title := new.get("title"):
-            recording.rename(self.principal, conversation.pk, title)
-            conversation.title = title
+        with transaction.atomic():
+            with own_project():
+                conversation = recording.open_conversation(
+                    self.principal, new["mode"], project_id=new["project_id"]
+                )
+            if new["title"]:
+                recording.rename(self.principal, conversation.pk, new["title"])
+                conversation.title = new["title"]
         body = NewConversationRowSerializer(conversation).data
         where = {"Location": f"/chat-history/{conversation.pk}"}
         return Response(body, status=status.HTTP_201_CREATED, headers=where)
@@ -199,7 +207,7 @@ class ConversationView(SavingView):
         return self.row()
 
     @extend_schema(
-        summary="Rename, pin or archive, or take one of these back",
+        summary="Rename, pin, archive or put into a project, or take one of these back",
         parameters=[CONVERSATION_ID],
         request=ConversationChangeSerializer,
         responses=ConversationRowSerializer,
@@ -207,12 +215,16 @@ class ConversationView(SavingView):
     def patch(self, request: Request, conversation_id: str) -> Response:
         conversation = self.get_object()
         change = validated(ConversationChangeSerializer, request.data)
-        if "title" in change:
-            recording.rename(self.principal, conversation.pk, change["title"])
-        if "pinned" in change:
-            recording.pin(self.principal, conversation.pk, pinned=change["pinned"])
-        if "archived" in change:
-            recording.archive(self.principal, conversation.pk, archived=change["archived"])
+        with transaction.atomic():
+            if "project_id" in change:
+                with own_project():
+                    recording.move(self.principal, conversation.pk, change["project_id"])
+            if "title" in change:
+                recording.rename(self.principal, conversation.pk, change["title"])
+            if "pinned" in change:
+                recording.pin(self.principal, conversation.pk, pinned=change["pinned"])
+            if "archived" in change:
+                recording.archive(self.principal, conversation.pk, archived=change["archived"])
         return self.row()
 
     @extend_schema(
@@ -292,6 +304,15 @@ def validated(serializer_class: type[serializers.Serializer[Any]], data: Any) ->
     """The validated data. Raises ValidationError."""
     # Not is_valid(), which has words of its own for the body `null`.
     return serializer_class().run_validation(data)
+
+
+@contextmanager
+def own_project() -> Iterator[None]:
+    """Raises ValidationError for a project that is not the caller's, whoever has it."""
+    try:
+        yield
+    except Project.DoesNotExist:
+        raise serializers.ValidationError({"project_id": NO_PROJECT}) from None
 
 
 def attached(name: str) -> dict[str, str]:

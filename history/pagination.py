@@ -9,7 +9,7 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from . import listing, search
+from . import listing, projects, search
 from .models import Conversation
 
 
@@ -69,6 +69,18 @@ class ConversationPagination(BasePagination):
                 "schema": {"type": "string"},
             },
         ]
+
+
+class ProjectPagination(ConversationPagination):
+    """Projects, the last used first, with their numbers of conversations."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        self.request, self.view = request, view
+        limit, below = self.limit(), self.below()
+        found = list((listing.older(queryset, below) if below else queryset)[: limit + 1])
+        page = found[:limit]
+        self.following = listing.Place(page[-1].updated_at, page[-1].pk) if len(found) > limit else None
+        return projects.counted(view.principal, page)
 
 
 class SearchPagination(ConversationPagination):

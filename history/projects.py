@@ -68,9 +68,12 @@ def create(principal: Principal, name: str, instructions: str = "", scope: str =
     return Project.objects.create(owner_id=principal.user_id, scope=scope, **values)
 
 
-def change(principal: Principal, project_id: UUID, name: str, instructions: str) -> None:
-    """Raises Invalid, or Project.DoesNotExist."""
-    _update(principal, project_id, **_checked(name, instructions))
+def change(
+    principal: Principal, project_id: UUID, name: str, instructions: str, scope: str | None = None
+) -> None:
+    """Raises Invalid, or Project.DoesNotExist. Without a scope the project keeps its own."""
+    values = _checked(name, instructions)
+    _update(principal, project_id, **values, **({} if scope is None else {"scope": scope}))
 
 
 def set_scope(principal: Principal, project_id: UUID, scope: str) -> None:

@@ -74,12 +74,27 @@ class Closing:
     verification: Sequence[Mapping[str, Any]] | None = None  # rows of chat.statements; None: not compared
 
 
+@transaction.atomic
 def open_conversation(
-    principal: Principal, mode: str = Conversation.Mode.STANDARD, *, title: str = "", listed: bool = True
+    principal: Principal,
+    mode: str = Conversation.Mode.STANDARD,
+    *,
+    title: str = "",
+    listed: bool = True,
+    project_id: UUID | None = None,
 ) -> Conversation:
-    """Create a conversation. One that is not listed is shown nowhere and purged soon."""
+    """Create a conversation; in a project it is searched in what that says.
+
+    One that is not listed is shown nowhere and purged soon. Raises Project.DoesNotExist.
+    """
+    project = lock_project(principal, project_id) if project_id else None
     return Conversation.objects.create(
-        owner_id=principal.user_id, mode=mode, listed=listed, **_titled(principal.user_id, title)
+        owner_id=principal.user_id,
+        mode=mode,
+        listed=listed,
+        project=project,
+        scope=project.scope if project else "",
+        **_titled(principal.user_id, title),
     )
 
 

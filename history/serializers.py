@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.utils import timezone
@@ -29,7 +30,9 @@ SNIPPET = 300  # characters of a source
 # The role of the Chat UI's error messages: it sends them along, and shows none that it reads back.
 DROPPED_ROLE = "system"
 NOT_BOOLEAN: dict[str, Any] = dict.fromkeys(("null", "invalid"), "must be true or false.")
+NO_PROJECT = "must be the id of a project of yours."
 UNTITLED = "New Chat"  # what the client calls a conversation that has no title yet
+OWN_MEMBERS = frozenset({"pinned", "archived", "project_id"})  # of a row, where they say something
 CLIENT_MEMBERS = ("sources", "error", "timestamp")  # stored as they came, and sent back
 STORED_STATES = {
     "completed": Message.State.COMPLETE,
@@ -115,6 +118,17 @@ class TimestampField(serializers.DateTimeField):
         return timestamp(value)
 
 
+class ProjectField(serializers.UUIDField):
+    """The id of a project; whose it is shows when it is used."""
+
+    default_error_messages = dict.fromkeys(("null", "invalid"), NO_PROJECT)
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        return super().to_internal_value(data)
+
+
 class BodySerializer(serializers.Serializer[Any]):
     """A JSON object that a program sends."""
 
@@ -135,9 +149,10 @@ class ModeSerializer(BodySerializer):
 
 
 class ListQuerySerializer(ModeSerializer):
-    """Restrict the list to one mode; and to archived conversations, which it leaves out otherwise."""
+    """Restrict the list to one mode or project; and to archived ones, which it leaves out otherwise."""
 
     archived = WordField(("true", "false"), default="false")
+    project_id = ProjectField(required=False)
 
 
 class ExportQuerySerializer(BodySerializer):
@@ -147,12 +162,14 @@ class ExportQuerySerializer(BodySerializer):
 class NewConversationSerializer(BodySerializer):
     mode = WordField(Conversation.Mode.values, required=False, allow_null=True)
     title = optional_text(TITLE_LENGTH)
+    project_id = ProjectField(required=False, allow_null=True)
 
-    def validate(self, values: dict[str, Any]) -> dict[str, str]:
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
         title = " ".join((values.get("title") or "").split())
         return {
             "mode": values.get("mode") or Conversation.Mode.STANDARD,
             "title": "" if title == UNTITLED else title,
+            "project_id": values.get("project_id"),
         }
 
 
@@ -162,10 +179,13 @@ class ConversationChangeSerializer(BodySerializer):
     title = TitleField(required=False)
     pinned = StrictBooleanField(required=False, error_messages=NOT_BOOLEAN)
     archived = StrictBooleanField(required=False, error_messages=NOT_BOOLEAN)
+    project_id = ProjectField(required=False, allow_null=True)
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
         if not values:
-            raise serializers.ValidationError("must have one of “title”, “pinned” and “archived”.")
+            raise serializers.ValidationError(
+                "must have one of “title”, “pinned”, “archived” and “project_id”."
+            )
         if values.get("pinned") and values.get("archived"):
             raise serializers.ValidationError({"pinned": "cannot be true together with “archived”."})
         return values
@@ -344,11 +364,14 @@ class ConversationRowSerializer(serializers.Serializer[Any]):
     messageCount = serializers.IntegerField(source="message_count")
     pinned = serializers.SerializerMethodField(required=False, help_text="Only of those that are: true.")
     archived = serializers.SerializerMethodField(required=False, help_text="Only of those that are: true.")
+    project_id = serializers.UUIDField(
+        source="conversation.project_id", required=False, help_text="Only of those that are in one."
+    )
 
     def to_representation(self, row: Any) -> dict[str, Any]:
-        # The published protocol knows neither.
+        # The published protocol knows none of them.
         sent = super().to_representation(row)
-        return {name: value for name, value in sent.items() if value or name not in ("pinned", "archived")}
+        return {name: value for name, value in sent.items() if value or name not in OWN_MEMBERS}
 
     def get_title(self, row: Any) -> str:
         return row.conversation.title or UNTITLED
@@ -594,7 +617,7 @@ class ConversationRowDescription(OpenApiSerializerExtension):  # type: ignore[no
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
         schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
-        schema["required"] = [name for name in schema["required"] if name not in ("pinned", "archived")]
+        schema["required"] = [name for name in schema["required"] if name not in OWN_MEMBERS]
         return schema
 
 

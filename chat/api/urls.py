@@ -5,6 +5,7 @@ from django.urls import URLPattern, re_path
 from . import (
     embeddings,
     openai,
+    projects,
     responses,
     runs,
     views,
@@ -51,6 +52,8 @@ urlpatterns = [
     re_path(
         r"^api/messages/multi-agent-chat/?\Z", views.TeamMessagesChatUiView.as_view(), name="messages-team"
     ),
+    re_path(r"^api/projects/?\Z", projects.ProjectsView.as_view(), name="projects"),
+    re_path(r"^api/projects/(?P<project_id>[^/]+)/?\Z", projects.ProjectView.as_view(), name="project"),
     re_path(r"^v1//?chat/completions/?\Z", openai.ChatCompletionsView.as_view(), name="completions"),
     re_path(r"^v1//?completions/?\Z", openai.CompletionsView.as_view(), name="legacy-completions"),
     re_path(r"^v1//?embeddings/?\Z", embeddings.EmbeddingsView.as_view(), name="embeddings"),

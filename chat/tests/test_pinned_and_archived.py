@@ -93,8 +93,8 @@ class PinnedAndArchived(TestCase):
 
     def test_what_is_no_change_is_refused_with_its_member(self):
         for change, words in (
-            ({}, "must have one of “title”, “pinned” and “archived”."),
-            ({"titel": "Leave"}, "must have one of “title”, “pinned” and “archived”."),
+            ({}, "must have one of “title”, “pinned”, “archived” and “project_id”."),
+            ({"titel": "Leave"}, "must have one of “title”, “pinned”, “archived” and “project_id”."),
             ({"title": 7}, "“title” must be text."),
             ({"pinned": "yes"}, "“pinned” must be true or false."),
             ({"archived": None}, "“archived” must be true or false."),

@@ -40,6 +40,7 @@ TAGS = {
     "Runs": "One answer: resumed after a broken connection, or stopped.",
     "History": "One's own conversations.",
     "Feedback": "What one thinks of an answer. Refusals are problem details (RFC 9457).",
+    "Projects": "Names for conversations that belong together. Refusals are problem details (RFC 9457).",
     "Shares": "Links to one's own conversations for others. Refusals are problem details (RFC 9457).",
     "Documents": "What the caller may read: lists, text and files.",
     "Search": "Passages of documents, without an answer. Refusals are problem details (RFC 9457).",

@@ -280,6 +280,16 @@ history:feedback         PUT    session  401      absent   absent   yes      abs
 history:feedback         PUT    key      401      absent   absent   yes      absent   401
 history:feedback         DELETE session  401      absent   absent   yes      absent   401
 history:feedback         DELETE key      401      absent   absent   yes      absent   401
+chat-api:projects        GET    session  401      yes      yes      yes      yes      401
+chat-api:projects        GET    key      401      yes      yes      yes      yes      401
+chat-api:projects        POST   session  401      yes      yes      yes      yes      401
+chat-api:projects        POST   key      401      yes      yes      yes      yes      401
+chat-api:project         GET    session  401      absent   absent   yes      absent   401
+chat-api:project         GET    key      401      absent   absent   yes      absent   401
+chat-api:project         PATCH  session  401      absent   absent   yes      absent   401
+chat-api:project         PATCH  key      401      absent   absent   yes      absent   401
+chat-api:project         DELETE session  401      absent   absent   yes      absent   401
+chat-api:project         DELETE key      401      absent   absent   yes      absent   401
 history:shares           GET    session  401      yes      yes      yes      yes      401
 history:shares           GET    key      401      yes      yes      yes      yes      401
 history:shares           POST   session  401      yes      yes      yes      yes      401

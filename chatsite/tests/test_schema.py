@@ -50,6 +50,7 @@ VALUES = {
     "conversation_id": str(uuid.UUID(int=1)),
     "message_id": str(uuid.UUID(int=1)),
     "share_id": str(uuid.UUID(int=1)),
+    "project_id": str(uuid.UUID(int=1)),
     "webhook_id": str(uuid.UUID(int=1)),
     "delivery_id": str(uuid.UUID(int=1)),
     "run_id": str(uuid.UUID(int=1)),

@@ -1,0 +1,171 @@
+"""`/api/projects`: the caller's projects."""
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat.requests import SCOPE_CHARACTERS, is_scope
+from chatsite.accounts.api_keys import Scope
+from chatsite.accounts.resource_views import ResourceView
+from chatsite.http.problem_details import ProblemDetails
+from chatsite.http.strict_fields import StrictCharField, StrictSerializer
+from history import projects
+from history.models import Project
+from history.pagination import ProjectPagination
+from ingestion.search.scopes import ALL
+
+PROJECT_ID = OpenApiParameter("project_id", UUID, OpenApiParameter.PATH, description="The id of a project.")
+LINK = OpenApiParameter(
+    "Link", str, OpenApiParameter.HEADER, response=[200], description="The address of the next page, if any."
+)
+NOT_A_SCOPE = (
+    "This must be “all”, “own”, “folder:path”, “category:name” or “document:id”, with up to 15 ids"
+    " and commas between them."
+)
+
+
+class ProjectSerializer(serializers.Serializer[projects.Listed]):
+    """A project, and how many conversations it has that are not archived."""
+
+    id = serializers.UUIDField(source="project.pk")
+    name = serializers.CharField(source="project.name")
+    instructions = serializers.CharField(source="project.instructions", allow_blank=True)
+    scope = serializers.SerializerMethodField(help_text="What new conversations in it are searched in.")
+    conversations = serializers.IntegerField()
+    created_at = serializers.DateTimeField(source="project.created_at")
+    updated_at = serializers.DateTimeField(source="project.updated_at")
+
+    def get_scope(self, row: projects.Listed) -> str:
+        return row.project.scope or ALL
+
+
+class ProjectChangeSerializer(StrictSerializer):
+    """What changes of a project; what is left out stays as it is."""
+
+    name = StrictCharField(max_length=Project.MAX_NAME_CHARACTERS, required=False)
+    instructions = StrictCharField(
+        max_length=Project.MAX_INSTRUCTIONS_CHARACTERS,
+        allow_blank=True,
+        required=False,
+        help_text="How answers in it should be: wishes, below the instructions of the site.",
+    )
+    scope = StrictCharField(
+        max_length=SCOPE_CHARACTERS,
+        required=False,
+        help_text="`all`, `own`, `folder:path`, `category:name` or `document:id` (up to 15, with commas).",
+    )
+
+    def validate_scope(self, scope: str) -> str:
+        if not is_scope(scope):
+            raise serializers.ValidationError(NOT_A_SCOPE)
+        return "" if scope == ALL else scope
+
+
+class NewProjectSerializer(ProjectChangeSerializer):
+    """A new project."""
+
+    name = StrictCharField(max_length=Project.MAX_NAME_CHARACTERS)
+
+
+class _View(ResourceView):
+    required_scopes = (Scope.CHAT,)
+    serializer_class: Any = ProjectSerializer
+    api_tag = "Projects"
+
+    def own(self, project_id: str) -> Project:
+        try:
+            return projects.own(self.principal, UUID(project_id))
+        except (ValueError, Project.DoesNotExist):
+            raise Http404 from None
+
+    def told(self, project: Project, **options: Any) -> Response:
+        (row,) = projects.counted(self.principal, [project])
+        return Response(ProjectSerializer(row).data, **options)
+
+
+class ProjectsView(_View):
+    """Lists and creates projects."""
+
+    pagination_class = ProjectPagination
+    api_links: ClassVar = {
+        "POST": {
+            name: {"operationId": name, "parameters": {"project_id": "$response.body#/id"}}
+            for name in ("project", "change_project", "delete_project")
+        }
+    }
+
+    @extend_schema(
+        summary="One's projects, the last used first",
+        operation_id="list_projects",
+        parameters=[
+            OpenApiParameter("q", str, description="Words of the name."),
+            LINK,
+        ],
+        responses=ProjectSerializer(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        words = request.query_params.get("q", "").replace("\x00", " ")
+        page: Any = self.paginate_queryset(projects.named(self.principal, words))
+        return self.get_paginated_response(ProjectSerializer(page, many=True).data)
+
+    @extend_schema(
+        summary="Create a project",
+        operation_id="create_project",
+        request=NewProjectSerializer,
+        responses={201: ProjectSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        asked = NewProjectSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        try:
+            made = projects.create(self.principal, **asked.validated_data)
+        except projects.Invalid as problem:
+            raise ProblemDetails(problem.message, problem.member) from None
+        where = {"Location": f"/api/projects/{made.pk}"}
+        return self.told(made, status=status.HTTP_201_CREATED, headers=where)
+
+
+class ProjectView(_View):
+    """One project."""
+
+    @extend_schema(summary="One project", operation_id="project", parameters=[PROJECT_ID])
+    def get(self, request: Request, project_id: str) -> Response:
+        return self.told(self.own(project_id))
+
+    @extend_schema(
+        summary="Change a project: its conversations keep the scope that they have",
+        operation_id="change_project",
+        parameters=[PROJECT_ID],
+        request=ProjectChangeSerializer,
+        responses=ProjectSerializer,
+    )
+    def patch(self, request: Request, project_id: str) -> Response:
+        project = self.own(project_id)
+        asked = ProjectChangeSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        values = {"name": project.name, "instructions": project.instructions, **asked.validated_data}
+        try:
+            projects.change(self.principal, project.pk, **values)
+        except projects.Invalid as problem:
+            raise ProblemDetails(problem.message, problem.member) from None
+        except Project.DoesNotExist:
+            raise Http404 from None
+        return self.told(self.own(project_id))
+
+    @extend_schema(
+        summary="Delete a project and keep its conversations",
+        operation_id="delete_project",
+        parameters=[PROJECT_ID],
+        responses={204: None},
+    )
+    def delete(self, request: Request, project_id: str) -> Response:
+        try:
+            projects.delete(self.principal, self.own(project_id).pk)
+        except Project.DoesNotExist:
+            raise Http404 from None
+        return Response(status=status.HTTP_204_NO_CONTENT)

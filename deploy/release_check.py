@@ -23,7 +23,9 @@ from types import MappingProxyType
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ".venv-dev/bin/python"
 START_SECONDS = 120
+READING_SECONDS = 60  # for the documents of the samples
 QUESTION = "How many days of annual leave do I get?"  # of the samples
+SOURCE = re.compile(r"\[.+\.pdf#page=\d+\]")
 KEY = re.compile(r"[A-Za-z0-9_-]{30,}")
 
 
@@ -92,12 +94,12 @@ def package(version: str) -> None:
         )
         try:
             begun = time.monotonic()
-            while not _is_ready(port):
+            while not is_ready(port):
                 if site.poll() is not None or time.monotonic() > begun + START_SECONDS:
                     raise Failed("The installed site does not start.")
                 time.sleep(0.2)
             key = KEY.findall(run("venv/bin/chatsite create_api_key employee --name release", folder))[-1]
-            _demand_citation(port, key)
+            demand_citation(port, key)
             run("venv/bin/chatsite backup site.backup", folder)
             run("venv/bin/chatsite restore site.backup --verify", folder)
         finally:
@@ -105,7 +107,7 @@ def package(version: str) -> None:
             site.wait()
 
 
-def _is_ready(port: int) -> bool:
+def is_ready(port: int) -> bool:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2):
             return True
@@ -113,16 +115,22 @@ def _is_ready(port: int) -> bool:
         return False
 
 
-def _demand_citation(port: int, key: str) -> None:
+def demand_citation(port: int, key: str) -> None:
+    """The right document may still be read: a site answers from what it has read."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/chat",
         json.dumps({"messages": [{"role": "user", "content": QUESTION}]}).encode(),
         {"Content-Type": "application/json", "Authorization": f"Bearer {key}"},
     )
-    with urllib.request.urlopen(request, timeout=60) as response:
-        answer = json.load(response)["message"]["content"]
-    if not re.search(r"\[.+\.pdf#page=\d+\]", answer):
-        raise Failed(f"The installed site answers without a source: {answer[:200]}")
+    deadline = time.monotonic() + READING_SECONDS
+    while True:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            answer = json.load(response)["message"]["content"]
+        if SOURCE.search(answer):
+            return
+        if time.monotonic() > deadline:
+            raise Failed(f"The installed site answers without the right source: {answer[:200]}")
+        time.sleep(0.5)
 
 
 def command(line: str, **variables: str) -> Callable[[str], None]:

@@ -6,9 +6,9 @@ Needs `prometheus` (of Debian, for instance) and takes two minutes. People ask, 
 meanwhile; then each query of the dashboard is evaluated over these seconds, and one without a number is
 named. Then each alert is made to fire by its fault: workers that stand still, a frozen PostgreSQL, a model
 that fails, a site that is stopped. The rules are those of deploy/alerts.yaml but for `for`, which is 2 s, so
-that nobody waits ten minutes; and the document that waits while the workers stand still is said to have waited for
-31 minutes more than it has. Ends with status 1 if a query is empty, or an alert fires before its fault or not
-at all.
+that nobody waits ten minutes; and the document that waits while the workers stand still is said to have
+waited for 31 minutes more than it has. Ends with status 1 if a query is empty, or an alert fires before its
+fault or not at all.
 """
 
 import argparse

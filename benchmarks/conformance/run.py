@@ -121,7 +121,7 @@ def existing_ids(site, headers):
         urllib.request.urlopen(request, timeout=60).close()
         return name
 
-    names = ("run_id", "response_id", "conversation_id", "message_id", "share_id", "public_id")
+    names = ("run_id", "response_id", "conversation_id", "message_id", "share_id", "public_id", "project_id")
     found = {name: [] for name in names}
     for _ in range(QUESTIONS):
         run, response = call(
@@ -140,6 +140,7 @@ def existing_ids(site, headers):
             found["share_id"].append(call("/api/shares", share)[1]["id"])
     if "Authorization" in headers:  # nor do they add anything
         found["document_id"] = [put(f"leave-{number}") for number in range(QUESTIONS)]
+        found["project_id"] = [call("/api/projects", {"name": "Leave"})[1]["id"]]
         hook = call("/api/webhooks", {"url": "https://hooks.invalid/", "events": ["document.ready"]})[1]
         found["webhook_id"] = [hook["id"]]
         found["delivery_id"] = [call(f"/api/webhooks/{hook['id']}/test", {})[1]["id"]]

@@ -17,6 +17,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext, ngettext, override
 
 from chat.erased import Erased, note, returned
 from chat.models import (
@@ -82,11 +83,34 @@ class Holdings:
     api_keys: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.conversations} conversations with {self.messages} messages, {self.documents} documents"
-            f" ({self.documents_of_others} read by others), {self.verified_answers} verified answers,"
-            f" {self.proof_questions} proof questions, {self.api_keys} API keys"
-        )
+        """In English, for the audit log."""
+        with override("en"):
+            return self.words()
+
+    def words(self) -> str:
+        """What there is, and nothing of what there is not."""
+        count = self.conversations
+        conversations = ngettext("%(count)s conversation", "%(count)s conversations", count)
+        with_messages = ngettext(" with %(count)s message", " with %(count)s messages", self.messages)
+        parts = [conversations % {"count": count} + with_messages % {"count": self.messages}]
+        documents = ngettext("%(count)s document", "%(count)s documents", self.documents)
+        by_others = gettext(" (%(count)s read by others)") % {"count": self.documents_of_others}
+        others = [
+            (self.documents, documents, by_others if self.documents_of_others else ""),
+            (
+                self.verified_answers,
+                ngettext("%(count)s verified answer", "%(count)s verified answers", self.verified_answers),
+                "",
+            ),
+            (
+                self.proof_questions,
+                ngettext("%(count)s proof question", "%(count)s proof questions", self.proof_questions),
+                "",
+            ),
+            (self.api_keys, ngettext("%(count)s API key", "%(count)s API keys", self.api_keys), ""),
+        ]
+        parts += [words % {"count": number} + more for number, words, more in others if number]
+        return ", ".join(parts)
 
 
 def holdings_of(person: User) -> Holdings:

@@ -18,6 +18,8 @@ from django.utils.translation import gettext, gettext_lazy
 from chatsite.accounts import looks
 from chatsite.accounts.admin import UserAdmin
 from chatsite.accounts.models import Look, User
+from chatsite.accounts.pickers import Picker
+from ingestion.models import Document
 
 from .export_response import ExportRunning, export_response
 from .persons import CannotErase, erase, holdings_of
@@ -31,16 +33,20 @@ class ErasingForm(forms.Form):
         required=False,
         choices=[("", "There are none"), ("hand over", "Hand over"), ("delete", "Delete for everybody")],
     )
-    successor = forms.CharField(label="Hand over to (user name)", required=False, max_length=150)
+    successor = forms.ModelChoiceField(
+        User.objects.filter(is_active=True, guest_until=None),
+        label=gettext_lazy("Hand over to"),
+        required=False,
+        widget=Picker(Document._meta.get_field("owner"), admin.site),
+        help_text=gettext_lazy("Type letters of the name."),
+    )
     confirmed = forms.BooleanField(label="Erase this person. This cannot be undone.")
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or {}
         if values.get("documents") == "hand over":
-            found = User.objects.filter(username=values.get("successor", "")).first()
-            if found is None:
-                self.add_error("successor", "There is no account of this name.")
-            values["successor"] = found
+            if not values.get("successor") and "successor" not in self.errors:
+                self.add_error("successor", gettext("Choose who gets them."))
         else:
             values["successor"] = None
         return values
@@ -132,6 +138,7 @@ class PersonAdmin(UserAdmin):
             "object": person,
             "holdings": holdings_of(person),
             "form": form,
+            "media": self.media + form.media,
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/accounts/user/erase.html", context)

@@ -36,7 +36,7 @@ UNUSABLE = (ValueError, OverflowError, DataError)
 
 DOCUMENT_OWNER = Document._meta.get_field("owner")
 READERS_RIGHTS = ("ingestion.add_document", "ingestion.change_document")
-APPS = {"auth": "Groups", "procrastinate": "Queue"}
+APPS = {"auth": "Groups and their permissions", "procrastinate": "Queue"}
 MODELS = {"ProcrastinateJob": "Jobs of the workers"}
 
 

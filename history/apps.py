@@ -3,4 +3,4 @@ from django.apps import AppConfig
 
 class HistoryConfig(AppConfig):
     name = "history"
-    verbose_name = "Conversations"
+    verbose_name = "Conversations and feedback"

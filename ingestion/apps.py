@@ -3,4 +3,4 @@ from django.apps import AppConfig
 
 class IngestionConfig(AppConfig):
     name = "ingestion"
-    verbose_name = "Documents"
+    verbose_name = "Documents and words"

@@ -78,6 +78,13 @@ class RunAdminTests(TestCase):
         page = self.client.get(f"/admin/procrastinate/procrastinatejob/{job.pk}/change/")
         self.assertContains(page, "<h1>Job of the queue</h1>", html=True)
 
+    def test_headings_of_the_first_page_have_other_names_than_its_lists(self):
+        self.client.force_login(User.objects.create_superuser("superuser"))
+        apps = self.client.get("/admin/").context["app_list"]
+        lists = {model["name"] for app in apps for model in app["models"]}
+        self.assertIn("Documents", lists)
+        self.assertEqual(lists & {app["name"] for app in apps}, set())
+
     def test_choosing_a_conversation_of_a_run_is_no_failure(self):
         self.client.force_login(self.root)
         address = "/admin/autocomplete/?app_label=chat&model_name=run&field_name=conversation"

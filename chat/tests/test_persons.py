@@ -225,7 +225,7 @@ class ErasingTests(TestCase):
         )
         erased = AuditEntry.objects.get(action="person_erased")
         self.assertEqual(erased.actor, "root")
-        self.assertIn(f"person {number}: 1 conversations with 2 messages, 2 documents", erased.subject)
+        self.assertIn(f"person {number}: 1 conversation with 2 messages, 2 documents", erased.subject)
 
     def test_the_audit_log_stays_final_for_everything_else(self):
         record(AuditEntry.Action.SEARCH_AS, actor=self.root, subject="leave")
@@ -360,7 +360,8 @@ class AdminTests(TestCase):
         self.page = f"/admin/accounts/user/{self.person.pk}/delete/"
 
     def test_the_page_says_what_will_go_and_erases_on_confirmation(self):
-        self.assertContains(self.client.get(self.page), "1 conversations with 2 messages, 2 documents")
+        words = "1 conversation with 2 messages, 2 documents, 1 verified answer, 1 proof question, 1 API key."
+        self.assertContains(self.client.get(self.page), words)
         answer = self.client.post(self.page, {"documents": "delete", "confirmed": "on"})
         self.assertRedirects(answer, "/admin/accounts/user/")
         self.assertFalse(User.objects.filter(pk=self.person.pk).exists())
@@ -372,6 +373,20 @@ class AdminTests(TestCase):
         self.assertContains(page, f'<a href="/admin/accounts/user/{self.person.pk}/change/">', count=1)
         self.assertContains(page, "(Ada Bell)")
         self.assertContains(page, f'<a href="/admin/accounts/user/{self.person.pk}/export/">')
+
+    def test_who_gets_the_documents_is_found_by_typing(self):
+        self.assertContains(self.client.get(self.page), 'class="admin-autocomplete')
+        shared = make_document("shared.md", owner=self.person, everyone=True)
+        guest = make_user("guest", guest_until=timezone.now())
+        for wrong in ("", "olga", guest.pk, "999999"):
+            wish = {"documents": "hand over", "successor": wrong, "confirmed": "on"}
+            self.assertEqual(self.client.post(self.page, wish).status_code, 200)
+        self.assertTrue(User.objects.filter(pk=self.person.pk).exists())
+        olga = make_user("olga")
+        wish = {"documents": "hand over", "successor": olga.pk, "confirmed": "on"}
+        self.assertRedirects(self.client.post(self.page, wish), "/admin/accounts/user/")
+        shared.refresh_from_db()
+        self.assertEqual(shared.owner, olga)
 
     def test_without_a_decision_on_documents_or_under_a_hold_it_refuses_in_words(self):
         answer = self.client.post(self.page, {"documents": "", "confirmed": "on"})

@@ -34,6 +34,14 @@ class AccessPageTests(TestCase):
         page = self.show(person="bob", document=str(self.pay.public_id))
         self.assertContains(page, "bob may not read pay.md.")
         self.assertContains(page, "Members of HR may read it, and bob is in none of these groups.")
+        change = f'<a href="/admin/ingestion/document/{self.pay.pk}/change/">'
+        self.assertContains(page, f"{change}Change who can read it</a>")
+        looker = make_user("looker", is_staff=True)
+        rights = Permission.objects.filter(codename__in=["view_as_others", "view_document"])
+        looker.user_permissions.set(rights)
+        self.client.force_login(looker)
+        page = self.show(person="bob", document=str(self.pay.public_id))
+        self.assertContains(page, f"{change}Open</a>")
 
     def test_a_person_is_named_in_full_and_a_document_by_its_title(self):
         User.objects.filter(pk=self.bob.pk).update(first_name="Bob", last_name="Builder")

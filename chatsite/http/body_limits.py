@@ -25,6 +25,7 @@ from .middleware import (
     PORTAL_POLICY,
     identifier_from,
 )
+from .retry_after import SECONDS
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ WAIT_SECONDS = 0.8  # a refusal comes within a second
 UPLOADS = 6  # of one session or key in each process; they wait for each other, as their quota is counted
 UPLOAD_PATHS = [re.compile(pattern) for pattern in settings.UPLOAD_PATHS]
 UPLOAD_METHODS = frozenset({"POST", "PUT"})  # a PATCH says something of a document, and is small
-RETRY_AFTER = {429: 10, 503: 2}  # seconds
+RETRY_AFTER = {429: 10, **SECONDS}
 TOO_MANY = (
     "Several large requests of yours are still on their way. Send this one again when they have arrived."
 )

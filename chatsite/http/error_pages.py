@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_noop
 from chatsite.db.availability import is_disk_full
 
 from . import problem_details
-from .retry_after import set_retry_after
+from .retry_after import SECONDS, set_retry_after
 
 ErrorBody = Callable[[str, int], dict[str, Any]]
 _error_bodies: dict[str, ErrorBody] = {}  # by the beginning of the path, see register_error_body
@@ -75,8 +75,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
         full = is_disk_full(error)
     elif not full:
         return _response(request, 500)
-    response = _response(request, 507 if full else 503)
-    set_retry_after(response, 10 if full else 2)
+    status = 507 if full else 503
+    response = _response(request, status)
+    set_retry_after(response, SECONDS[status])
     return response
 
 

@@ -8,10 +8,9 @@ from django.utils.translation import gettext
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from .retry_after import set_retry_after
+from .retry_after import SECONDS, set_retry_after
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_SECONDS: dict[int, float] = {HTTPStatus.SERVICE_UNAVAILABLE: 2, HTTPStatus.INSUFFICIENT_STORAGE: 10}
 
 
 class ProblemDetails(exceptions.APIException):
@@ -47,8 +46,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
 def problem(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> Response:
     """The response for a refusal in words."""
     response = Response(body(status, detail, errors), status=status, content_type=MEDIA_TYPE)
-    if status in RETRY_SECONDS:
-        set_retry_after(response, RETRY_SECONDS[status])
+    if status in SECONDS:
+        set_retry_after(response, SECONDS[status])
     return response
 
 

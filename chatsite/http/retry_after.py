@@ -3,8 +3,12 @@
 import math
 import time
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 
 from django.http import HttpResponseBase
+
+# After which a refusal may be over: the site is busy, its disk is full.
+SECONDS: dict[int, int] = {HTTPStatus.SERVICE_UNAVAILABLE: 2, HTTPStatus.INSUFFICIENT_STORAGE: 10}
 
 
 def retry_after_seconds(value: str) -> float | None:

@@ -21,14 +21,13 @@ from .access_log import RECORD
 from .body_limits import header, session_key
 from .languages import activate_browsers, activate_persons
 from .middleware import identifier_from
+from .retry_after import SECONDS
 
 logger = logging.getLogger(__name__)
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-
-RETRY_AFTER = b"2"  # seconds
 
 
 class OwnSession:
@@ -61,7 +60,7 @@ class OwnSession:
             if opened:
                 raise
             logger.warning("The database was away while a page came", exc_info=True)
-            headers = [(b"retry-after", RETRY_AFTER)]
+            headers = [(b"retry-after", b"%d" % SECONDS[503])]
             await send({"type": "websocket.http.response.start", "status": 503, "headers": headers})
             await send({"type": "websocket.http.response.body", "body": b""})
 

@@ -1,5 +1,6 @@
 """A backup holds the whole site as it was at one moment, and comes back whole or not at all."""
 
+import hashlib
 import io
 import json
 import os
@@ -7,17 +8,26 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
+from uuid import uuid4
 
 import psycopg
+from django.apps import apps
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, models
+from django.db.models import NOT_PROVIDED
 from django.test import SimpleTestCase, TransactionTestCase, override_settings
+from django.utils import timezone
+from pgvector.django import HalfVectorField
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from chat.persons import erase, erase_returned
+from chat.tests.test_persons import CANARY, dump, person_with_everything, tables_with
 from chatsite.accounts.models import User
 from chatsite.db.threads import libpq_parameters
 from chatsite.management.commands import backup as backup_command
@@ -31,7 +41,49 @@ from ingestion.tests.media import MediaMixin
 PASSPHRASE = "a long passphrase of a test"
 ELSEWHERE = "restore_elsewhere"
 REHEARSALS = "SELECT datname FROM pg_database WHERE datname LIKE 'chatsite_rehearsal_%'"
+OF_THE_QUEUE = {  # its tables that Django does not write
+    "procrastinate_periodic_defers": "INSERT INTO procrastinate_periodic_defers"
+    " (task_name, defer_timestamp) VALUES ('tidy', 1)",
+    "procrastinate_workers": "INSERT INTO procrastinate_workers DEFAULT VALUES",
+}
 FEW = 10  # for scrypt: a test's passphrase need not be slow to guess
+
+
+def fill(model):
+    """Give an empty table a row, with some value in each column that needs one."""
+    rows = model._base_manager
+    if rows.exists():
+        return
+    values = {}
+    for field in model._meta.concrete_fields:
+        given = field.has_default() or field.db_default is not NOT_PROVIDED or field.generated
+        if field.null or given or isinstance(field, models.AutoField):
+            continue
+        if field.is_relation:
+            fill(field.related_model)
+            values[field.attname] = field.related_model._base_manager.values_list("pk", flat=True).first()
+        else:
+            values[field.attname] = some_value(field)
+    rows.bulk_create([model(**values)])
+
+
+def some_value(field):
+    if isinstance(field, HalfVectorField):
+        return [0.5] * 3
+    if isinstance(field, ArrayField):
+        return []
+    kinds = {
+        models.DateTimeField: timezone.now(),
+        models.DateField: timezone.localdate(),
+        models.JSONField: {},
+        models.UUIDField: uuid4(),
+        models.BinaryField: b"x",
+        models.BooleanField: True,
+        models.GenericIPAddressField: "192.0.2.1",
+        models.IntegerField: 1,
+        models.FloatField: 1.0,
+    }
+    return next((value for kind, value in kinds.items() if isinstance(field, kind)), "x")
 
 
 class Encryption(SimpleTestCase):
@@ -179,6 +231,66 @@ class Rehearsal(Site):
             session.execute("SET chatsite.reader = ''")
             self.assertEqual(session.execute("SELECT id FROM ingestion_document").fetchall(), [])
         self.assertIn("is not empty", self.refusal(passphrase_file=self.passphrase))
+
+
+class EveryKind(Site):
+    """A backup of a site in which each table has a row."""
+
+    def setUp(self):
+        super().setUp()
+        overridden = override_settings(ERASED_LIST=self.folder / "lists" / "erased.jsonl")
+        overridden.enable()
+        self.addCleanup(overridden.disable)
+        self.person, _ = person_with_everything()
+        written = CANARY.encode()
+        for document in Document.objects.filter(file__startswith="documents/test-"):  # made without a file
+            Path(self.media, document.file.name).write_bytes(written)
+            sum_ = hashlib.sha256(written).hexdigest()
+            Document.objects.filter(pk=document.pk).update(sha256=sum_, size=len(written))
+        for model in apps.get_models(include_auto_created=True):
+            if model._meta.managed:
+                fill(model)
+        with connection.cursor() as cursor:
+            for table, insert in OF_THE_QUEUE.items():
+                self.addCleanup(self.emptied, table)
+                cursor.execute(insert)
+        self.before = dump()
+
+    def emptied(self, table):
+        with connection.cursor() as cursor:
+            cursor.execute(f"DELETE FROM {table}")
+
+    @contextmanager
+    def in_the_restored_database(self):
+        def leave():
+            connection.close()
+            connection.close_pool()
+
+        leave()
+        with mock.patch.dict(connection.settings_dict, NAME=ELSEWHERE):
+            try:
+                yield
+            finally:
+                leave()
+
+    def test_each_row_of_each_table_comes_back_and_who_was_erased_stays_erased(self):
+        without = {table for table, rows in self.before.items() if not rows}
+        self.assertEqual(without, set(), "Nobody has tried to restore a row of these.")
+        self.backup(passphrase_file=self.passphrase)
+        erase(self.person, actor=None, delete_documents=True)
+        self.assertEqual(tables_with(CANARY, dump()), set())
+        self.elsewhere()
+        self.restore(passphrase_file=self.passphrase)
+        with self.in_the_restored_database():
+            restored = dump()
+            for table, rows in self.before.items():
+                self.assertEqual(restored[table], rows, table)
+            self.assertEqual(len(erase_returned()), 1)
+            self.assertEqual(tables_with(CANARY, dump()), set())
+            self.assertTrue(User.objects.filter(username=self.owner.username).exists())
+            self.assertEqual(erase_returned(), [])
+        left = [path.read_text() for path in (self.folder / "media").rglob("*") if path.is_file()]
+        self.assertEqual(left, ["# Leave\n\nFive days."])
 
 
 class ByHand(Site):

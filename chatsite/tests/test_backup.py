@@ -130,7 +130,7 @@ class Site(MediaMixin, TransactionTestCase):
         super().setUp()
         self.folder = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
-        overridden = override_settings(DATA_DIR=self.folder)
+        overridden = override_settings(DATA_DIR=self.folder, ERASED_LIST=self.folder / "erased.jsonl")
         overridden.enable()
         self.addCleanup(overridden.disable)
         self.own = libpq_parameters()
@@ -219,7 +219,9 @@ class Rehearsal(Site):
         self.assertIn("is whole", self.restore(verify=True, passphrase_file=self.passphrase))
         self.assertEqual(self.asked(REHEARSALS), [])
         self.elsewhere()
-        self.assertIn("Restored", self.restore(passphrase_file=self.passphrase))
+        said = self.restore(passphrase_file=self.passphrase)
+        self.assertIn("Restored", said)
+        self.assertIn(f"no list of erased accounts, {self.folder / 'erased.jsonl'}", said)
         self.assertEqual(self.asked("SELECT username FROM accounts_user"), [("anna",)])
         ((name, title),) = self.asked("SELECT file, title FROM ingestion_document")
         self.assertEqual(title, self.document.title)
@@ -238,9 +240,6 @@ class EveryKind(Site):
 
     def setUp(self):
         super().setUp()
-        overridden = override_settings(ERASED_LIST=self.folder / "lists" / "erased.jsonl")
-        overridden.enable()
-        self.addCleanup(overridden.disable)
         self.person, _ = person_with_everything()
         written = CANARY.encode()
         for document in Document.objects.filter(file__startswith="documents/test-"):  # made without a file
@@ -280,7 +279,7 @@ class EveryKind(Site):
         erase(self.person, actor=None, delete_documents=True)
         self.assertEqual(tables_with(CANARY, dump()), set())
         self.elsewhere()
-        self.restore(passphrase_file=self.passphrase)
+        self.assertNotIn("list of erased", self.restore(passphrase_file=self.passphrase))
         with self.in_the_restored_database():
             restored = dump()
             for table, rows in self.before.items():

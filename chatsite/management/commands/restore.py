@@ -161,4 +161,9 @@ def _advice(source: Source, passphrase: str, head: Mapping[str, Any]) -> Iterato
         yield f"The backup lists {len(head['files'])} files, and does not hold them: they are in its bucket."
     if (given := environment.text("CHATSITE_SECRET_KEY")) and given != _secret(source, passphrase):
         yield "CHATSITE_SECRET_KEY is not that of the backup: everybody has to sign in again."
+    if not Path(settings.ERASED_LIST).exists():
+        yield (
+            f"There is no list of erased accounts, {settings.ERASED_LIST}. If anybody was erased since the"
+            " backup, copy the list of the former site there before the first start, which erases them again."
+        )
     yield "Start the site: it brings the database up to this version."

@@ -4,12 +4,11 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import Http404
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.requests import SCOPE_CHARACTERS, is_scope
 from chatsite.accounts.api_keys import Scope
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
@@ -17,15 +16,12 @@ from chatsite.http.strict_fields import StrictCharField, StrictSerializer
 from history import projects
 from history.models import Project
 from history.pagination import ProjectPagination
+from ingestion.api.search import ScopeField
 from ingestion.search.scopes import ALL
 
 PROJECT_ID = OpenApiParameter("project_id", UUID, OpenApiParameter.PATH, description="The id of a project.")
 LINK = OpenApiParameter(
     "Link", str, OpenApiParameter.HEADER, response=[200], description="The address of the next page, if any."
-)
-NOT_A_SCOPE = (
-    "This must be “all”, “own”, “folder:path”, “category:name” or “document:id”, with up to 15 ids"
-    " and commas between them."
 )
 
 
@@ -44,32 +40,41 @@ class ProjectSerializer(serializers.Serializer[projects.Listed]):
         return row.project.scope or ALL
 
 
+@extend_schema_field(
+    {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": Project.MAX_NAME_CHARACTERS,
+        "pattern": r"[^\s\x00\x1c-\x1f\x85]",
+    }
+)
+class NameField(StrictCharField):
+    """A name that can be read."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=Project.MAX_NAME_CHARACTERS, **options)
+
+
 class ProjectChangeSerializer(StrictSerializer):
     """What changes of a project; what is left out stays as it is."""
 
-    name = StrictCharField(max_length=Project.MAX_NAME_CHARACTERS, required=False)
+    name = NameField(required=False)
     instructions = StrictCharField(
         max_length=Project.MAX_INSTRUCTIONS_CHARACTERS,
         allow_blank=True,
         required=False,
         help_text="How answers in it should be: wishes, below the instructions of the site.",
     )
-    scope = StrictCharField(
-        max_length=SCOPE_CHARACTERS,
-        required=False,
-        help_text="`all`, `own`, `folder:path`, `category:name` or `document:id` (up to 15, with commas).",
-    )
+    scope = ScopeField(required=False, help_text="What new conversations in it are searched in.")
 
     def validate_scope(self, scope: str) -> str:
-        if not is_scope(scope):
-            raise serializers.ValidationError(NOT_A_SCOPE)
         return "" if scope == ALL else scope
 
 
 class NewProjectSerializer(ProjectChangeSerializer):
     """A new project."""
 
-    name = StrictCharField(max_length=Project.MAX_NAME_CHARACTERS)
+    name = NameField()
 
 
 class _View(ResourceView):

@@ -45,6 +45,18 @@ class QueryField(StrictCharField):
     """Text with something to look for."""
 
 
+class ScopeField(serializers.RegexField):
+    """A part of what the caller may read (see ingestion.search.scopes)."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            SCOPE_PATTERN,
+            max_length=600,
+            error_messages={"invalid": "A scope is all, own, folder:…, category:… or document:<id>[,<id>…]."},
+            **options,
+        )
+
+
 class SearchRequestSerializer(StrictSerializer):
     """What is looked for, and where."""
 
@@ -55,11 +67,8 @@ class SearchRequestSerializer(StrictSerializer):
     mode = StrictChoiceField(
         ["hybrid", "text", "vectors"], default="hybrid", help_text="By words and meaning, or by one of them."
     )
-    scope = serializers.RegexField(
-        SCOPE_PATTERN,
-        max_length=600,
+    scope = ScopeField(
         default="all",
-        error_messages={"invalid": "A scope is all, own, folder:…, category:… or document:<id>[,<id>…]."},
         help_text="Narrows what the caller may read: “own” is what they added, a folder counts with the"
         " folders in it, and up to 15 documents are named by their ids.",
     )

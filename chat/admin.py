@@ -10,7 +10,7 @@ from chatsite.accounts.pickers import FoundByTyping
 from chatsite.accounts.read_only_admin import ReadOnly
 
 from . import documents_admin, persons_admin, proof_admin, verified_admin  # noqa: F401 (register their pages)
-from .models import Agent, MessageAllowance, Run
+from .models import Agent, MessageAllowance, Retention, Run
 from .site_texts import admin as _texts  # noqa: F401
 
 
@@ -34,6 +34,21 @@ class MessageAllowanceAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  #
 
     def about(self, obj: MessageAllowance) -> User | None:
         return obj.user
+
+
+@admin.register(Retention)
+class RetentionAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ignore[type-arg]
+    """For how long conversations, feedback and files are kept, by group."""
+
+    audited_as = AuditEntry.Action.RETENTION_CHANGED
+    list_display = ["__str__", "conversations", "feedback", "files"]
+    list_select_related = ["group"]
+    autocomplete_fields = ["group"]
+    search_fields = ["group__name"]
+
+    def described(self, obj: Retention) -> str:
+        days = {"conversations": obj.conversations, "feedback": obj.feedback, "files": obj.files}
+        return ", ".join(f"{name} {each or 'no limit'}" for name, each in days.items())
 
 
 @admin.register(Run)

@@ -6,9 +6,11 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message
@@ -165,6 +167,45 @@ class MessageAllowance(models.Model):
         return (
             f"{self.user or self.group or 'all others'}: {'any' if self.messages is None else self.messages}"
         )
+
+
+DAYS = [MinValueValidator(1), MaxValueValidator(36_500)]
+
+
+class Retention(models.Model):
+    """For how many days things of people are kept. Managed in the admin; see chat.retention."""
+
+    group = models.OneToOneField(
+        Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        help_text=gettext_lazy("In several groups the longest time holds. Empty: for all others."),
+    )  # fmt: skip
+    conversations = models.PositiveIntegerField(
+        null=True, blank=True, validators=DAYS,
+        verbose_name=gettext_lazy("days for conversations"),
+        help_text=gettext_lazy("Since their last question or answer. Empty: for ever."),
+    )  # fmt: skip
+    feedback = models.PositiveIntegerField(
+        null=True, blank=True, validators=DAYS,
+        verbose_name=gettext_lazy("days for feedback"),
+        help_text=gettext_lazy("Empty: as long as its conversation."),
+    )  # fmt: skip
+    files = models.PositiveIntegerField(
+        null=True, blank=True, validators=DAYS,
+        verbose_name=gettext_lazy("days for files"),
+        help_text=gettext_lazy("Those that nobody but their owner can read. Empty: for ever."),
+    )  # fmt: skip
+
+    class Meta:
+        verbose_name = "retention rule"
+        constraints = [
+            models.UniqueConstraint(
+                name="retention_unique", fields=["group"], nulls_distinct=False,
+                violation_error_message="There is a rule for these already.",
+            ),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return str(self.group or "all others")
 
 
 class Usage(models.Model):

@@ -7,7 +7,7 @@ from procrastinate.contrib.django import app
 from chatsite.accounts.audit import chain, streaming
 from chatsite.db import side_jobs
 
-from . import announcements  # noqa: F401  (what webhooks are sent is looked up there)
+from . import announcements, retention  # noqa: F401  (what webhooks are sent is looked up there)
 from .overview.counting import count_ended_runs
 from .proof import running
 
@@ -34,6 +34,13 @@ def trim_audit_log(timestamp: int) -> None:
     if settings.AUDIT_DAYS:
         chain.seal_new()
         chain.trim(settings.AUDIT_DAYS)
+
+
+@app.periodic(cron="17 3 * * *")
+@app.task(name="chat.apply_retention", queue=side_jobs.QUEUE, queueing_lock="apply-retention")
+def apply_retention(timestamp: int) -> None:
+    """Delete what is older than the rules of the admin allow."""
+    retention.apply()
 
 
 @app.task(name=running.TASK, queue=side_jobs.QUEUE, retry=RetryStrategy(max_attempts=5, exponential_wait=3))

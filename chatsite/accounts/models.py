@@ -387,6 +387,7 @@ class AuditEntry(models.Model):
         MAPPING_CHANGED = "mapping_changed", "Changed the mapping of a group"
         IDENTITY_REMOVED = "identity_removed", "Unlinked an account from the sign-in provider"
         ALLOWANCE_CHANGED = "allowance_changed", "Changed how many messages somebody may send"
+        RETENTION_CHANGED = "retention_changed", "Changed how long things are kept"
         AGENT_CHANGED = "agent_changed", "Changed an agent"
         TEXTS_CHANGED = "texts_changed", "Changed the texts of the site"
         DOCUMENT_CHANGED = "document_changed", "Added, changed or deleted a document in the admin"

@@ -59,6 +59,7 @@ CLASSES: dict[str, tuple[int, int, str]] = {
     Action.MAPPING_CHANGED: (ENTITY, UPDATE, "group mapping"),
     Action.IDENTITY_REMOVED: (ENTITY, DELETE, "external identity"),
     Action.ALLOWANCE_CHANGED: (ENTITY, UPDATE, "message allowance"),
+    Action.RETENTION_CHANGED: (ENTITY, UPDATE, "retention rule"),
     Action.AGENT_CHANGED: (ENTITY, UPDATE, "agent"),
     Action.TEXTS_CHANGED: (ENTITY, UPDATE, "texts of the site"),
     Action.WEBHOOK_CHANGED: (ENTITY, UPDATE, "webhook"),

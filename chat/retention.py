@@ -1,0 +1,83 @@
+"""How long conversations, feedback and files are kept: rules by group, applied each night by the worker.
+
+Nothing of a person under a legal hold goes. Conversations are hidden first and purged as deleted ones are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from chatsite.accounts.audit import record
+from chatsite.accounts.models import AuditEntry, User
+from chatsite.db.threads import reading_everything
+from history.models import Conversation, Feedback, Message
+from ingestion.documents import delete_documents
+from ingestion.models import AccessEntry, Document
+
+from .models import Retention
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """How much is older than its rule allows."""
+
+    conversations: int
+    feedback: int
+    files: int
+
+    def __str__(self) -> str:
+        return f"{self.conversations} conversations, {self.feedback} feedback, {self.files} files"
+
+
+def apply(*, dry_run: bool = False) -> Due:
+    """Delete what is due, with one entry in the audit log; `dry_run` only counts it."""
+    with reading_everything():
+        conversations = feedback = files = 0
+        for days, people in _people("conversations"):
+            unfinished = Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED)
+            old = Conversation.objects.filter(
+                ~Exists(unfinished), owner__in=people, deleted_at=None, updated_at__lt=_before(days)
+            )
+            conversations += old.count() if dry_run else old.update(deleted_at=timezone.now())
+        for days, people in _people("feedback"):
+            said = Feedback.objects.filter(
+                message__conversation__owner__in=people, updated_at__lt=_before(days)
+            )
+            feedback += said.count() if dry_run else said.delete()[0]
+        for days, people in _people("files"):
+            found = list(_unshared().filter(owner__in=people, changed_at__lt=_before(days)))
+            files += len(found)
+            if not dry_run:
+                delete_documents(found)
+    due = Due(conversations, feedback, files)
+    if not dry_run and (conversations or feedback or files):
+        record(
+            AuditEntry.Action.CONVERSATION_DELETED, actor=None, subject=f"By the rules of retention: {due}"
+        )
+    return due
+
+
+def _people(kind: str) -> Iterator[tuple[int, QuerySet[User]]]:
+    """(days, people) of each rule: in several groups the longest holds, in none the rule for all others."""
+    rules = dict(Retention.objects.exclude(group=None).values_list("group", kind))
+    free = User.objects.filter(legal_hold="")
+    for days in sorted({each for each in rules.values() if each is not None}):
+        same = [group for group, each in rules.items() if each == days]
+        longer = [group for group, each in rules.items() if each is None or each > days]
+        yield days, free.filter(groups__in=same).exclude(groups__in=longer)
+    others = Retention.objects.filter(group=None).values_list(kind, flat=True).first()
+    if others is not None:
+        yield others, free.exclude(groups__in=list(rules))
+
+
+def _unshared() -> QuerySet[Document]:
+    """Uploads that nobody but their owner can read; a synchronised folder decides on its own files."""
+    others = AccessEntry.objects.filter(access_list=OuterRef("access_list")).exclude(user=OuterRef("owner"))
+    return Document.objects.filter(~Exists(others), source_file=None)
+
+
+def _before(days: int) -> datetime:
+    return timezone.now() - timedelta(days=days)

@@ -1,0 +1,125 @@
+"""How long conversations, feedback and files are kept, by the rules of the admin."""
+
+import io
+from datetime import timedelta
+
+from django.contrib.auth.models import Group
+from django.core.management import call_command
+from django.test import TestCase
+from django.utils import timezone
+
+from chat.models import Retention
+from chat.retention import apply
+from chat.tests.conversations import answered
+from chatsite.accounts.models import AuditEntry, User
+from history import recording
+from history.models import Conversation, Feedback
+from ingestion.models import Document
+from ingestion.tests.factories import make_document, make_user
+
+PAGE = "/admin/chat/retention/"
+
+
+class RetentionTests(TestCase):
+    def setUp(self):
+        self.ann = make_user("ann", groups=["Crew"])
+        self.bob = make_user("bob", groups=["Crew", "Legal"])
+        self.eve = make_user("eve")
+        self.crew, self.legal = (Group.objects.get(name=name) for name in ("Crew", "Legal"))
+        self.people = (self.ann, self.bob, self.eve)
+        for person in self.people:
+            for days in (5, 50, 500):
+                self.make(person, days)
+
+    def make(self, person, days):
+        """A conversation with feedback, a document of theirs alone and one that others read, that old."""
+        then = timezone.now() - timedelta(days=days)
+        document = make_document(f"{person}-{days}.md", owner=person)
+        shared = make_document(
+            f"shared-{person}-{days}.md", owner=person, users=[self.ann, self.bob, self.eve]
+        )
+        Document.objects.filter(pk__in=[document.pk, shared.pk]).update(changed_at=then)
+        conversation, answer = answered(person, document)
+        feedback = Feedback.objects.create(message=answer, rating="bad", comment=f"{days}")
+        Feedback.objects.filter(pk=feedback.pk).update(updated_at=then)
+        Conversation.objects.filter(pk=conversation.pk).update(updated_at=then)
+
+    def left(self):
+        """How many conversations, feedbacks and documents each person has."""
+        return [
+            (
+                Conversation.objects.filter(owner=person, deleted_at=None).count(),
+                Feedback.objects.filter(message__conversation__owner=person).count(),
+                Document.objects.filter(owner=person).count(),
+            )
+            for person in self.people
+        ]
+
+    def test_without_rules_everything_stays(self):
+        self.assertEqual(str(apply()), "0 conversations, 0 feedback, 0 files")
+        self.assertEqual(self.left(), [(3, 3, 6)] * 3)
+        self.assertFalse(AuditEntry.objects.exists())
+
+    def test_each_kind_has_its_own_time_and_what_others_read_stays(self):
+        Retention.objects.create(conversations=100, feedback=10, files=100)
+        self.assertEqual(str(apply(dry_run=True)), "3 conversations, 6 feedback, 3 files")
+        self.assertEqual(self.left(), [(3, 3, 6)] * 3)
+        apply()
+        self.assertEqual(self.left(), [(2, 1, 5)] * 3)
+        entry = AuditEntry.objects.get(action="conversation_deleted")
+        self.assertEqual(entry.subject, "By the rules of retention: 3 conversations, 6 feedback, 3 files")
+        Conversation.objects.exclude(deleted_at=None).update(deleted_at=timezone.now() - timedelta(hours=2))
+        recording.purge()
+        self.assertEqual(Conversation.objects.count(), 6)
+
+    def test_the_rule_of_the_group_that_keeps_longest_holds(self):
+        Retention.objects.create(conversations=10)
+        Retention.objects.create(group=self.crew, conversations=100)
+        apply()
+        self.assertEqual([each[0] for each in self.left()], [2, 2, 1])
+        Conversation.objects.update(deleted_at=None)
+        Retention.objects.create(group=self.legal)  # for ever
+        apply()
+        self.assertEqual([each[0] for each in self.left()], [2, 3, 1])
+        Conversation.objects.update(deleted_at=None)
+        Retention.objects.filter(group=self.legal).update(conversations=20)
+        apply()
+        self.assertEqual([each[0] for each in self.left()], [2, 2, 1])
+
+    def test_nothing_of_somebody_under_a_legal_hold_goes(self):
+        User.objects.filter(pk=self.ann.pk).update(legal_hold="case 17")
+        Retention.objects.create(conversations=1, feedback=1, files=1)
+        apply()
+        self.assertEqual(self.left(), [(3, 3, 6), (0, 0, 3), (0, 0, 3)])
+
+    def test_an_answer_that_is_being_written_keeps_its_conversation(self):
+        old = Conversation.objects.filter(owner=self.ann).earliest("updated_at")
+        old.messages.filter(role="assistant").update(state="streaming")
+        Retention.objects.create(conversations=100)
+        apply()
+        self.assertEqual([each[0] for each in self.left()], [3, 2, 2])
+
+    def test_the_command_says_what_it_would_delete_and_deletes_it(self):
+        Retention.objects.create(group=self.crew, conversations=10)
+        said = io.StringIO()
+        call_command("retention", "--dry-run", stdout=said)
+        call_command("retention", stdout=said)
+        words = "4 conversations, 0 feedback, 0 files."
+        self.assertEqual(said.getvalue(), f"Would delete: {words}\nDeleted: {words}\n")
+
+    def test_rules_are_made_in_the_admin_and_each_change_is_in_the_audit_log(self):
+        self.client.force_login(User.objects.create_superuser("root"))
+        for wrong in ("0", "-1", "36501", "abc"):
+            self.assertEqual(self.client.post(f"{PAGE}add/", {"conversations": wrong}).status_code, 200)
+        self.assertRedirects(self.client.post(f"{PAGE}add/", {"conversations": "365"}), PAGE)
+        self.assertContains(self.client.post(f"{PAGE}add/", {}), "There is a rule for these already.")
+        self.client.post(f"{PAGE}add/", {"group": self.crew.pk, "files": "90"})
+        entries = AuditEntry.objects.filter(action="retention_changed").order_by("pk")
+        self.assertEqual(
+            [entry.subject.partition(": ")[2] for entry in entries],
+            [
+                "conversations 365, feedback no limit, files no limit",
+                "conversations no limit, feedback no limit, files 90",
+            ],
+        )
+        self.assertContains(self.client.get(PAGE), "all others")

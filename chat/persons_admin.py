@@ -13,7 +13,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.html import format_html
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.accounts import looks
 from chatsite.accounts.admin import UserAdmin
@@ -76,6 +77,22 @@ class PersonAdmin(UserAdmin):
         actions = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Who switches an account off is led to the documents that somebody else should have from now on."""
+        super().save_model(request, obj, form, change)
+        owned = Document.objects.filter(owner=obj).count()
+        if change and "is_active" in form.changed_data and not obj.is_active and owned:
+            words = ngettext(
+                "{person} still owns {number} document. {link}",
+                "{person} still owns {number} documents. {link}",
+                owned,
+            )
+            link: Any = ""
+            if request.user.has_perm("ingestion.change_document"):
+                address = f"{reverse('admin:ingestion_document_changelist')}?owner__id__exact={obj.pk}"
+                link = format_html('<a href="{}">{}</a>', address, gettext("Hand over"))
+            messages.warning(request, format_html(words, person=obj, number=owned, link=link))
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.export_view)

@@ -17,6 +17,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from chatsite.accounts.admin_filters import TypedGroupFilter, TypedValueFilter
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
+from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.access.admin import AccessPage
 from ingestion.access.lists import (
     Audience,
@@ -117,7 +118,7 @@ class CategoryFilter(TypedValueFilter):
 
 
 @admin.register(Document)
-class DocumentAdmin(AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # type: ignore[type-arg]
+class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, admin.ModelAdmin):  # type: ignore[type-arg]
     """All documents, regardless of their readers: this page is for administrators."""
 
     list_display = ["name", "folder", "state", "readers", "owner", "changed_at", "page_count"]

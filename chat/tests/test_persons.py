@@ -374,6 +374,22 @@ class AdminTests(TestCase):
         self.assertContains(page, "(Ada Bell)")
         self.assertContains(page, f'<a href="/admin/accounts/user/{self.person.pk}/export/">')
 
+    def test_switching_an_account_off_leads_to_handing_its_documents_over(self):
+        page = f"/admin/accounts/user/{self.person.pk}/change/"
+        form = self.client.get(page).context["adminform"].form
+        values = {name: value for name, value in form.initial.items() if value not in (None, False, [])}
+        values |= {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
+        values |= {"last_login_0": "", "last_login_1": ""}
+        for name in ("groups", "user_permissions", "last_login"):
+            values.pop(name, None)
+        self.assertNotContains(self.client.post(page, values, follow=True), "still owns")
+        values.pop("is_active")
+        said = self.client.post(page, values, follow=True)
+        mine = f"/admin/ingestion/document/?owner__id__exact={self.person.pk}"
+        self.assertContains(said, f'still owns 2 documents. <a href="{mine}">Hand over</a>')
+        make_document("of-root.md", owner=self.root)
+        self.assertEqual(self.client.get(mine).context["cl"].result_count, 2)
+
     def test_who_gets_the_documents_is_found_by_typing(self):
         self.assertContains(self.client.get(self.page), 'class="admin-autocomplete')
         shared = make_document("shared.md", owner=self.person, everyone=True)

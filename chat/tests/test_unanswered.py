@@ -6,6 +6,7 @@ from datetime import timedelta
 from unittest.mock import patch
 
 from django.contrib.auth.models import Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import TestCase
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -247,7 +248,7 @@ class UnansweredTests(TestCase):
         self.assertRedirects(answer, PAGE)
         self.assertContains(self.client.get(f"{PAGE}?group=nothing"), "Nothing was asked in vain")
 
-    def test_saving_a_word_leads_back_to_the_group_it_was_added_for(self):
+    def test_saving_a_word_or_a_document_leads_back_to_the_group_it_was_added_for(self):
         for _ in range(3):
             self.ask(FERRY)
         [group] = self.found().groups
@@ -262,6 +263,11 @@ class UnansweredTests(TestCase):
         self.assertRedirects(saved, back, fetch_redirect_response=False)
         again = self.client.post(address, {**word, "term": "train", "_addanother": "1"})
         self.assertNotIn("unanswered/", again.headers["Location"])
+        self.manager.user_permissions.add(Permission.objects.get(codename="add_document"))
+        document = f"/admin/ingestion/document/add/?unanswered={group.key}"
+        self.assertContains(self.client.get(PAGE), document)
+        sent = {"upload": SimpleUploadedFile("ferry.md", b"The ferry pays."), "everyone": "on"}
+        self.assertRedirects(self.client.post(document, sent), back, fetch_redirect_response=False)
         elsewhere = self.client.post(
             "/admin/ingestion/houseword/add/?unanswered=//evil.example", {**word, "term": "ship"}
         )

@@ -1,4 +1,4 @@
-"""The order of a run: a verified answer or a search, context, text, what helps to go on."""
+"""The steps of a run: verified answer or search, context, text, follow-up questions and title."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -83,7 +83,7 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
 
 
 async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatModel, Search]:
-    """A verified answer as the model, with what it cites; else the model, with what the search finds."""
+    """The verified answer as a model with its citations; otherwise the model and the search results."""
     request = run.request
     if request.earlier:  # the query costs a request to the model
         if verified := await retry_until_available(verified_answer, run):
@@ -98,13 +98,13 @@ async def _model_and_search(run: AcceptedRun, model: ChatModel) -> tuple[ChatMod
 def _verified_or_candidates(
     run: AcceptedRun, query: SearchQuery
 ) -> tuple[tuple[VerifiedModel, Search] | None, SearchResult | None]:
-    """One piece of work for the database, as most questions begin a conversation."""
+    """Both lookups in one database call, because most questions begin a conversation."""
     verified = verified_answer(run)
     return verified, None if verified else searching.candidates(run, query)
 
 
 async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> None:
-    """Each agent in turn, as a message of its own, which sees what the others have said."""
+    """Yield one message per agent, in turn; each agent sees the messages of the others."""
     said: list[Said] = []
     run = state.run
     while speaker := await next_speaker(run, model, said):
@@ -120,7 +120,7 @@ async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> Non
 
 
 async def _write_message(state: _Answer, model: ChatModel, found: Search, message_id: UUID) -> Search:
-    """Write one message from what was found; returns what of it the caller may still read."""
+    """Write one message from the search results; returns those that the caller may still read."""
     found, context = await keep_context(state.run, message_id, model, found, state.run.readable)
     state.publish(context)
     state.prompt = replace(state.prompt, sources=found.sources, pages=found.pages, sure=found.sure)
@@ -144,7 +144,7 @@ async def _write_message(state: _Answer, model: ChatModel, found: Search, messag
 
 
 def _claims(statements: Sequence[Statement], text: str, notices: Sequence[str]) -> tuple[Statement, ...]:
-    """The statements without those that say something about the site and not about the documents."""
+    """The statements about documents, without those about the site itself."""
     own = (NOTHING_FITS, *notices)
     return tuple(
         each for each in statements if not any(text[each.start : each.end] in words for words in own)
@@ -152,7 +152,7 @@ def _claims(statements: Sequence[Statement], text: str, notices: Sequence[str]) 
 
 
 async def _add_followups_and_title(state: _Answer, model: ChatModel) -> None:
-    """Ask the model side by side for follow-up questions and for a new conversation's title."""
+    """Ask the model in parallel for follow-up questions and for a new conversation's title."""
     questions, title = await asyncio.gather(_followups(state, model), _title(state.run, model))
     if questions:
         state.publish(FollowUps(tuple(questions)))
@@ -161,7 +161,7 @@ async def _add_followups_and_title(state: _Answer, model: ChatModel) -> None:
 
 
 async def _followups(state: _Answer, model: ChatModel) -> list[str]:
-    """What the model suggests and the documents' own questions, as far as the caller's search answers it."""
+    """Questions from the model and the documents that the caller's search can answer."""
     prompt, run = state.prompt, state.run
     if not (run.request.options.followups and prompt.sources):
         return []
@@ -202,7 +202,7 @@ async def _title(run: AcceptedRun, model: ChatModel) -> str:
 
 
 def _open_message(state: _Answer, speaker: Speaker, *, first: bool) -> Message:
-    """The agent's message; the one before it is complete now, whatever becomes of the rest."""
+    """Open the agent's message; the previous one is complete, whatever happens to the rest."""
     run = state.run
     if first:
         return recording.name_speaker(run.answer_id, speaker.name)

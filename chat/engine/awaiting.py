@@ -1,4 +1,4 @@
-"""The wait for documents that a question was asked about before they were read."""
+"""Waits for documents that a question names and that have not been read yet."""
 
 import asyncio
 import time
@@ -11,11 +11,11 @@ from ingestion.search.scopes import count_unread
 from .run import AcceptedRun
 
 LOOK_SECONDS = 1.0
-WAIT_SECONDS = 300.0  # then the question is asked of what has been read
+WAIT_SECONDS = 300.0  # after that the documents read so far are searched
 
 
 async def documents_read(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
-    """Return when the caller's own documents among those the question names are read, or have failed."""
+    """Return when the caller's own documents named by the question have been read or have failed."""
     if not run.request.options.scope.startswith("document:") or run.request.continues:
         return
     deadline = time.monotonic() + WAIT_SECONDS

@@ -1,4 +1,4 @@
-"""An answer that goes on from the text of one that was cut short, with the same sources."""
+"""Continues an answer that was cut short, with the same sources."""
 
 from dataclasses import dataclass, replace
 from typing import cast
@@ -14,15 +14,17 @@ from .searching import Search, as_source
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The text that there is already, and what it was written from."""
+    """The text so far and its sources."""
 
     text: str
     found: Search
 
 
 def begun(run: AcceptedRun) -> Begun | None:
-    """None where a source was deleted, closed to the asker or read anew since: what rests on it is not given
-    to the model, and the question is answered from the beginning."""
+    """The text and its sources; None if a source was deleted, withdrawn or read again since.
+
+    The text based on such a source is not given to the model: the question is answered from the beginning.
+    """
     former = Message.objects.owned_by(run.principal).get(pk=run.request.continues)
     sources = list(Source.objects.visible_to(run.principal).filter(message=former).order_by("rank"))
     passages = retrieval.load(run.principal, [source.passage_id for source in sources])

@@ -23,7 +23,7 @@ from ingestion.parsing.sections import Unreadable
 from ingestion.storage import files
 
 MAX_PAGES = 5
-SIDES = (1300, 1024, 768, 512)  # pixels: first that of a drawn A4 page, then smaller ones for large images
+SIDES = (1300, 1024, 768, 512)  # pixels: that of a drawn A4 page, then smaller sizes for large images
 BYTES = 1_000_000
 SECONDS = 20.0  # for all of them
 
@@ -38,7 +38,7 @@ class Page:
 
 
 async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tuple[PageImage, ...]:
-    """The images that were given to the model, drawn again for a reader."""
+    """The images that the model received, drawn again for a reader."""
     pages = [
         Page(source.label, UUID(source.document_id), source.page)
         for source in sources
@@ -50,7 +50,7 @@ async def of_sources(principal: Principal, sources: Sequence[SourceView]) -> tup
 async def page_images(principal: Principal, pages: Sequence[Page]) -> tuple[PageImage, ...]:
     """Images of the first few distinct PDF pages that the reader may see.
 
-    Pages that cannot be drawn, or not in time, are left out.
+    Leaves out pages that cannot be drawn in time.
     """
     images: list[PageImage] = []
     documents = await retry_until_available(_documents, principal, pages)

@@ -1,4 +1,4 @@
-"""A run as the engine is given it."""
+"""The engine's view of a run."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from history.recording import TurnIds, timestamp
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """An agent as the engine needs it."""
+    """The engine's view of an agent."""
 
     name: str
     description: str
@@ -29,11 +29,11 @@ class AcceptedRun(TurnIds):
 
     request: RunRequest
     by_team: bool  # whether the team of agents answers
-    allowance: Allowance | None  # what is left of the owner's messages of the day
+    allowance: Allowance | None  # the messages that the owner has left today
     readable: int = 0  # documents that the owner may read
     own_wish: str = ""  # how the owner likes answers, for questions asked in the portal
     is_new: bool = True
-    is_first: bool = False  # whether nothing was said before in the conversation
+    is_first: bool = False  # whether this is the first turn of the conversation
     is_untitled: bool = False  # whether the model writes a title: not where the owner has chosen one
     team: tuple[Speaker, ...] = ()  # the agents at the time of the answer
 

@@ -50,29 +50,29 @@ JUST_FOUND_SECONDS = 1.0  # for which the rights checked by the search still cou
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What an answer is made from, and how it was found."""
+    """The sources of an answer, and how the search found them."""
 
     query: str
     sources: tuple[SourceView, ...]
     passages: tuple[FoundPassage, ...]  # those of the sources
     thoughts: tuple[Thought, ...]  # about the search
     pages: tuple[PageImage, ...]
-    sure: bool = True  # whether the best passage clearly has to do with the question
+    sure: bool = True  # whether the best passage is clearly relevant to the question
     verified: Verified | None = None  # of an answer that a person wrote
     found_at: float = field(default_factory=time.monotonic, compare=False)
 
     @property
     def is_fresh(self) -> bool:
-        """Whether what may be read was checked a moment ago."""
+        """Whether the caller's rights have just been checked."""
         return time.monotonic() - self.found_at < JUST_FOUND_SECONDS
 
 
 async def search(
     run: AcceptedRun, model: ChatModel, asked: SearchQuery, found: SearchResult | None = None
 ) -> Search:
-    """The passages that fit, by the options of the request and the rights of its caller.
+    """Search with the options of the request and the rights of its caller.
 
-    `found` is what the search itself has found a moment ago, if it was made already.
+    `found` has the candidates if they have just been searched for.
     """
     options = run.request.options
     query = asked.text
@@ -109,7 +109,7 @@ async def search(
 
 
 def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
-    """What the search itself finds; more than is wanted where a ranker chooses among it."""
+    """The candidates of the search; more than requested if a ranker selects from them."""
     options = run.request.options
     return found_for(
         run.principal,
@@ -126,9 +126,9 @@ def candidates(run: AcceptedRun, query: SearchQuery) -> SearchResult:
 
 
 def found_for(principal: Principal, query: SearchQuery, **options: Any) -> SearchResult:
-    """What the search finds by `options` for a question, or in turns for each that it consists of.
+    """Search for a question; the results of a compound question's parts are interleaved.
 
-    Where one of these finds nothing the whole question is searched for, too.
+    If one part finds nothing, the whole question is searched for too.
     """
 
     def searched(query: SearchQuery) -> SearchResult:
@@ -159,9 +159,9 @@ def found_for(principal: Principal, query: SearchQuery, **options: Any) -> Searc
 async def keep_context(
     run: AcceptedRun, answer_id: UUID, model: ChatModel, found: Search, readable: int
 ) -> tuple[Search, ContextReady]:
-    """Store the sources and the steps of a message, before its first word, and tell of them.
+    """Store and publish the sources and steps of a message before its first word.
 
-    What was deleted since it was found, or closed to the caller, is left out of what is returned.
+    Leaves out sources that were deleted, or withdrawn from the caller, since the search.
     """
     thoughts = steps.of_message(run, model, found.thoughts, is_prompted=found.verified is None)
     for attempt in range(1, TRIES + 1):
@@ -173,7 +173,7 @@ async def keep_context(
         except (
             IntegrityError,
             ProgrammingError,
-        ):  # deleted this instant, or closed
+        ):  # deleted or withdrawn just now
             if attempt == TRIES:
                 raise
     return found, ContextReady(found.sources, thoughts, str(answer_id), verified=found.verified)
@@ -192,7 +192,7 @@ def _still_readable(principal: Principal, found: Search) -> Search:
         sources=sources,
         passages=tuple(passage for _, passage in left),
         pages=tuple(page for page in found.pages if page.label in labels),
-        verified=None,  # nobody has verified what is left
+        verified=None,  # the remaining sources have not been verified
     )
 
 

@@ -21,7 +21,7 @@ NO_FIELDS = "“vector_fields” names none, so the question is searched by its 
 
 
 def mode(options: Options) -> Mode:
-    """The mode of the search; without a vector field it is the words' alone."""
+    """The search mode; without a vector field, words only."""
     return options.retrieval_mode if options.vector_fields else "text"
 
 

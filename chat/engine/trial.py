@@ -1,4 +1,4 @@
-"""Tries before something is offered: whether a question is answered, and how by other instructions."""
+"""Trial runs: whether a question can be answered, and how other instructions answer it."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -27,8 +27,8 @@ def is_answerable(
 ) -> bool:
     """Whether the documents of `scope` that `principal` may read answer `question`, after `earlier` was said.
 
-    Without a language model a sentence has to answer it, with one the search has to be sure of its best
-    passage. With `document_id` this passage has to be that document's.
+    Without a language model a sentence must answer it; with one, the search must be sure of its best
+    passage. With `document_id` this passage must be from that document.
     """
     if earlier and not isinstance(model, QuotingModel):
         return True  # a follow-up question that a model wrote from these very sources
@@ -43,7 +43,7 @@ def is_answerable(
 
 
 def draft_answer(principal: Principal, question: str, draft: str) -> str:
-    """The answer by other instructions, from what this person may read. Stores nothing; raises ModelError."""
+    """Answer with other instructions, under this person's rights. Stores nothing; raises ModelError."""
     found = retrieval.search(principal, question)
     sources = [as_source(rank, passage) for rank, passage in enumerate(found.passages, start=1)]
     prompt = Prompt(question, (), sources, Options().temperature, sure=found.sure, template=draft)

@@ -1,7 +1,7 @@
-"""Answers that a person wrote and vouches for, given before anything is searched or generated.
+"""Answers that a person wrote and vouches for, returned before any search or generation.
 
-Which of them speak to a reader is decided in SQL, under the reader's rights, for each question anew: to
-everyone else the site behaves as if the answer did not exist.
+SQL decides for each question which of them a reader gets, under the reader's rights. For everyone else the
+site behaves as if the answer did not exist.
 """
 
 import re
@@ -32,7 +32,7 @@ _NUMBERED = re.compile(r"\[(\d{1,3})\](?!\()")
 
 
 class VerifiedModel(QuotingModel):
-    """Speaks the model's protocol and says one text; follow-ups and titles are those of quoted answers."""
+    """A model that returns one fixed text; follow-up questions and titles as for quoted answers."""
 
     name = "verified"
 
@@ -42,12 +42,12 @@ class VerifiedModel(QuotingModel):
         self._sources = sources
 
     def text_for(self, sources: int) -> str | None:
-        """The text; None where a source was closed to the reader since the answer was chosen."""
+        """The text; None if a source was withdrawn from the reader since the answer was chosen."""
         return self._text if sources == self._sources else None
 
 
 def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
-    """What speaks for this question to its reader, as a model with what it cites; None if nothing does."""
+    """The verified answer to this question as a model with its citations; None if there is none."""
     request, principal = run.request, run.principal
     if run.by_team or not _is_plain(request):
         return None
@@ -57,7 +57,7 @@ def verified_answer(run: AcceptedRun) -> tuple[VerifiedModel, Search] | None:
     answer = VerifiedAnswer.objects.select_related("owner").get(pk=answer_id)
     passages = cited_passages(principal, answer_id)
     if not passages or len(passages) != answer.citation_count:
-        return None  # changed this instant
+        return None  # changed just now
     labels = [passage.label for passage in passages]
     verified = Verified(answer.signature, answer.valid_until.isoformat())
     distinct = tuple(dict.fromkeys(passages))
@@ -83,13 +83,13 @@ def unsupported_statements(principal: Principal, answer: VerifiedAnswer) -> list
 
 
 def cited_passages(principal: Principal, answer_id: int) -> list[FoundPassage]:
-    """The passages of an answer's citations, in their order, as far as they may be read."""
+    """The cited passages that the reader may read, in the order of the citations."""
     wanted = [row["passage_id"] for row in rows("verified_sources", {"answer_id": answer_id}, SQL)]
     return retrieval.load(principal, wanted)
 
 
 def matching(principal: Principal, question: str) -> int | None:
-    """The id of the newest verified answer that speaks to this reader and answers the question."""
+    """The id of the newest verified answer to the question that this reader may get."""
     parameters = {"user_id": principal.user_id, "today": timezone.localdate()}
     for row in rows("verified_answers", parameters, SQL):
         if asks_the_same(question, row["text"]):
@@ -98,7 +98,7 @@ def matching(principal: Principal, question: str) -> int | None:
 
 
 def with_labels(text: str, labels: Sequence[str]) -> str:
-    """The text with labels in place of the numbers of its citations; a number of none is left out."""
+    """Replace the numbers of citations with labels; remove a number without a citation."""
 
     def label(match: re.Match[str]) -> str:
         number = int(match[1])
@@ -108,7 +108,7 @@ def with_labels(text: str, labels: Sequence[str]) -> str:
 
 
 def _is_plain(request: RunRequest) -> bool:
-    """Whether the request leaves it to the site what to answer from, and in which form."""
+    """Whether the request prescribes neither sources nor form of the answer."""
     options = request.options
     return not (
         request.images

@@ -23,7 +23,7 @@ class _Outcome:
     reason: str = ""
     usage: TokenCount | None = None
     error: ModelError | None = None
-    stopped: bool = False  # at a stop sequence of the caller's
+    stopped: bool = False  # at the caller's stop sequence
 
 
 async def written(
@@ -31,7 +31,7 @@ async def written(
 ) -> AsyncGenerator[Thinking | TextDelta | MessageDone | Usage, None]:
     """Yield Thinking (if the model reasons), the text, then MessageDone.
 
-    The text begins with that of the prompt, of an answer that goes on.
+    A continued answer begins with the text in the prompt.
 
     On failure raises ModelError after yielding all text that has arrived.
     """

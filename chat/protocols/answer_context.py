@@ -1,4 +1,4 @@
-"""The members that the AI-chat documents share: `data_points`, `thoughts` and the results in them."""
+"""Members shared by the AI chat protocols: `data_points`, `thoughts` and their results."""
 
 from collections.abc import Sequence
 from html import escape
@@ -11,7 +11,7 @@ RESULTS_BEFORE = "Prompt"  # the step before which the results are shown
 
 
 def context(found: ContextReady) -> Json:
-    """The response context, from what the reader of the answer may see."""
+    """The response context, limited to what the answer's reader may see."""
     points: Json = {
         "text": [_data_point(source) for source in found.sources],
         # What an answer may cite: since September 2025 front ends make links of these labels only.
@@ -23,7 +23,7 @@ def context(found: ContextReady) -> Json:
 
 
 def verified(found: ContextReady | None) -> Json:
-    """The member of an answer that a person wrote: who vouches for it, and until which day."""
+    """The member of a verified answer: who vouches for it, and its last day."""
     if found is None or found.verified is None:
         return {}
     return {"verified": {"by": found.verified.by, "until": found.verified.until}}
@@ -34,17 +34,17 @@ def followups(questions: tuple[str, ...]) -> Json:
 
 
 def verification(statements: Sequence[Statement]) -> Json:
-    """What was found of each statement, in the text that was sent."""
+    """The result for each statement, with positions in the text that was sent."""
     return {"verification": to_api(statements)}
 
 
 def delta(content: str | None = None, role: str | None = None) -> Json:
-    """A piece of a message, with every member of the documents."""
+    """A delta with every member that the specifications list."""
     return {"content": content, "function_call": None, "role": role, "tool_calls": None}
 
 
 def message(content: str) -> Json:
-    """A whole message, with every member of the documents."""
+    """A whole message with every member that the specifications list."""
     return delta(content, "assistant")
 
 
@@ -74,7 +74,7 @@ def _with_sources(prompt: Thought, found: ContextReady) -> Thought:
 
 
 def _thought(thought: Thought) -> Json:
-    # In one order, whether they come from the engine or from the database, so that replies are equal.
+    # Sorted, so that replies are equal whether the sources come from the engine or the database.
     props = dict(sorted(thought.props.items())) if thought.props else None
     return {"title": thought.title, "description": thought.description, "props": props}
 
@@ -99,7 +99,7 @@ def _result(source: SourceView) -> Json:
 
 
 def _caption(caption: Caption) -> Json:
-    """`highlights` is the text as HTML, with the words asked for in `<em>`."""
+    """`highlights` is the text as HTML, with the words of the question in `<em>`."""
     parts: list[str] = []
     end = 0
     for start, stop in caption.marks:

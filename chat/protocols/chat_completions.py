@@ -1,7 +1,7 @@
 """The HTTP protocol for AI chat apps of 2024-01-28: OpenAI's completions with `context` and `session_state`.
 
-The document puts these two into the choice; a well-known client reads them from its message or delta, so
-both places have them.
+The specification puts both into the choice. A well-known client reads them from the choice's message or
+delta, so they are in both places.
 """
 
 from typing import Any
@@ -66,7 +66,7 @@ class ChatCompletions:
         return whole.text
 
     def message_context(self, context: Json) -> Json:
-        """The context as it is in a message or delta; the choice has the document's."""
+        """The context in the form for a message or delta; the choice has the specification's form."""
         return context
 
     def whole(self, whole: Whole) -> tuple[int, Json]:

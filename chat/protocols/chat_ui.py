@@ -56,7 +56,7 @@ class ChatUi:
     """Stateless unless the body names a conversation: its client saves through /chat-history itself."""
 
     stream_type = "text/event-stream"
-    gap = INTERVAL  # one client takes whatever arrives at once for one event
+    gap = INTERVAL  # one client treats data that arrives together as one event
     team = False
 
     def parse(self, body: Any) -> RunRequest:
@@ -123,7 +123,7 @@ class ChatUiMessages(ChatUi):
         return 200, {"messages": [_as_kept_by_client(message) for message in messages]}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
-        """The client shows `message`, which its document has inside `error`."""
+        """The client shows `message`, which its specification puts into `error`."""
         return super().error(message, code, status=status, member=member) | {"message": message}
 
 
@@ -134,7 +134,7 @@ class TeamChatUiMessages(ChatUiMessages):
 
 
 def _as_kept_by_client(message: Json) -> Json:
-    """A message with the names that the client has for it, and reads from its history."""
+    """A message with the member names that the client stores and reads from its history."""
     # Django sets the local time zone to the site's.
     clock = datetime.fromisoformat(message["createdAt"]).astimezone().strftime("%I:%M %p")
     agent = {"agentIdentifier": message["agentName"]} if "agentName" in message else {}
@@ -274,7 +274,7 @@ class MinimalEncoder:
         return []
 
     def _whole(self, failed: Failed | None = None) -> list[Json]:
-        """Also a failure is a message, with its words as the last item: the client knows nothing else."""
+        """A failure is a message too, with its text as the last item: the client supports nothing else."""
         assert self._started is not None
         plain, self._text = "".join(self._text), []
         text = with_links(plain, self._sources)

@@ -9,7 +9,7 @@ Framing = Callable[[Any], bytes]
 EVENT_STREAM = "text/event-stream"
 JSON_LINES = "application/json-lines"
 COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-COMMENT = b": waiting\n\n"  # of an event stream; a reader passes over it
+COMMENT = b": waiting\n\n"  # of an event stream; readers ignore it
 
 
 def json_lines(chunk: Any) -> bytes:

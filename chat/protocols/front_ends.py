@@ -1,7 +1,7 @@
 """`/auth_setup` and `/config`, which the React front ends of RAG chat read at the start.
 
-They list the features that this site has. Those that it does not have are off: uploads, speech by a server,
-agentic retrieval, query rewriting, reasoning effort, a history in a database of the front end's own.
+They list the features of this site. Features that it lacks are off: uploads, server-side speech, agentic
+retrieval, query rewriting, reasoning effort, a history in the front end's own database.
 """
 
 from chat.events import Json
@@ -31,9 +31,9 @@ def auth_setup() -> Json:
 def config(*, reads_images: bool, ranks: bool) -> Json:
     """Features by the names of all versions from 2025 on.
 
-    `reads_images` says whether the model does, `ranks` whether the site has a ranker. The model that answers
-    can grade passages in place of one, but that is a call more for each question, and these front ends tick
-    the option by themselves.
+    `reads_images` says whether the model does, `ranks` whether the site has a ranker. The chat model could
+    grade passages instead, but that costs one more call for each question, and these front ends select the
+    option by default.
     """
     return {
         "streamingEnabled": True,
@@ -45,7 +45,7 @@ def config(*, reads_images: bool, ranks: bool) -> Json:
         "ragSearchImageEmbeddings": False,
         "ragSendTextSources": True,
         "ragSendImageSources": reads_images,
-        # In the browser, without a server's help.
+        # In the browser, without a server.
         "showLanguagePicker": True,
         "showSpeechInput": False,
         "showSpeechOutputBrowser": False,

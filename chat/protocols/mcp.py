@@ -47,7 +47,7 @@ METHODS = frozenset({
 })  # fmt: skip
 HANDSHAKE_METHODS = METHODS | {"initialize", "ping"}
 CURRENT_METHODS = METHODS | {"server/discover"}
-# How long a client may keep a result. Rights may change at any moment, so nothing of documents is kept.
+# How long a client may cache a result. Results about documents are not cached: rights can change at any time.
 CACHED = {
     "server/discover": TOOLS_TTL,
     "tools/list": TOOLS_TTL,
@@ -74,7 +74,7 @@ class McpError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of a client. `handshake` tells the revisions until 2025 from those after."""
+    """One request of a client. `handshake` distinguishes the revisions until 2025 from later ones."""
 
     method: str
     params: Mapping[str, Any]
@@ -83,7 +83,7 @@ class Call:
 
     @property
     def progress_token(self) -> str | int | None:
-        """What progress is reported under; None where nobody asked for it."""
+        """The token under which progress is reported; None if none was requested."""
         meta = self.params.get("_meta")
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         return token if _is_id(token) else None
@@ -104,13 +104,13 @@ class Call:
 
     @property
     def cursor(self) -> str:
-        """Where a list goes on; empty at its beginning."""
+        """The position at which a list continues; empty at its beginning."""
         return _text_of(self.params, "cursor", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What the server says about itself."""
+    """The server's description of itself."""
 
     name: str
     version: str
@@ -122,7 +122,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document as it is listed."""
+    """A document in a list."""
 
     document_id: str
     name: str
@@ -171,7 +171,7 @@ class AskArguments:
 
 
 class Refusals:
-    """The form of refusals that precede the reading of a message, so that they have no id."""
+    """Encodes refusals before a message has been read, which therefore have no id."""
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         number = INTERNAL_ERROR if status >= 500 else INVALID_REQUEST
@@ -210,7 +210,7 @@ def id_of(body: Any) -> str | int | None:
 
 
 def is_handshake(headers: Mapping[str, str], body: Any) -> bool:
-    """Whether a message is of a revision with handshake, also if it is not valid."""
+    """Whether a message, even an invalid one, is of a revision with handshake."""
     return isinstance(body, dict) and _has_handshake(headers.get("MCP-Protocol-Version", "").strip(), body)
 
 
@@ -303,7 +303,7 @@ def status(refusal: McpError, *, handshake: bool) -> int:
 
 
 def resource_not_found(call: Call) -> McpError:
-    """The same for what does not exist and for what the caller may not read."""
+    """The same error for resources that do not exist and for those the caller may not read."""
     code = RESOURCE_NOT_FOUND if call.handshake else INVALID_PARAMS
     return McpError(code, "There is no such resource.", {"uri": call.uri})
 
@@ -524,7 +524,7 @@ def tool_result(structured: Json) -> Json:
 
 
 def tool_failure(words: str) -> Json:
-    """What went wrong, for the model that called the tool."""
+    """An error as a result, for the model that called the tool."""
     return {"content": [{"type": "text", "text": words}], "isError": True}
 
 
@@ -670,7 +670,7 @@ class Progress:
         self._number = self._written = self._told = 0
 
     def of(self, event: Event) -> Json | None:
-        """The notification for an event; None if it is not worth one. Its numbers only ever grow."""
+        """The notification for an event; None for events without one. Its numbers only increase."""
         match event:
             case Searching(awaited=awaited) if awaited:
                 words = f"Waiting for {awaited} document{'' if awaited == 1 else 's'} to be read"

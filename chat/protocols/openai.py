@@ -70,13 +70,13 @@ KNOWN: Mapping[str, Reader | None] = {
 
 
 class OpenAI:
-    """Stateless: each request brings its whole conversation, and nothing of it is listed afterwards."""
+    """Stateless: each request contains its whole conversation, and the history does not list it."""
 
     stream_type = "text/event-stream"
     gap = 0.0
     images_member = "messages"
     site = ""  # the address that links to documents begin with
-    # Which member a failure of the model is about.
+    # The member to which a failure of the model relates.
     members: Mapping[str, str] = {"format_refused": "response_format", "length_refused": "max_tokens"}
 
     def __init__(self, *, counts: bool = False, json: bool = False) -> None:
@@ -153,7 +153,7 @@ class OpenAI:
         return envelope(started, "chat.completion.chunk" if streamed else "chat.completion")
 
     def annotations(self, text: str, context: ContextReady | None) -> list[Json]:
-        """Each citation with the address of its document; none of JSON, which is no text to be cited in."""
+        """Each citation with the address of its document; none for JSON, which contains no citations."""
         if context is None or self._json:
             return []
         known = {source.label: source for source in context.sources}
@@ -172,7 +172,7 @@ class OpenAI:
         ]
 
     def choice(self, text: str, reason: str, *, refused: bool, noted: list[Json]) -> Json:
-        """A whole answer; what was `refused` before its first word says so."""
+        """A whole answer; an answer `refused` before its first word has a refusal."""
         said = {"refusal": errors.words(reason)} if refused else self._said(text)
         message = {"role": "assistant", "content": None, "refusal": None, "annotations": noted} | said
         return {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
@@ -187,7 +187,7 @@ class OpenAI:
 
 
 class OpenAIEncoder:
-    """Chunks; the one with the reason to end carries the sources, and the end mark closes the stream."""
+    """Chunks; the one with the finish reason carries the sources, and the end mark closes the stream."""
 
     def __init__(self, form: OpenAI, *, counts: bool = False) -> None:
         self._form = form
@@ -230,7 +230,7 @@ class OpenAIEncoder:
         return chunk | {"sources": sources(self._context)} | verified(self._context)
 
     def _count(self) -> list[Json]:
-        """A chunk without choices, which only those expect who have asked for it."""
+        """A chunk without choices, sent only if the client requested it."""
         if not self._counts or self._started is None:
             return []
         last = self._form.envelope(self._started, streamed=True)
@@ -242,13 +242,13 @@ class OpenAIEncoder:
         if text is not None:
             if self._refusing is None:
                 self._refusing = "refusal" in choice.get("delta", {})
-            elif "delta" in choice:  # what the first text was, the rest is
+            elif "delta" in choice:  # decided by the first text
                 choice["delta"] = {"refusal" if self._refusing else "content": text}
         return self._form.envelope(self._started, streamed=True) | {"choices": [choice]}
 
 
 def is_refusal(text: str) -> bool:
-    """Whether the answer to a request for JSON is the site's own sentence: that nothing was found."""
+    """Whether the answer to a JSON request is the site's own sentence that nothing was found."""
     return not text.startswith("{")
 
 
@@ -273,7 +273,7 @@ def sources(context: ContextReady | None) -> list[Json]:
 
 
 def _failure(whole: Whole) -> str:
-    """The code of what went wrong; empty where nothing did."""
+    """The error code; empty if there was no error."""
     if whole.end is None:
         return "internal"
     return whole.end.code if isinstance(whole.end, Failed) else ""

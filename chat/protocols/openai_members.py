@@ -1,6 +1,6 @@
-"""Request members of OpenAI's protocols: each has its effect, is an ignorable hint, or is refused.
+"""Request members of OpenAI's protocols: each takes effect, is an ignorable hint, or is refused.
 
-A member that this site does not have is a 400 that names it, so that no client is left to believe in it.
+An unsupported member is a 400 that names it, so that no client relies on it.
 """
 
 import base64
@@ -45,7 +45,7 @@ def _only(*allowed: Any) -> Reader:
     """A reader that accepts only values without effect."""
 
     def read(value: Any, member: str) -> Any:
-        # A number is no flag: 0 == False.
+        # A number is not a flag, although 0 == False.
         if not any(type(value) is type(each) and value == each for each in allowed):
             choices = " or ".join(json.dumps(each) for each in allowed)
             raise InvalidRequest(f"“{member}” must be {choices}: nothing else is supported here.", member)
@@ -203,7 +203,7 @@ class Said:
     wishes: list[str] = field(default_factory=list)
     images: list[ImageInput] = field(default_factory=list)
     question: int | None = None  # the place among the turns
-    last: str = ""  # the role of the last message that is no wish, and its member
+    last: str = ""  # the role of the last message other than a wish, and its member
     last_member: str = ""
     _length: int = 0
 

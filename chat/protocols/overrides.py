@@ -18,7 +18,7 @@ VECTOR_FIELD_SETS = {
     "imageEmbeddingOnly": "pages",
     "textAndImageEmbeddings": "both",
 }
-# Either of them asks for images of pages: the name of 2024, and that of 2026.
+# Both request page images: the name of 2024 and that of 2026.
 PAGE_SWITCHES = ("use_gpt4v", "use_multimodal_answering")
 CATEGORY_CHARACTERS = 100
 TEMPLATE_CHARACTERS = 10_000

@@ -21,7 +21,7 @@ from .single_message import Single
 
 
 class RagChat:
-    """`decided` is False where the request names no session at all: the answer then names it both ways."""
+    """`decided` is False if the request names no session: the answer then uses both session members."""
 
     stream_type = "application/json-lines"
     gap = 0.0

@@ -12,7 +12,7 @@ from .overrides import options
 
 ROLES = ("user", "assistant")
 SESSION_KEY = "chatsite_conversation"  # ours, in a session that is the client's own object
-FLAT_APART = ("overrides", "approach")  # members of a context that are no overrides themselves
+FLAT_APART = ("overrides", "approach")  # members of a context that are not overrides
 
 
 def ask(body: Any, session_member: str, *, flat_overrides: bool = False) -> RunRequest:
@@ -86,7 +86,7 @@ def session(value: Any, member: str) -> UUID | None:
     try:
         return UUID(validators.a_text(value, member))
     except ValueError:
-        # Not an id of ours: refused like any conversation that the caller does not have.
+        # Not one of our ids: refused like any conversation that the caller does not own.
         raise InvalidRequest(errors.words("not_found"), member, status=404) from None
 
 

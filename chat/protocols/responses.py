@@ -1,7 +1,7 @@
-"""OpenAI's Responses: a response is a run, its `previous_response_id` names the conversation that goes on.
+"""OpenAI's Responses: a response is a run; `previous_response_id` names the conversation to continue.
 
 Ids are those of the site's rows: `resp_` and the run's, `msg_` and the answer's. Events are numbered from the
-run's own numbers, so that a stream can be taken up in any process after any event.
+run's own numbers, so that any process can resume a stream after any event.
 """
 
 import re
@@ -73,7 +73,7 @@ KNOWN: Mapping[str, Reader | None] = {
     "tools": None,
     "tool_choice": None,
 }
-# What a response repeats of its request; the values are those of a request that says nothing.
+# Request members that a response repeats, with their defaults.
 ECHO: Mapping[str, Any] = {
     "background": False,
     "instructions": None,
@@ -110,7 +110,7 @@ def message_id(answer_id: str) -> str:
 
 
 def row_id(value: Any, kind: str, member: str) -> UUID:
-    """The id of the row that an id of this kind names. Raises InvalidRequest, as for what is not there."""
+    """The row's id in an id of this kind. Raises InvalidRequest, as for a missing row."""
     found = _ID.fullmatch(validators.a_text(value, member))
     if found is None or found[1] != kind:
         raise InvalidRequest(errors.words("answer_not_found"), member, status=404)
@@ -124,7 +124,7 @@ class Responses(OpenAI):
     members: Mapping[str, str] = {"format_refused": "text.format", "length_refused": "max_output_tokens"}
 
     def __init__(self, echo: Mapping[str, Any] | None = None, *, after: int = -1) -> None:
-        """`echo` is what was kept of the request; a stream has the events with numbers above `after`."""
+        """`echo` has the stored request members; a stream has the events with numbers above `after`."""
         self.echo = dict(echo or {})
         self.previous: UUID | None = None
         self.references: tuple[UUID, ...] = ()  # messages of the site that the input names
@@ -195,7 +195,7 @@ class Responses(OpenAI):
         return 200, self.response(whole)
 
     def response(self, whole: Whole, *, queued: bool = False) -> Json:
-        """The response, however far its run is."""
+        """The response, whatever the state of its run."""
         assert whole.started is not None
         status, error, incomplete = _outcome(whole)
         if whole.end is None:
@@ -286,13 +286,13 @@ class ResponsesEncoder:
         self._open = self._refusing = self._item_done = False
 
     def encode(self, event: Event) -> list[Any]:
-        """An event that is none of the run's: the stream cannot be followed to its end."""
+        """An error event outside the run: the stream cannot be followed to its end."""
         assert isinstance(event, Failed)
         words = errors.words(event.code)
         return [self._event("error", code=event.code, message=words, param=None)]
 
     def numbered(self, number: int, event: Event) -> list[Any]:
-        """What the event of the run with this number causes."""
+        """The protocol events for the run's event with this number."""
         self._number, self._count = number, 0
         self._whole.add(event)
         if isinstance(event, ContextReady):
@@ -420,7 +420,7 @@ def _usage(counted: Usage | None) -> Json:
 
 
 def _check_members(members: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Raises InvalidRequest for what this site does not do."""
+    """Raises InvalidRequest for features that this site lacks."""
     shared.check_tools(members)
     OpenAI.of({"stream_options": members.get("stream_options")})
     text = _known(members, "text", ("format", "verbosity"))

@@ -1,7 +1,7 @@
-"""The events of one run, for a program that resumes a stream: our own words, no published protocol has any.
+"""Events of one run for a program that resumes a stream, in a format of our own; no published protocol has one.
 
-Each chunk has its number `seq` and its `type`. Pieces of text are added to the message before them; the end
-has all messages whole, so that a reader who comes late has everything.
+Each chunk has its number `seq` and its `type`. Text pieces belong to the message before them; the end
+has all messages whole, so that a late reader gets everything.
 """
 
 from chat import errors
@@ -34,12 +34,12 @@ def chunk(number: int, event: Event) -> Json:
 
 
 def waiting(number: int) -> Json:
-    """Nothing has come for a while; `number` is that of the last event."""
+    """A keep-alive chunk; `number` is that of the last event."""
     return {"seq": number, "type": "waiting"}
 
 
 def outcome(end: Finished | Failed, whole: Whole) -> Json:
-    """How it ended, and what was said."""
+    """The outcome of the run and its messages."""
     error: Json | None = None
     if isinstance(end, Failed):
         error = {"code": end.code, "message": errors.words(end.code), "request_id": end.request_id}

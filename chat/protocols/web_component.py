@@ -7,8 +7,8 @@ The component shows `content` and `context.thoughts` as HTML, and guesses what t
 - whatever is in square brackets is the name of a file, below /content;
 - of a whole answer, what follows the first colon is a list of steps, and “s:” cuts the text off.
 
-So it is sent HTML in which none of these happens by accident. What it sends back as the earlier messages is
-turned into plain text again.
+The site therefore sends HTML that triggers none of these by accident. Earlier messages that the component
+sends back are converted to plain text again.
 """
 
 import html
@@ -56,7 +56,7 @@ _BRACKET = re.compile(r"\[([^\[\]\n]{1,400})\]")
 _OPEN_BRACKET = re.compile(r"\[[^\[\]\n]{0,400}\Z")
 _ITEM = re.compile(r"(\d{1,3})[.)][ \t]+")
 _MAYBE_ITEM = re.compile(r"[ \t]{0,3}(?:\d{0,3}|\d{1,3}[.)][ \t]{0,9})\Z")
-_WORDS = re.compile(r"(?<=N)(?=ext)|(?<=Q)(?=uestion)")  # where to cut what means something to it
+_WORDS = re.compile(r"(?<=N)(?=ext)|(?<=Q)(?=uestion)")  # where to split text that it would interpret
 _FILE = re.compile(r"<span hidden>(\[[^<>]*\])</span>")
 _QUESTIONS = re.compile(r"<span hidden><<.*", re.S)
 _NEW_LINE = re.compile(r"<(?:br|li)\b[^<>]*>")
@@ -143,20 +143,20 @@ class WebComponentEncoder(ChatCompletionsEncoder):
 
 
 class Markup:
-    """An answer's text, as it comes, as HTML in pieces of which the component swallows none.
+    """Converts streamed text to HTML, in pieces that the component shows completely.
 
-    `streamed` says for which of its two readers: the other one takes digits, but no colons, and leaves it to
-    us to number the citations.
+    `streamed` selects one of the component's two parsers: the one for whole answers accepts digits but no
+    colons, and expects citations that are numbered already.
     """
 
     def __init__(self, *, streamed: bool) -> None:
         self._files: dict[str, str] = {}  # by the label that cites them
         self._streamed = streamed
         self._table = TEXT | (DIGITS if streamed else COLON)
-        self._held = ""  # what the next characters decide about
+        self._held = ""  # text whose meaning depends on the next characters
         self._line_start = True
         self._item = 0  # the number of the list's item that is being written; 0 outside of a list
-        self._breaks = 0  # ends of lines that were not written yet
+        self._breaks = 0  # line ends that have not been written yet
         self._cited: list[str] = []
 
     def cite(self, sources: Iterable[SourceView]) -> None:

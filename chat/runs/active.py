@@ -88,7 +88,7 @@ run_slots = RunSlots()
 metrics.RUNS_RUNNING.read_from(lambda: {(): float(run_slots.taken)})
 
 
-JUST_ACCEPTED_SECONDS = 1.0  # for which the rights checked at the request still count
+JUST_ACCEPTED_SECONDS = 1.0  # for which the rights checked at the request remain valid
 STRIDE_SECONDS = 0.2  # between two wake-ups of readers for text: each costs more than a token
 
 

@@ -1,4 +1,4 @@
-"""Ends runs: the message gets the whole text, and no run ends twice.
+"""Ends each run exactly once and stores the whole text in its message.
 
 Leases are compared by the database's clock only: the clocks of machines may differ.
 """
@@ -188,17 +188,17 @@ def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:
 
 
 def _verified(spoken: Spoken) -> list[Json] | None:
-    """The statements of a text that never came to its end."""
+    """Verify the statements of an incomplete text."""
     if not spoken.text:
         return None
-    # Its writer may be gone, and its owner with it: the result says nothing that the text does not.
+    # Its writer and its owner may have been deleted; the result reveals nothing beyond the text.
     with reading_everything():
         sources = list(Source.objects.filter(message=UUID(spoken.message_id)).order_by("rank"))
     return to_rows(verify(spoken.text, sources))
 
 
 def _citations(answer_id: UUID, text: str) -> tuple[str, ...]:
-    """What a text that never came to its end cites."""
-    # Not of the sources that are left: one may have been deleted while the answer was written from it.
+    """The citations of an incomplete text."""
+    # Not only the remaining sources: one may have been deleted while the answer was written.
     labels = Message.objects.filter(pk=answer_id).values_list("labels", flat=True).first()
     return cited_labels(text, labels or ())

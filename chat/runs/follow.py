@@ -329,7 +329,7 @@ class _Withheld:
         self._conversation: UUID | None = None  # whose labels are looked up again
         self._labels: frozenset[str] = frozenset()
         self._looked = 0.0
-        self._length = 0  # of the message's text so far, as it is stored
+        self._length = 0  # the message's text so far, as stored
         self._edits: list[Edit] = []  # what is left out of it
 
     async def look(self, conversation: UUID, *, again: bool = True) -> None:
@@ -374,7 +374,7 @@ class _Withheld:
                 cited = tuple(label for label in citations if label not in self._labels)
                 return MessageDone(reason, cited, self._verification(event.verification))
             case FollowUps():
-                return FollowUps(())  # they may say what the source was about
+                return FollowUps(())  # they can reveal what the source was about
         return event
 
     async def _with_sources(self, event: ContextReady) -> ContextReady:
@@ -396,7 +396,7 @@ class _Withheld:
         return self._active.was_just_accepted_for(self._principal)
 
     def _verification(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
-        """In the text as this reader has it; nothing for one who has not followed it from its beginning."""
+        """The statements, with positions in this reader's text; none without the text's beginning."""
         if statements and statements[-1].end > self._length:
             return ()
         place = after_edits(self._edits)

@@ -32,7 +32,7 @@ from chatsite.db.threads import reading_everything
 from . import notifications
 
 SQL = Path(__file__).parent / "sql"
-JOURNAL_TTL = timedelta(seconds=60)  # after the end, for readers of other processes that lag behind
+JOURNAL_TTL = timedelta(seconds=60)  # after the end, for lagging readers in other processes
 
 
 @dataclass(frozen=True, slots=True)

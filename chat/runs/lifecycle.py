@@ -1,4 +1,4 @@
-"""What a web process does for runs while it lives and when it ends."""
+"""The tasks of a web process for runs: notifications, housekeeping, shutdown."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ async def listening() -> None:
 
 
 async def shutdown(seconds: float = 0) -> None:
-    """Let this process's runs continue for so long; what is left then ends as interrupted.
+    """Let this process's runs continue for `seconds`, then end the rest as interrupted.
 
     Readers here of runs of other processes are disconnected after the same time.
     """
@@ -41,7 +41,7 @@ async def housekeeping() -> None:
             await in_database(finish.close_expired)
             await in_database(journal.purge)
             await in_database(recording.purge)
-        except Exception:  # whatever it is, the next round must come
+        except Exception:  # on any error the next round must still take place
             logger.exception("Housekeeping failed")
         await asyncio.sleep(
             finish.SECOND_LOOK_SECONDS if finish.needs_second_look() else HOUSEKEEPING_SECONDS

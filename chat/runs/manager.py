@@ -72,7 +72,7 @@ class RunManager:
         self._looked = 0.0
         self._look: asyncio.Task[None] | None = None
         self._ticking: asyncio.TimerHandle | None = None
-        self._over, self._until = False, float("inf")  # when the process ends, whatever is not stored then
+        self._over, self._until = False, float("inf")  # when the process ends at the latest
 
     def start(self, run: AcceptedRun) -> None:
         if not run.is_new or run.run_id in self.active:
@@ -289,7 +289,7 @@ def _trace(active: ActiveRun, end: Finished | Failed) -> None:
 def _retry_seconds(active: ActiveRun, error: Exception) -> float:
     """Seconds for which to retry storing an end: few for runs begun when the disk was full already.
 
-    The first such run has not written anything yet, by which it is recognised.
+    Such a run has not written anything yet, which is how it is recognised.
     """
     late = is_disk_full(error) and (active.begun > breaker.full_since or not active.written)
     return FULL_DISK_SECONDS if late else CLOSING_SECONDS

@@ -123,7 +123,7 @@ class Outbox:
                 await self._notify(batch)
             else:
                 await self._send_to_layer(batch)
-        except Exception as error:  # whatever it is, the journal has the events
+        except Exception as error:  # on any error: the journal has the events
             if not self._away:
                 logger.warning("Other processes cannot be notified: %s", type(error).__name__)
             self._away = True
@@ -268,7 +268,7 @@ class NotificationHub:
                 async with aclosing(subscribe()) as messages:
                     async for message in messages:
                         self._take(message, stop)
-            except Exception as error:  # whatever it is, followers poll the database instead
+            except Exception as error:  # on any error: followers poll the database instead
                 if self.listening:
                     logger.warning(
                         "Notifications of other processes cannot be received: %s", type(error).__name__

@@ -79,7 +79,7 @@ class AccessRevalidator:
                 return
             try:
                 valid = await retry_until_available(valid_among, {reader.principal for reader in asked})
-            except Exception as error:  # whatever it is, nobody reads on without a check
+            except Exception as error:  # on any error: nobody continues reading without a check
                 logger.exception("The rights of readers could not be checked")
                 for reader in asked:
                     reader.record(moment, error)

@@ -68,7 +68,7 @@ def admit(principal: Principal, used: int) -> Allowance | None:
         raise Refused("maintenance", seconds, words)
     if run_slots.at_capacity:
         raise Refused("busy", BUSY_SECONDS)
-    if breaker.is_full:  # the question might be stored, and its answer not
+    if breaker.is_full:  # the question might be stored without its answer
         raise storage_full()
     (asked,) = rows("asked", {"owner": principal.user_id}, LIMITS_SQL)
     _check_running(asked["running"])
@@ -105,7 +105,7 @@ SQL = Path(__file__).parent / "sql"
 
 
 def free(principal: Principal, conversation_id: UUID) -> Conversation:
-    """Lock a conversation for the next question. Raises Refused, also while it is being answered."""
+    """Lock a conversation for the next question. Raises Refused, for instance while it is being answered."""
     try:
         conversation = recording.lock_conversation(principal, conversation_id)
     except Conversation.DoesNotExist:
@@ -175,7 +175,7 @@ def _answer_again(
     request_id: str,
     allowance: Allowance | None,
 ) -> AcceptedRun:
-    """Store one more queued answer to a stored question, as another version beside those it has."""
+    """Store another queued answer to a stored question, as an additional version."""
     run_id = uuid4()
     recording.go_back(conversation, question.position)
     by_team = _by_team(conversation.mode, request)
@@ -203,8 +203,7 @@ def _answer_again(
 
 
 def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
-    """Store the run, and count what it searches; its lease begins now, and it counts as a message of its
-    owner's."""
+    """Store the run and count its scope; its lease begins, and it counts as an owner's message."""
     options = members(run.request.options)
     if run.request.echo:
         options["echo"] = dict(run.request.echo)
@@ -224,7 +223,7 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
     texts = [statement("store_run", SQL), statement("count_readable"), statement("own_wish", SQL)]
     with reading_as(run.principal.user_id):
         _, counted, wished = rows_of_each(texts, parameters)
-    # Programs say in each request how they want it answered.
+    # Programs specify the form of an answer in each request.
     own_wish = wished[0]["wish"] if run.principal.method == "session" else ""
     return replace(run, readable=counted[0]["count"], own_wish=own_wish)
 
@@ -237,7 +236,7 @@ def _project(principal: Principal, project_id: UUID) -> Project:
 
 
 def _scoped(request: RunRequest, place: Conversation | Project) -> RunRequest:
-    """The request with the scope of its conversation, or of the project of a new one, where it says none."""
+    """Add the scope of the conversation, or of a new one's project, to a request without a scope."""
     scope = request.options.scope or place.scope
     return replace(request, options=replace(request.options, scope=scope))
 
@@ -346,7 +345,7 @@ def again(
 
 
 def _question_of(principal: Principal, answer_id: UUID) -> Message:
-    """What an answer of the site was asked; of one copied from a share, the question before it."""
+    """The question of an answer; for an answer copied from a share, the question before it."""
     answers = Message.objects.owned_by(principal).filter(role=Message.Role.ASSISTANT, pk=answer_id)
     answer = answers.first()
     if answer is None:

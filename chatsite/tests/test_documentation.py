@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import uvicorn
 import yaml
@@ -91,6 +92,16 @@ class DeployTests(SimpleTestCase):
         for part in self.sites:
             grace = int(part["environment"]["CHATSITE_GRACE_SECONDS"]) + STOP_SECONDS
             self.assertGreater(int(part["stop_grace_period"].removesuffix("s")), grace)
+
+    def test_the_list_of_erased_accounts_outlives_containers(self):
+        """Its folder is made in the image, since the volume gets the owner of what it covers."""
+        image = (settings.BASE_DIR / "deploy" / "Dockerfile").read_text()
+        for part in self.sites:
+            if "entrypoint" not in part:
+                folder = str(Path(part["environment"]["CHATSITE_ERASED_LIST"]).parent)
+                (volume,) = (text.split(":")[0] for text in part["volumes"] if text.split(":")[1] == folder)
+                self.assertIn(volume, self.compose["volumes"])
+                self.assertIn(f"install -d -o chatsite -m 700 {folder}\n", image)
 
     def test_the_commands_are_the_sites_own(self):
         commands = get_commands()

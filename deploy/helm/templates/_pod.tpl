@@ -26,6 +26,11 @@ env:
   {{- if and .files .root.Values.files.enabled }}
   - {name: CHATSITE_MEDIA_ROOT, value: /srv/files}
   {{- end }}
+  {{- if and .files .root.Values.erased.existingClaim }}
+  - {name: CHATSITE_ERASED_LIST, value: /srv/erased/erased.jsonl}
+  {{- else if and .files .root.Values.files.enabled }}
+  - {name: CHATSITE_ERASED_LIST, value: /srv/files/erased.jsonl}
+  {{- end }}
   - {name: DATABASE_URL_FILE, value: /run/secrets/chatsite/database-url}
   - {name: CHATSITE_SECRET_KEY_FILE, value: /run/secrets/chatsite/secret-key}
   {{- $names := dict
@@ -50,6 +55,9 @@ volumeMounts:
   {{- if and .files .root.Values.files.enabled }}
   - {name: files, mountPath: /srv/files}
   {{- end }}
+  {{- if and .files .root.Values.erased.existingClaim }}
+  - {name: erased, mountPath: /srv/erased}
+  {{- end }}
 {{- end }}
 
 {{- define "chatsite.pod" -}}
@@ -72,6 +80,10 @@ volumes:
   {{- if and .files .root.Values.files.enabled }}
   - name: files
     persistentVolumeClaim: {claimName: {{ .root.Values.files.existingClaim | default (printf "%s-files" .root.Release.Name) }}}
+  {{- end }}
+  {{- if and .files .root.Values.erased.existingClaim }}
+  - name: erased
+    persistentVolumeClaim: {claimName: {{ .root.Values.erased.existingClaim }}}
   {{- end }}
 {{- with .root.Values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}

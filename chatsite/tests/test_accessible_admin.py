@@ -46,6 +46,8 @@ def broken(page, path):
     page.set_viewport_size(PHONE)
     page.emulate_media(color_scheme="dark")
     found[f"{path}, phone"] = violations(page)
+    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+        found[f"{path}, phone"] = [*found[f"{path}, phone"], "wider than the phone"]
     return {where: rules for where, rules in found.items() if rules}
 
 

@@ -1,4 +1,4 @@
-"""Events of one run for a program that resumes a stream, in a format of our own; no published protocol has one.
+"""Events of one run for a program that resumes a stream, in a format of our own: no protocol has one.
 
 Each chunk has its number `seq` and its `type`. Text pieces belong to the message before them; the end
 has all messages whole, so that a late reader gets everything.

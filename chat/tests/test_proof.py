@@ -283,8 +283,11 @@ class QuestionTests(ProofCase):
     def test_what_was_asked_in_vain_is_written_down_already(self):
         address = f"{QUESTIONS}add/?origin=unanswered&text=Who+pays%3F"
         self.assertContains(self.client.get(address), 'value="Who pays?"')
-        self.client.post(address, {"text": "Who pays?", "wants_nothing": "on"})
+        group = "0a" * 32
+        sent = {"text": "Who pays?", "wants_nothing": "on"}
+        saved = self.client.post(f"{address}&unanswered={group}", sent)
         self.assertEqual(ProofQuestion.objects.get().origin, "unanswered")
+        self.assertTrue(saved.headers["Location"].endswith(f"/unanswered/?group={group}#group-{group}"))
 
     def test_a_file_goes_out_and_in_again(self):
         self.question(LEAVE, self.guide, place="page=4")

@@ -154,6 +154,14 @@ class VerifiedAdminTests(TestCase):
         with patch("chat.verified_admin.record_before"):
             self.assertContains(self.client.get(f"{LIST}{answer.pk}/try/"), "fewer than")
 
+    def test_saving_leads_back_to_the_group_that_it_was_written_for(self):
+        group = "0a" * 32
+        saved = self.client.post(f"{LIST}add/?unanswered={group}", self.form())
+        back = f"{LIST}unanswered/?group={group}#group-{group}"
+        self.assertRedirects(saved, back, fetch_redirect_response=False)
+        saved = self.client.post(f"{LIST}add/?unanswered=", self.form())
+        self.assertRedirects(saved, LIST)
+
     def test_all_questions_are_counted_and_the_page_says_so_where_there_are_too_many(self):
         answer = make_verified(self.document, owner=self.manager)
         for number in range(6):

@@ -42,7 +42,9 @@ def main() -> None:
         for name, rows in conversations.items():
             places[name] += [(row, followed(principal, row)) for row in rows if row["about"] == "samples"]
         for name in EVERYDAY:
-            places[name] += [(row, asked(principal, row)) for row in read(name)]
+            for row in read(name):  # about the same English documents
+                language = f", {row['language']}" if "language" in row else ""
+                places.setdefault(f"{name}{language}", []).append((row, asked(principal, row)))
     collection = read_collection(folder, "xquad/en", "english")
     with empty_database() as principal:
         names = {str(number): key for number, key in fill(collection).items()}

@@ -21,6 +21,7 @@ from ingestion.search.sentences import (
     answers,
     best_sentences,
 )
+from ingestion.search.translations import question_in_english
 
 from . import side_texts
 from .base import (
@@ -163,10 +164,14 @@ def _quote(prompt: Prompt) -> Quoted:
     ).strip()
     passages = [replace(source, content=source.model_text) for source in prompt.sources]
     count = LOOKED_AT * (1 + len(prompt.said))
-    found = best_sentences(prompt.question, passages, count, earlier)
-    asked = f"{earlier} {prompt.question}"
+    question = prompt.question
+    if passages and language_of(passages[0].content) == "english":
+        question = question_in_english(question) or question
+    found = best_sentences(question, passages, count, earlier)
+    asked = f"{earlier} {question}"
     texts, held = _quotations(asked, found, passages, prompt.said)
     is_sure = bool(texts) and prompt.sure and found[0].score >= SURE and answers(asked, held)
+    is_sure = is_sure and question == prompt.question  # not by words put into another language
     return Quoted(tuple(texts), is_sure)
 
 

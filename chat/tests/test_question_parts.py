@@ -111,5 +111,9 @@ class AnswerTests(TestCase):
         found, quoted = self.answer(question)
         self.assertEqual((found.passages, quoted.texts), ((), ()))
 
+    def test_a_german_question_is_answered_from_an_english_document(self):
+        _, quoted = self.answer("Wie viele Tage Urlaub habe ich im Jahr?")
+        self.assertIn("27 days", quoted.texts[0])
+
     def test_the_model_searches_by_its_parts(self):
         self.assertEqual(len(asyncio.run(QuotingModel().search_query(QUESTION, ())).parts), 2)

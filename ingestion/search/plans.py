@@ -28,6 +28,7 @@ from .term_selection import (
     single_terms,
     with_rare_terms,
 )
+from .translations import translations_of
 
 Plan = Literal["scan", "mixed", "indexed"]
 
@@ -120,7 +121,9 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
     found = _run({**asked, **first}, dimensions, surveyed)
     unknown = found[0]["unknown"] if found else range(1, asked["asked"] + 1)
     for number in [number for number in unknown if number <= asked["asked"]][:MAX_EXPANDED]:
-        alike[number - 1] = " | ".join(alternative_spellings(words[number - 1]))
+        word = words[number - 1]
+        others = [*alternative_spellings(word), *(f"'{each}'" for each in translations_of(word))]
+        alike[number - 1] = " | ".join(others)
     if any(alike):
         worths = [EXPANSION_WEIGHT if query else worth for query, worth in zip(alike, worths, strict=True)]
         kept = [row["passage_id"] for row in found]  # the nearest are among them, and not sought again

@@ -53,6 +53,7 @@ from .tokens import (
     search_text,
     units,
 )
+from .translations import in_english, language_of, without_grammar
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +154,8 @@ def search(
     documents = documents_in(principal, scope)
     space = active_space()
     context = _storable(context)
-    vectors = _vector_parameters(space, query, context, mode)
+    english = _in_english(space, query)
+    vectors = _vector_parameters(space, " ".join(english) or query, context, mode)
     if not vectors["with_vectors"]:
         mode = "text"
     house = Expansion() if mode == "vectors" else expansion(principal, query)
@@ -175,7 +177,7 @@ def search(
     ranking = rank(candidates, mode, trust, readable)
     loaded: Loaded = {}
     if mode == "hybrid" and ranking.passages:
-        ranking, loaded = _reranked(principal, query, ranking, trust, readable)
+        ranking, loaded = _reranked(principal, query, english, ranking, trust, readable)
     ranked = [item for item in ranking.passages if item.score >= minimum_score]
     passages = _distinct(principal, ranked, loaded, top)
     return SearchResult(tuple(passages), query, len(candidates), mode, ranking.sure, str(house))
@@ -253,9 +255,17 @@ def _trust(space: EmbeddingSpace, query: str) -> VectorTrust:
     return NO_TRUST if has_unspaced_script(query) else BUILT_IN_TRUST
 
 
+def _in_english(space: EmbeddingSpace, query: str) -> list[str]:
+    """A German question in English, the one language of the vectors that come with the product."""
+    if not (is_built_in(space.name) and language_of(query) == "german"):
+        return []
+    return in_english(units(without_question_words(query)))
+
+
 def _counted_words(query: str) -> dict[str, int]:
     """The words to search for, in the order of the question, and how often it says each."""
     asked = search_text(without_question_words(query), stored=False).split()
+    asked = without_grammar(asked, language_of(query))
     counted = Counter(asked)
     return {word: counted[word] for word in list(counted)[:MAX_WORDS]}
 
@@ -287,15 +297,21 @@ def _vector_parameters(space: EmbeddingSpace, query: str, context: str, mode: Mo
 
 
 def _reranked(
-    principal: Principal, query: str, ranking: Ranking, trust: VectorTrust, readable: float
+    principal: Principal,
+    query: str,
+    english: Sequence[str],
+    ranking: Ranking,
+    trust: VectorTrust,
+    readable: float,
 ) -> tuple[Ranking, Loaded]:
     """The best by the words of their texts too, each one's title and heading among them, or nothing where
     these have too little to do with the question; and those texts."""
     ranked = ranking.passages
-    asked = list(dict.fromkeys(units(without_question_words(query))))[:MAX_WORDS]
+    language = ranked[0].candidate.language
+    translated = english if language == "english" else ()
+    asked = list(dict.fromkeys(translated or units(without_question_words(query))))[:MAX_WORDS]
     compared = [item.candidate.passage_id for item in ranked[:COMPARED]]
-    wanted = {"user_id": principal.user_id, "passage_ids": compared}
-    wanted |= {"words": asked, "language": ranked[0].candidate.language}
+    wanted = {"user_id": principal.user_id, "passage_ids": compared, "words": asked, "language": language}
     found, kept = rows_of_each([statement("load_passages"), statement("content_words")], wanted)
     loaded: Loaded = {row["passage_id"]: row for row in found}
     gone: dict[str, str] = {"title": "", "heading": "", "content": ""}

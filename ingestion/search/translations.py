@@ -1,0 +1,113 @@
+"""Words of a question in the other language, for documents that have no word of it: German and English."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .tokens import plain_words
+
+# Words of German grammar.
+_GERMAN = frozenset(
+    """
+    ab aber alle allem allen aller alles als am an andere anderen auch auf aus bei beim bekomme bekommen
+    bekommt bin bis bist bitte brauche brauchen braucht da dabei dafür damit dann daran darauf das dass
+    dazu dem den denn der des deshalb dich die dir doch dort du durch ein eine einem einen einer eines
+    er es etwas euch euer für gegen geht gelten genau genug gibt gilt habe haben hat hier hinter ich ihm
+    ihn ihnen ihr ihre ihrem ihren ihrer im in ins ist jede jedem jeden jeder jedes jemand kann kein
+    keine keinen können könnte lassen machen macht man mehr mein meine meinem meinen meiner mich mir mit
+    muss müssen musste nach nein nicht noch nur ob oder ohne pro schon sehr sein seine seinem seinen
+    seiner seit sich sie sind so soll sollen sollte sonst tun über um und uns unser unsere unserem
+    unseren unter vom von vor wann wäre war warum was weil welche welchem welchen welcher welches wem
+    wen wenn wer werde werden wie wieder will wir wird wo wohin womit wurde zu zum zur zwischen
+    """.split()  # noqa: SIM905 (a list of words reads as one)
+)
+# What PostgreSQL calls a stop word in English documents, so that it is none of the question in German ones.
+_ENGLISH = frozenset(
+    """
+    i me my myself we our ours ourselves you your yours yourself he him his himself she her hers herself
+    it its itself they them their theirs themselves what which who whom this that these those am is are
+    was were be been being have has had having do does did doing a an the and but if or because as until
+    while of at by for with about against between into through during before after above below to from
+    up down in out on off over under again further then once here there when where why how all any both
+    each few more most other some such no nor not only own same so than too very can will just should
+    now
+    """.split()  # noqa: SIM905
+)
+_GRAMMAR = {"german": _GERMAN, "english": _ENGLISH}
+_HOMOGRAPHS = frozenset({"also", "bin", "die", "hat", "man", "war"})  # words of English beside its grammar
+_ASKING = {
+    "german": frozenset({"darf", "dürfen", "viele", "wieviel"}),
+    "english": frozenset({"many", "much"}),
+}
+_ASKED = (
+    (" wie viel", "how many"),
+    (" wieviel", "how many"),
+    (" wie lang", "how long"),
+    (" wie oft", "how often"),
+    (" wie hoch", "how much"),
+    (" wann ", "when"),
+    (" wer ", "who"),
+    (" wem ", "who"),
+    (" wen ", "who"),
+)
+
+LIST = Path(__file__).with_suffix(".txt")
+MAX_TRANSLATIONS = 6  # of a word
+
+
+def translations_of(word: str) -> tuple[str, ...]:
+    """What one of `plain_words` may be in the other language, by how the list has it; none for most words."""
+    return _known().get(word, ())
+
+
+def language_of(question: str) -> str:
+    """“german” or “english”, whichever has more words of its own in the question; empty if neither has."""
+    words = {*plain_words(question).split()}
+    only = {
+        "german": words & (_GERMAN - _ENGLISH - _HOMOGRAPHS | _ASKING["german"]),
+        "english": words & (_ENGLISH - _GERMAN | _ASKING["english"]),
+    }
+    language, other = sorted(only, key=lambda each: -len(only[each]))
+    return language if len(only[language]) > len(only[other]) else ""
+
+
+def without_grammar(words: Sequence[str], language: str) -> list[str]:
+    """The words that say what a question in this language is about."""
+    grammar = _GRAMMAR.get(language, frozenset())
+    return [word for word in words if word not in grammar] or list(words)
+
+
+def question_in_english(question: str) -> str:
+    """A German question by what it asks for and is about, in English; empty for any other."""
+    if language_of(question) != "german":
+        return ""
+    words = plain_words(question)
+    asked = next((english for german, english in _ASKED if german in f" {words} "), "")
+    named = [
+        next(iter(translations_of(word)), word)
+        for word in words.split()
+        if word not in _GERMAN and word not in _ASKING["german"]
+    ]
+    return " ".join(filter(None, (asked, *dict.fromkeys(named))))
+
+
+def in_english(words: Sequence[str]) -> list[str]:
+    """The words of a German question in English, as far as they are known."""
+    return list(dict.fromkeys(other for word in words for other in translations_of(word)[:1]))
+
+
+@functools.cache
+def _known() -> Mapping[str, tuple[str, ...]]:
+    """The words of each language by those of the other."""
+    known: dict[str, dict[str, None]] = {}
+    for line in LIST.read_text(encoding="utf-8").splitlines():
+        german, colon, english = line.partition(":")
+        if not colon or line.startswith("#"):
+            continue
+        germans = [plain_words(each) for each in german.split(",")]
+        words = plain_words(english).split()
+        for each in germans:
+            known.setdefault(each, {}).update(dict.fromkeys(words))
+        for word in words:
+            known.setdefault(word, {}).update(dict.fromkeys(germans))
+    return {word: tuple(others)[:MAX_TRANSLATIONS] for word, others in known.items()}

@@ -1,0 +1,89 @@
+"""A German question finds English documents, and an English one German documents, by a list of words."""
+
+from django.test import SimpleTestCase, TestCase
+
+from ingestion.search.retrieval import search
+from ingestion.search.translations import (
+    in_english,
+    language_of,
+    question_in_english,
+    translations_of,
+    without_grammar,
+)
+
+from .documents import make_document, principal_of
+from .factories import make_user
+
+LEAVE = "Full-time staff have 27 days of annual leave in a year."
+NOTICE = "During probation the contract can be ended with a notice of one week."
+OTHER = [
+    "The ferry to the island sails at nine.",
+    "Invoices are kept for ten years in the archive.",
+    "The canteen is open from eleven to two.",
+]
+
+
+class WordsTests(SimpleTestCase):
+    def test_the_list_is_read_in_both_directions(self):
+        self.assertIn("leave", translations_of("urlaub"))
+        self.assertIn("urlaub", translations_of("leave"))
+        self.assertEqual(translations_of("quetzalcoatlus"), ())
+
+    def test_the_language_of_a_question_is_told_where_it_is_clear(self):
+        for question in ("Wie viele Tage Urlaub habe ich?", "Was darf ich mitnehmen?", "Wer ist mein Chef?"):
+            self.assertEqual(language_of(question), "german")
+        for question in ("How many days of leave do I get?", "Who is the man in the bin?"):
+            self.assertEqual(language_of(question), "english")
+        for question in (
+            "Die Hard",
+            "¿Cuántos días tengo?",
+            "Combien de jours de congé ai-je?",
+            "Urlaub",
+            "",
+        ):
+            self.assertEqual(language_of(question), "")
+
+    def test_what_it_is_about_is_left_and_put_into_english(self):
+        self.assertEqual(without_grammar(["urlaub", "habe", "ich"], "german"), ["urlaub"])
+        self.assertEqual(without_grammar(["days", "of", "leave"], "english"), ["days", "leave"])
+        self.assertEqual(without_grammar(["ich"], "german"), ["ich"])
+        self.assertEqual(without_grammar(["ich"], ""), ["ich"])
+        self.assertEqual(in_english(["urlaub", "urlaubstage", "zebra"]), ["leave"])
+
+    def test_a_german_question_is_asked_in_english_words(self):
+        for question, words in (
+            ("Wie viele Tage Urlaub habe ich im Jahr?", "how many day leave year"),
+            ("Wer genehmigt meinen Urlaub auf der Aurora?", "who approval leave aurora"),
+            ("How many days?", ""),
+        ):
+            self.assertEqual(question_in_english(question), words)
+
+
+class SearchTests(TestCase):
+    def setUp(self):
+        self.principal = principal_of(make_user("ann"))
+
+    def first(self, question):
+        found = search(self.principal, question).passages
+        return found[0].content if found else None
+
+    def test_a_german_question_finds_an_english_document(self):
+        make_document("handbook.txt", [LEAVE, NOTICE, *OTHER], language="english")
+        self.assertEqual(self.first("Wie viele Tage Urlaub habe ich im Jahr?"), LEAVE)
+        self.assertEqual(self.first("Welche Kündigungsfrist gilt in der Probezeit?"), NOTICE)
+
+    def test_an_english_question_finds_a_german_document(self):
+        text = "Der Urlaub beträgt 30 Tage im Jahr."
+        texts = [text, "Die Kantine öffnet um elf.", "Rechnungen werden zehn Jahre aufbewahrt."]
+        make_document("handbuch.txt", texts, language="german")
+        self.assertEqual(self.first("How many days of leave are there in a year?"), text)
+
+    def test_a_german_question_prefers_a_german_document(self):
+        make_document("handbook.txt", [LEAVE, *OTHER], language="english")
+        text = "Der Urlaub beträgt 30 Tage im Jahr."
+        make_document("handbuch.txt", [text], language="german")
+        self.assertEqual(self.first("Wie viele Tage Urlaub habe ich im Jahr?"), text)
+
+    def test_a_german_question_about_something_else_finds_nothing(self):
+        make_document("handbook.txt", [LEAVE, NOTICE, *OTHER], language="english")
+        self.assertIsNone(self.first("Wer hat die Decke der Kapelle gemalt?"))

@@ -37,7 +37,7 @@ from chatsite.accounts.models import ApiKey, AuditEntry, ExternalIdentity, Look,
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
-from history import exporting
+from history import exporting, projects
 from history.models import Conversation, Feedback, Message, Project, Share, Source
 from ingestion.documents import delete_documents, hand_over
 from ingestion.models import AccessEntry, BulkChange, BulkItem, Document
@@ -55,7 +55,8 @@ UPDATE accounts_auditentry SET
     person = CASE WHEN person_id = %(id)s THEN %(number)s ELSE person END,
     subject = CASE WHEN %(id)s IN (actor_id, person_id) THEN ''
         ELSE regexp_replace(subject, %(names)s, %(number)s, 'g') END
-WHERE %(id)s IN (actor_id, person_id) OR (action = 'rights_changed' AND subject ~ %(names)s)
+WHERE %(id)s IN (actor_id, person_id)
+    OR (action IN ('rights_changed', 'members_changed') AND subject ~ %(names)s)
 RETURNING id
 )
 UPDATE accounts_auditseal AS seal SET salt = '' FROM nameless WHERE seal.entry = nameless.id
@@ -390,7 +391,11 @@ def _records(person: User, about: Q) -> Iterator[tuple[str, Any]]:
                 "scope": project.scope,
                 "createdAt": project.created_at,
                 "updatedAt": project.updated_at,
-                "conversations": list(project.conversations.order_by("pk").values_list("pk", flat=True)),
+                "members": projects.member_names(project),
+                # Those of members are theirs.
+                "conversations": list(
+                    project.conversations.filter(owner=person).order_by("pk").values_list("pk", flat=True)
+                ),
             }
             for project in Project.objects.filter(owner=person)
         ],

@@ -19,6 +19,7 @@ from chat import site_texts
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.preferences import Preferences
 from chatsite.demo import accounts_on_page
+from history import projects
 from history.listing import SIDEBAR_ROWS, newest
 from history.models import Conversation, Project
 from ingestion.models import Document
@@ -86,8 +87,7 @@ class Sidebar:
     @cached_property
     def projects(self) -> list[Project]:
         """Those that were used last."""
-        mine = Project.objects.owned_by(self._principal).order_by("-updated_at", "-id")
-        return list(mine.only("name")[:SIDEBAR_PROJECTS])
+        return projects.newest(self._principal, SIDEBAR_PROJECTS)
 
     @cached_property
     def groups(self) -> list[Group]:

@@ -26,6 +26,7 @@ from . import (
     exporting,
     listing,
     merging,
+    projects,
     recording,
     search,
 )
@@ -97,7 +98,9 @@ class HistoryView(generics.GenericAPIView[Any]):
 
     def row(self, conversation: Conversation | None = None) -> Response:
         """A conversation, that of the URL by default, as a row of the list."""
-        return Response(self.get_serializer(listing.summaries([conversation or self.get_object()])[0]).data)
+        conversation = conversation or self.get_object()
+        projects.hide_closed(self.principal, [conversation])
+        return Response(self.get_serializer(listing.summaries([conversation])[0]).data)
 
 
 class ConversationsView(HistoryView, generics.ListCreateAPIView[Any]):
@@ -123,7 +126,8 @@ class ConversationsView(HistoryView, generics.ListCreateAPIView[Any]):
         own = Conversation.objects.owned_by(self.principal)
         rows = own.exclude(archived_at=None) if query["archived"] == "true" else own.current()
         if "project_id" in query:
-            rows = rows.filter(project=query["project_id"])
+            open_to = Project.objects.open_to(self.principal).filter(pk=query["project_id"])
+            rows = rows.filter(project__in=list(open_to))
         return rows.filter(mode=query["mode"]) if query.get("mode") else rows
 
     @extend_schema(summary="One's conversations, newest first", parameters=[ListQuerySerializer, LINK])
@@ -139,7 +143,7 @@ class ConversationsView(HistoryView, generics.ListCreateAPIView[Any]):
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         new = validated(NewConversationSerializer, request.data)
         with transaction.atomic():
-            with own_project():
+            with open_project():
                 conversation = recording.open_conversation(
                     self.principal, new["mode"], project_id=new["project_id"]
                 )
@@ -217,7 +221,7 @@ class ConversationView(SavingView):
         change = validated(ConversationChangeSerializer, request.data)
         with transaction.atomic():
             if "project_id" in change:
-                with own_project():
+                with open_project():
                     recording.move(self.principal, conversation.pk, change["project_id"])
             if "title" in change:
                 recording.rename(self.principal, conversation.pk, change["title"])
@@ -307,8 +311,8 @@ def validated(serializer_class: type[serializers.Serializer[Any]], data: Any) ->
 
 
 @contextmanager
-def own_project() -> Iterator[None]:
-    """Raises ValidationError for a project that is not the caller's, whoever has it."""
+def open_project() -> Iterator[None]:
+    """Raises ValidationError for a project that is not open to the caller, whoever has it."""
     try:
         yield
     except Project.DoesNotExist:

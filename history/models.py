@@ -8,6 +8,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import Q
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
@@ -33,9 +34,32 @@ class ProjectQuerySet(models.QuerySet["Project"]):
     def owned_by(self, principal: Principal) -> "ProjectQuerySet":
         return self.filter(owner_id=principal.user_id)
 
+    def joined_by(self, principal: Principal) -> "ProjectQuerySet":
+        """Those of others that the caller is a member of while their owner's account is active."""
+        member = RawSQL(IS_MEMBER, [principal.user_id], models.BooleanField())  # noqa: S611
+        return self.exclude(owner_id=principal.user_id).filter(member)
+
+    def open_to(self, principal: Principal) -> "ProjectQuerySet":
+        """The caller's own, and those that they are a member of."""
+        reader = principal.user_id
+        own_or_joined = f"history_project.owner_id = %s OR ({IS_MEMBER})"
+        return self.filter(RawSQL(own_or_joined, [reader, reader], models.BooleanField()))  # noqa: S611
+
+
+# chat/runs/sql/own_wish.sql has the same rule.
+IS_MEMBER = """
+history_project.access_list_id = ANY(
+    ARRAY(SELECT mine.access_list_id FROM ingestion_readable_entries(%s) AS mine)
+)
+AND EXISTS (SELECT FROM accounts_user AS owner WHERE owner.id = history_project.owner_id AND owner.is_active)
+"""
+
 
 class Project(models.Model):
-    """Conversations of one person under a name, with wishes and a scope that go with their questions."""
+    """Conversations under a name, with wishes and a scope that go with their questions.
+
+    Its members have conversations of their own in it, which neither its owner nor other members see.
+    """
 
     MAX_NAME_CHARACTERS: ClassVar = 100
     MAX_INSTRUCTIONS_CHARACTERS: ClassVar = 1_000
@@ -55,9 +79,17 @@ class Project(models.Model):
         blank=True,
         help_text="What a new conversation in it is searched in; empty: all that its owner may read.",
     )
+    access_list = models.ForeignKey(
+        AccessList,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="Its owner and members; empty: its owner alone.",
+    )
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(
-        default=timezone.now, help_text="When a question was last asked in it, or it was changed."
+        default=timezone.now, help_text="When its owner last asked a question in it, or changed it."
     )
 
     objects = ProjectQuerySet.as_manager()

@@ -23,6 +23,7 @@ class ConversationPagination(BasePagination):
         self.request, self.view = request, view
         limit, below = self.limit(), self.below()
         found, self.following = self.page(queryset, limit, below)
+        projects.hide_closed(view.principal, found)
         return list(listing.summaries(found))
 
     def page(

@@ -1,20 +1,29 @@
-"""Projects: conversations of one person under a name, with wishes and a scope for their questions."""
+"""Projects: conversations under a name, with wishes and a scope for their questions.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+A project can have members, who see it as its owner does; each reads only their own conversations in it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from chatsite.accounts.audit import record
+from chatsite.accounts.models import AuditEntry, User
 from chatsite.accounts.principal import Principal
+from ingestion.access.lists import Audience, access_list_for, audience_of_list, names_of
+from ingestion.search.scopes import CLOSED, is_closed
 
 from .models import Conversation, ConversationQuerySet, Project, ProjectQuerySet
 
 MAX_PROJECTS = 1_000  # of one person
+NO_MEMBERS = "Nobody"  # in the audit log
 
 
 class Invalid(Exception):
@@ -28,7 +37,7 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A project with how many conversations it has."""
+    """A project with how many conversations the reader has in it."""
 
     project: Project
     conversations: int
@@ -39,24 +48,66 @@ def own(principal: Principal, project_id: UUID) -> Project:
     return Project.objects.owned_by(principal).get(pk=project_id)
 
 
+def opened(principal: Principal, project_id: UUID) -> Project:
+    """A project of the caller, or that they are a member of. Raises Project.DoesNotExist for any other id."""
+    return as_seen(principal, Project.objects.open_to(principal).select_related("owner").get(pk=project_id))
+
+
+def lock(principal: Principal, project_id: UUID) -> Project:
+    """As :func:`opened`; it is neither deleted nor closed to the caller before the end of the transaction."""
+    open_to = Project.objects.open_to(principal)
+    return as_seen(principal, open_to.select_for_update(no_key=True).get(pk=project_id))
+
+
+def as_seen(principal: Principal, project: Project) -> Project:
+    """The project with a scope that tells a member no names of what they cannot read. Not to be saved."""
+    if project.owner_id != principal.user_id and is_closed(principal, project.scope):
+        project.scope = CLOSED
+    return project
+
+
+def hide_closed(principal: Principal, conversations: Sequence[Conversation]) -> None:
+    """Show the caller's conversations as in no project where they are no member of it any more.
+
+    Their rows keep it: who becomes a member again finds them where they were. Not to be saved.
+    """
+    named = {row.project_id for row in conversations if row.project_id}
+    if not named:
+        return
+    still = set(Project.objects.open_to(principal).filter(pk__in=named).values_list("pk", flat=True))
+    for row in conversations:
+        if row.project_id not in still:
+            row.project = None
+
+
 def named(principal: Principal, words: str) -> ProjectQuerySet:
-    """The caller's projects with all the words in their name, the last used first."""
-    found = Project.objects.owned_by(principal)
+    """The projects open to the caller with all the words in their name, the last used first."""
+    found = Project.objects.open_to(principal).select_related("owner")
     for word in words.split():
         found = found.filter(name__icontains=word)
     return found.order_by("-updated_at", "-id")
 
 
+def newest(principal: Principal, limit: int) -> list[Project]:
+    """Those open to the caller that were used last, with their names alone, in one query."""
+    own, joined = (
+        found.only("name", "updated_at").order_by("-updated_at", "-id")[:limit]
+        for found in (Project.objects.owned_by(principal), Project.objects.joined_by(principal))
+    )
+    rows = sorted(own.union(joined, all=True), key=lambda row: (row.updated_at, row.pk), reverse=True)
+    return rows[:limit]
+
+
 def conversations_of(principal: Principal, project: Project) -> ConversationQuerySet:
-    """The conversations of a project that were not put away."""
+    """The caller's own conversations in a project, those that were not put away."""
     return Conversation.objects.owned_by(principal).current().filter(project=project)
 
 
 def counted(principal: Principal, projects: Sequence[Project]) -> list[Listed]:
-    """The projects with their numbers of conversations, in one query."""
+    """The projects with how many conversations the caller has in each, in one query."""
     mine = Conversation.objects.owned_by(principal).current().filter(project__in=projects)
     numbers = dict(mine.order_by().values_list("project").annotate(Count("pk")))
-    return [Listed(project, numbers.get(project.pk, 0)) for project in projects]
+    return [Listed(as_seen(principal, project), numbers.get(project.pk, 0)) for project in projects]
 
 
 def create(principal: Principal, name: str, instructions: str = "", scope: str = "") -> Project:
@@ -86,8 +137,58 @@ def set_scope(principal: Principal, project_id: UUID, scope: str) -> None:
 
 @transaction.atomic
 def delete(principal: Principal, project_id: UUID) -> None:
-    """Delete a project and keep its conversations. Raises Project.DoesNotExist."""
+    """Delete a project and keep its conversations, also those of members. Raises Project.DoesNotExist."""
     Project.objects.owned_by(principal).select_for_update().get(pk=project_id).delete()
+
+
+def members_of(project: Project) -> Audience:
+    """Who is a member besides the owner."""
+    return audience_of_list(project.access_list, project.owner_id) if project.access_list else Audience()
+
+
+def member_names(project: Project) -> list[str]:
+    """Groups, then people, for the owner."""
+    members = members_of(project)
+    people = User.objects.filter(pk__in=members.user_ids)
+    groups = Group.objects.filter(pk__in=members.group_ids).order_by("name")
+    return [*groups.values_list("name", flat=True), *sorted(person.display_name() for person in people)]
+
+
+@transaction.atomic
+def set_members(principal: Principal, project_id: UUID, members: Audience) -> None:
+    """Give one's own project these members, at once. Raises Project.DoesNotExist."""
+    _give(Project.objects.owned_by(principal), principal, project_id, lambda _: members)
+
+
+@transaction.atomic
+def leave(principal: Principal, project_id: UUID) -> None:
+    """End the caller's own membership; one by a group stays. Raises Project.DoesNotExist."""
+
+    def without_caller(members: Audience) -> Audience:
+        return replace(members, user_ids=members.user_ids - {principal.user_id})
+
+    _give(Project.objects.open_to(principal), principal, project_id, without_caller)
+
+
+def _give(
+    among: ProjectQuerySet,
+    principal: Principal,
+    project_id: UUID,
+    change: Callable[[Audience], Audience],
+) -> None:
+    project = among.select_for_update(no_key=True).get(pk=project_id)
+    before = members_of(project)
+    after = change(before)
+    if after == before:
+        return
+    former = names_of(project.access_list) if project.access_list else NO_MEMBERS
+    nobody = not (after.user_ids or after.group_ids)
+    access_list = None if nobody else access_list_for(after, project.owner_id)
+    Project.objects.filter(pk=project.pk).update(access_list=access_list)
+    subject = f"project {project.pk}: {former} → {names_of(access_list) if access_list else NO_MEMBERS}"
+    owner = User.objects.get(pk=project.owner_id)
+    actor = User.objects.get(pk=principal.user_id)
+    record(AuditEntry.Action.MEMBERS_CHANGED, actor=actor, person=owner, subject=subject)
 
 
 def _checked(name: str, instructions: str) -> dict[str, str]:

@@ -19,9 +19,10 @@ from django.utils import timezone
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
 
+from . import projects
 from .branches import START, Branches
 from .citation_text import without
-from .models import Conversation, Message, Project, Source
+from .models import Conversation, Message, Source
 from .search_words import (
     lexemes,
     search_vector,
@@ -87,7 +88,7 @@ def open_conversation(
 
     One that is not listed is shown nowhere and purged soon. Raises Project.DoesNotExist.
     """
-    project = lock_project(principal, project_id) if project_id else None
+    project = projects.lock(principal, project_id) if project_id else None
     return Conversation.objects.create(
         owner_id=principal.user_id,
         mode=mode,
@@ -337,20 +338,12 @@ def archive(principal: Principal, conversation_id: UUID, *, archived: bool) -> N
 
 @transaction.atomic
 def move(principal: Principal, conversation_id: UUID, project_id: UUID | None) -> None:
-    """Put a conversation into a project of the same person, or into none.
+    """Put a conversation into a project that is open to its owner, or into none.
 
     Raises Conversation.DoesNotExist or Project.DoesNotExist.
     """
-    project = lock_project(principal, project_id) if project_id else None
+    project = projects.lock(principal, project_id) if project_id else None
     _change(Conversation.objects.owned_by(principal), conversation_id, project=project)
-
-
-def lock_project(principal: Principal, project_id: UUID) -> Project:
-    """The caller's project, which is not deleted before the end of the transaction.
-
-    Raises Project.DoesNotExist for any other id.
-    """
-    return Project.objects.owned_by(principal).select_for_update(no_key=True).get(pk=project_id)
 
 
 def delete(principal: Principal, conversation_id: UUID) -> None:

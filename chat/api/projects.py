@@ -1,4 +1,4 @@
-"""`/api/projects`: the caller's projects."""
+"""`/api/projects`: the caller's projects, and those that they are a member of."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -26,12 +26,15 @@ LINK = OpenApiParameter(
 
 
 class ProjectSerializer(serializers.Serializer[projects.Listed]):
-    """A project, and how many conversations it has that are not archived."""
+    """A project, and how many conversations the caller has in it that are not archived."""
 
     id = serializers.UUIDField(source="project.pk")
     name = serializers.CharField(source="project.name")
     instructions = serializers.CharField(source="project.instructions", allow_blank=True)
     scope = serializers.SerializerMethodField(help_text="What new conversations in it are searched in.")
+    owner = serializers.CharField(
+        source="project.owner.username", help_text="The user name of who can change it."
+    )
     conversations = serializers.IntegerField()
     created_at = serializers.DateTimeField(source="project.created_at")
     updated_at = serializers.DateTimeField(source="project.updated_at")
@@ -88,6 +91,12 @@ class _View(ResourceView):
         except (ValueError, Project.DoesNotExist):
             raise Http404 from None
 
+    def open(self, project_id: str) -> Project:
+        try:
+            return projects.opened(self.principal, UUID(project_id))
+        except (ValueError, Project.DoesNotExist):
+            raise Http404 from None
+
     def told(self, project: Project, **options: Any) -> Response:
         (row,) = projects.counted(self.principal, [project])
         return Response(ProjectSerializer(row).data, **options)
@@ -105,7 +114,7 @@ class ProjectsView(_View):
     }
 
     @extend_schema(
-        summary="One's projects, the last used first",
+        summary="One's projects, and those with one as a member, the last used first",
         operation_id="list_projects",
         parameters=[
             OpenApiParameter("q", str, description="Words of the name."),
@@ -140,7 +149,7 @@ class ProjectView(_View):
 
     @extend_schema(summary="One project", operation_id="project", parameters=[PROJECT_ID])
     def get(self, request: Request, project_id: str) -> Response:
-        return self.told(self.own(project_id))
+        return self.told(self.open(project_id))
 
     @extend_schema(
         summary="Change a project: its conversations keep the scope that they have",

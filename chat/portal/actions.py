@@ -22,10 +22,10 @@ from chat.requests import Options, RunRequest
 from chatsite.accounts.principal import Principal
 from chatsite.http.retry_after import set_retry_after
 from history import feedback as feedbacks
-from history import recording
+from history import projects, recording
 from history.models import Conversation, Message, Project
 
-from .projects import move_several, own_project, project_page
+from .projects import move_several, open_project, project_page
 from .shares import signed_in
 from .starters import key_of
 from .views import (
@@ -70,7 +70,7 @@ def ask(request: HttpRequest, principal: Principal, conversation_id: UUID) -> Ht
 @signed_in
 def ask_in_project(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
     """Begin a conversation in a project; as :func:`ask`."""
-    project = own_project(principal, project_id)
+    project = open_project(principal, project_id)
     if request.method != "POST":
         return SeeOther(reverse("chat:project", args=[project.pk]))
     return _ask(request, principal, None, project)
@@ -268,6 +268,7 @@ def several(request: HttpRequest, principal: Principal) -> HttpResponse:
     ticked = [identifier for text in request.POST.getlist("conversation") if (identifier := _uuid(text))]
     owned = Conversation.objects.owned_by(principal).select_related("project")
     rows = list(owned.filter(pk__in=ticked[:MAX_SEVERAL]))
+    projects.hide_closed(principal, rows)
     act = request.POST.get("act", "")
     if rows and act == "delete" and "confirmed" not in request.POST:
         return render(request, "chat/delete_several.html", {"rows": rows})

@@ -20,7 +20,7 @@ from ingestion.portal.forms import ONLY_ME, UploadForm
 from ingestion.portal.upload import add_files, reply, status_of
 from ingestion.search.scopes import DOCUMENT
 
-from .projects import own_project, question_page
+from .projects import open_project, question_page
 from .shares import signed_in
 from .views import own_conversation, scope_asked_for, scopes
 
@@ -41,7 +41,7 @@ def attach(
     if conversation_id:
         row = own_conversation(principal, conversation_id)
     elif project_id:
-        row = own_project(principal, project_id)
+        row = open_project(principal, project_id)
     scope = scope_asked_for(request.POST) or (row.scope if row else "")
     kind, _, ids = scope.partition(":")
     attached = ids.split(",") if kind == DOCUMENT else []

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,6 +18,7 @@ from chat.models import Agent
 from chatsite.accounts.principal import Principal
 from history import listing, projects, recording
 from history.models import Conversation, Project
+from ingestion.portal.forms import SOME, AudienceForm
 
 from .search import cleaned, place_in_list
 from .shares import signed_in
@@ -41,20 +43,40 @@ def own_project(principal: Principal, project_id: UUID) -> Project:
         return projects.own(principal, project_id)
 
 
+def open_project(principal: Principal, project_id: UUID) -> Project:
+    """Raises Http404 for any id of a project that the caller neither owns nor is a member of."""
+    with or_404():
+        return projects.opened(principal, project_id)
+
+
+class MembersForm(AudienceForm):
+    """The members of a project: groups and people, or none."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, any_group=False, **kwargs)
+        who = self.fields["who"]
+        assert isinstance(who, forms.ChoiceField)
+        who.choices = [(SOME, SOME)]
+
+    def clean(self) -> dict[str, Any]:
+        return self.cleaned_data
+
+
 @require_safe
 @signed_in
 def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The caller's projects, the last used first, those with the words of `q`."""
     query = cleaned(request.GET.get("q", ""))
     page = Paginator(projects.named(principal, query), PER_PAGE).get_page(request.GET.get("page"))
-    shown = {"query": query, "page": page, "rows": projects.counted(principal, list(page))}
+    rows = projects.counted(principal, list(page))
+    shown = {"query": query, "page": page, "rows": rows, "reader": principal.user_id}
     return render(request, "chat/projects.html", shown)
 
 
 @require_safe
 @signed_in
 def project(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
-    return project_page(request, principal, own_project(principal, project_id))
+    return project_page(request, principal, open_project(principal, project_id))
 
 
 def project_page(request: HttpRequest, principal: Principal, project: Project, **kept: Any) -> HttpResponse:
@@ -64,8 +86,12 @@ def project_page(request: HttpRequest, principal: Principal, project: Project, *
         projects.conversations_of(principal, project), CONVERSATIONS_PER_PAGE, place_in_list(cursor)
     )
     offered = scopes(principal, project.scope)
+    mine = project.owner_id == principal.user_id
     context = {
         "project": project,
+        "mine": mine,
+        "members": projects.member_names(project) if mine else [],
+        "can_leave": not mine and principal.user_id in projects.members_of(project).user_ids,
         "searched": dict(offered["scopes"])[offered["scope"]],
         "rows": rows,
         "cursor": cursor,
@@ -119,6 +145,37 @@ def edit(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpRe
     except projects.Invalid as problem:
         return _form(request, row, problem)
     return SeeOther(reverse("chat:project", args=[row.pk]))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def members(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
+    """Choose the groups and people that one's own project is open to."""
+    row = own_project(principal, project_id)
+    sent = request.POST if request.method == "POST" else None
+    form = MembersForm(sent, principal=principal, current=projects.members_of(row))
+    if not (form.is_bound and form.is_valid()):
+        shown = {"project": row, "form": form}
+        return render(request, "chat/project_members.html", shown, status=422 if form.is_bound else 200)
+    with or_404():
+        projects.set_members(principal, row.pk, form.audience())
+    messages.success(request, gettext("Members updated. It applies from the next question."))
+    return SeeOther(reverse("chat:project", args=[row.pk]))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def leave(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
+    """Asks, then ends the caller's own membership."""
+    row = open_project(principal, project_id)
+    if principal.user_id not in projects.members_of(row).user_ids:
+        raise Http404  # the owner, or a member by a group
+    if request.method != "POST":
+        return render(request, "chat/leave_project.html", {"project": row})
+    with or_404():
+        projects.leave(principal, row.pk)
+    messages.success(request, gettext("You left the project. Your conversations are in your list."))
+    return SeeOther(reverse("chat:projects"))
 
 
 def _written(request: HttpRequest) -> tuple[str, str]:
@@ -213,7 +270,7 @@ def _target(principal: Principal, request: HttpRequest) -> Project | None:
     if not to:
         raise projects.Invalid(gettext("Choose a project first."), "project")
     try:
-        return projects.own(principal, UUID(to))
+        return projects.opened(principal, UUID(to))
     except ValueError:
         raise Project.DoesNotExist from None
 

@@ -22,7 +22,7 @@ from history import projects
 from ingestion.models import Document, DocumentQuerySet
 from ingestion.search.scopes import CATEGORY, DOCUMENT, FOLDER
 
-from .projects import or_404, own_project, question_page
+from .projects import open_project, or_404, own_project, question_page
 from .search import cleaned
 from .shares import signed_in
 from .views import (
@@ -75,7 +75,7 @@ def search_in(
 @signed_in
 def search_in_project(request: HttpRequest, principal: Principal, project_id: UUID) -> HttpResponse:
     """As :func:`search_in`, for a question that begins a conversation in a project."""
-    project = own_project(principal, project_id)
+    project = open_project(principal, project_id)
     scope, problem = _chosen(request)
     if scope:
         return question_page(request, principal, project, scope)

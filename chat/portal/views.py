@@ -24,7 +24,7 @@ from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.guests import guests_welcome
 from chatsite.accounts.principal import Principal
 from chatsite.http.origins import opened_from_here
-from history import recording, sharing
+from history import projects, recording, sharing
 from history.exporting import answer_as_markdown, as_markdown
 from history.listing import SIDEBAR_ROWS, newest
 from history.models import Conversation, Share
@@ -75,6 +75,7 @@ def own_conversation(principal: Principal, conversation_id: UUID) -> Conversatio
     conversation = mine.filter(pk=conversation_id).first()
     if conversation is None:
         raise Http404
+    projects.hide_closed(principal, [conversation])
     return conversation
 
 

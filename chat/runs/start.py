@@ -36,7 +36,7 @@ from chatsite.accounts.principal import Principal
 from chatsite.db.availability import breaker
 from chatsite.db.sql_files import rows, rows_of_each, statement
 from chatsite.db.threads import reading_as, tried_twice
-from history import recording
+from history import projects, recording
 from history.branches import Branches, question_of
 from history.citation_text import without
 from history.models import Conversation, Message, Project
@@ -230,7 +230,7 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
 
 def _project(principal: Principal, project_id: UUID) -> Project:
     try:
-        return recording.lock_project(principal, project_id)
+        return projects.lock(principal, project_id)
     except Project.DoesNotExist:
         raise Refused("not_found") from None
 

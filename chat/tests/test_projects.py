@@ -274,7 +274,7 @@ class Many(ProjectCase):
         rows = projects.conversations_of(self.principal, self.project).order_by("-updated_at", "-id")[:31]
         for query, index in (
             (rows, "conversation_project"),
-            (projects.named(self.principal, "")[:SIDEBAR_PROJECTS], "project_list"),
+            (Project.objects.owned_by(self.principal).order_by("-updated_at", "-id")[:8], "project_list"),
         ):
             plan = query.explain()
             self.assertIn(f"using {index}", plan)

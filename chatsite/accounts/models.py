@@ -392,6 +392,7 @@ class AuditEntry(models.Model):
         TEXTS_CHANGED = "texts_changed", "Changed the texts of the site"
         DOCUMENT_CHANGED = "document_changed", "Added, changed or deleted a document in the admin"
         DOCUMENT_READ = "document_read", "Read a document of others in the admin"
+        MEMBERS_CHANGED = "members_changed", "Changed the members of a project"
         CONVERSATION_DELETED = "conversation_deleted", "Deleted somebody's conversation"
         WEBHOOK_CHANGED = "webhook_changed", "Made, changed or deleted a webhook"
         LOG_READ = "log_read", "Looked at the audit log"

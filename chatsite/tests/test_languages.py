@@ -324,6 +324,7 @@ OWN_PAGES = [
     "/projects/{p}/",
     "/projects/{p}/edit",
     "/projects/{p}/scope",
+    "/projects/{p}/members",
     "/projects/{p}/delete",
     "/c/{c}/delete",
     "/c/{c}/share",

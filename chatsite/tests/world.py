@@ -94,7 +94,9 @@ class World:
         WebhookDelivery.objects.create(id=DELIVERY, endpoint=endpoint, event="webhook.test", data={})
 
     def _conversation(self, owner):
-        project = Project.objects.create(id=PROJECT, owner=owner, name="A secret project")
+        project = Project.objects.create(
+            id=PROJECT, owner=owner, name="A secret project", access_list=self.document.access_list
+        )
         conversation = Conversation.objects.create(
             id=CONVERSATION, owner=owner, title="A secret title", project=project
         )

@@ -16,13 +16,15 @@ continued AS (
     RETURNING project_id
 ),
 
--- One that is being deleted is passed over, whose conversations its deletion waits for.
+-- One that is being deleted is passed over, whose conversations its deletion waits for. That of somebody else stays as
+-- it is: its owner is not told when a member asks.
 used AS (
     UPDATE history_project SET updated_at = :'now'
     WHERE id = (
         SELECT project.id
         FROM history_project AS project
         WHERE project.id = coalesce(:'project'::uuid, (SELECT continued.project_id FROM continued))
+            AND project.owner_id = :'owner'
         FOR NO KEY UPDATE SKIP LOCKED
     )
 ),

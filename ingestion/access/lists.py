@@ -60,12 +60,15 @@ def access_list_for(audience: Audience, owner_id: int | None) -> AccessList:
 
 def audience_of(document: Document) -> Audience:
     """Who may read, without the owner's own entry."""
-    entries = document.access_list.entries.all()
+    return audience_of_list(document.access_list, document.owner_id)
+
+
+def audience_of_list(access_list: AccessList, owner_id: int | None) -> Audience:
+    """Who is on a list, without the entry of the owner of what it is for."""
+    entries = access_list.entries.all()
     return Audience(
         everyone=any(entry.user_id is None and entry.group_id is None for entry in entries),
-        user_ids=frozenset(
-            entry.user_id for entry in entries if entry.user_id and entry.user_id != document.owner_id
-        ),
+        user_ids=frozenset(entry.user_id for entry in entries if entry.user_id and entry.user_id != owner_id),
         group_ids=frozenset(entry.group_id for entry in entries if entry.group_id),
         guests=any(entry.guests for entry in entries),
     )
@@ -157,7 +160,12 @@ def change_rights(actor: object, document: Document, audience: Audience) -> None
 
 def reader_names(document: Document) -> str:
     """Some of those on the document's access list, for an administrator."""
-    entries = list(document.access_list.entries.all())
+    return names_of(document.access_list)
+
+
+def names_of(access_list: AccessList) -> str:
+    """Some of those on a list, for an administrator."""
+    entries = list(access_list.entries.all())
     if any(entry.guests for entry in entries):
         return "Everyone, also guests"
     if any(entry.user_id is None and entry.group_id is None for entry in entries):

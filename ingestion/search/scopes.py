@@ -16,6 +16,7 @@ from ingestion.models import Document, DocumentQuerySet, FormerId
 
 ALL, OWN = "all", "own"
 FOLDER, CATEGORY, DOCUMENT = "folder", "category", "document"
+CLOSED = f"{DOCUMENT}:{UUID(int=0)}"  # in place of a folder or category whose name is not to be told
 
 
 def documents_in(principal: Principal, scope: str) -> list[int] | None:
@@ -42,6 +43,12 @@ def named(principal: Principal, scope: str) -> list[Document]:
     return sorted(found, key=lambda each: order.get(str(each.public_id), len(order)))
 
 
+def is_closed(principal: Principal, scope: str) -> bool:
+    """Whether a scope names a folder or category with nothing that the caller may read."""
+    kind, _, _ = scope.partition(":")
+    return kind in (FOLDER, CATEGORY) and not _within(principal, scope).exists()
+
+
 def describe(principal: Principal, scope: str) -> str:
     """A scope in words that follow "in", to this reader; empty for all that may be read."""
     kind, _, value = scope.partition(":")
@@ -49,6 +56,8 @@ def describe(principal: Principal, scope: str) -> str:
         return ""
     if kind == OWN:
         return gettext("what you added")
+    if scope == CLOSED:
+        return gettext("documents that you cannot read")
     if kind in (FOLDER, CATEGORY):
         # Its name may come from somebody who can read more.
         found = _within(principal, scope).exists()

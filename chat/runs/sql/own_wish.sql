@@ -1,7 +1,14 @@
--- How this person likes answers: those of the project that the conversation is in, then all. The project's are its
--- owner's alone.
+-- How this person likes answers: those of the project that the conversation is in, then all. The project's count for
+-- its owner, and for its members as long as they are members, by the rule of history.models.IS_MEMBER.
 SELECT concat_ws(E'\n\n', nullif(project.instructions, ''), nullif(owner.wish, '')) AS wish
 FROM accounts_user AS owner
 LEFT JOIN history_conversation AS conversation ON conversation.id = :'conversation'
-LEFT JOIN history_project AS project ON project.id = conversation.project_id AND project.owner_id = owner.id
+LEFT JOIN history_project AS project ON project.id = conversation.project_id
+    AND (
+        project.owner_id = owner.id
+        OR (
+            project.access_list_id IN (SELECT mine.access_list_id FROM ingestion_readable_entries(:'owner') AS mine)
+            AND EXISTS (SELECT FROM accounts_user AS maker WHERE maker.id = project.owner_id AND maker.is_active)
+        )
+    )
 WHERE owner.id = :'owner'

@@ -65,6 +65,7 @@ CLASSES: dict[str, tuple[int, int, str]] = {
     Action.WEBHOOK_CHANGED: (ENTITY, UPDATE, "webhook"),
     Action.DOCUMENT_CHANGED: (ENTITY, UPDATE, "document"),
     Action.DOCUMENT_READ: (RESOURCES, READ, "document"),
+    Action.MEMBERS_CHANGED: (ENTITY, UPDATE, "project"),
     Action.CONVERSATION_DELETED: (ENTITY, DELETE, "conversation"),
     Action.LOG_READ: (RESOURCES, READ, "audit log"),
     Action.LOG_EXPORTED: (RESOURCES, EXPORT, "audit log"),

@@ -176,7 +176,7 @@ class Retention(models.Model):
     """For how many days things of people are kept. Managed in the admin; see chat.retention."""
 
     group = models.OneToOneField(
-        Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
+        Group, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
         help_text=gettext_lazy("In several groups the longest time holds. Empty: for all others."),
     )  # fmt: skip
     conversations = models.PositiveIntegerField(

@@ -74,9 +74,12 @@ def _people(kind: str) -> Iterator[tuple[int, QuerySet[User]]]:
 
 
 def _unshared() -> QuerySet[Document]:
-    """Uploads that nobody but their owner can read; a synchronised folder decides on its own files."""
+    """Uploads that nobody but their owner can read.
+
+    Synchronised folders and programs decide on their own files, and would add them again.
+    """
     others = AccessEntry.objects.filter(access_list=OuterRef("access_list")).exclude(user=OuterRef("owner"))
-    return Document.objects.filter(~Exists(others), source_file=None)
+    return Document.objects.filter(~Exists(others), source_file=None, external_ids=None)
 
 
 def _before(days: int) -> datetime:

@@ -362,11 +362,11 @@ def restore(principal: Principal, conversation_id: UUID) -> None:
 
 
 def purge() -> int:
-    """Delete conversations that can no longer be restored, and unlisted ones."""
+    """Delete conversations that can no longer be restored, and unlisted ones; none under a legal hold."""
     now = timezone.now()
     gone = Q(deleted_at__lt=now - RESTORE_TTL) | Q(listed=False, updated_at__lt=now - UNLISTED_TTL)
     finished = ~Exists(Message.objects.filter(conversation=OuterRef("pk"), state__in=Message.UNFINISHED))
-    return Conversation.objects.filter(gone, finished).delete()[0]
+    return Conversation.objects.filter(gone, finished, owner__legal_hold="").delete()[0]
 
 
 def _titled(owner_id: int, title: str) -> dict[str, Any]:

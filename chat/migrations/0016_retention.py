@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 ('conversations', models.PositiveIntegerField(blank=True, help_text='Since their last question or answer. Empty: for ever.', null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(36500)], verbose_name='days for conversations')),
                 ('feedback', models.PositiveIntegerField(blank=True, help_text='Empty: as long as its conversation.', null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(36500)], verbose_name='days for feedback')),
                 ('files', models.PositiveIntegerField(blank=True, help_text='Those that nobody but their owner can read. Empty: for ever.', null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(36500)], verbose_name='days for files')),
-                ('group', models.OneToOneField(blank=True, help_text='In several groups the longest time holds. Empty: for all others.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='auth.group')),
+                ('group', models.OneToOneField(blank=True, help_text='In several groups the longest time holds. Empty: for all others.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='auth.group')),
             ],
             options={
                 'verbose_name': 'retention rule',

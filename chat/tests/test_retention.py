@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from django.contrib.auth.models import Group
 from django.core.management import call_command
+from django.db.models import ProtectedError
 from django.test import TestCase
 from django.utils import timezone
 
@@ -14,7 +15,7 @@ from chat.tests.conversations import answered
 from chatsite.accounts.models import AuditEntry, User
 from history import recording
 from history.models import Conversation, Feedback
-from ingestion.models import Document
+from ingestion.models import Document, ExternalId
 from ingestion.tests.factories import make_document, make_user
 
 PAGE = "/admin/chat/retention/"
@@ -91,6 +92,27 @@ class RetentionTests(TestCase):
         Retention.objects.create(conversations=1, feedback=1, files=1)
         apply()
         self.assertEqual(self.left(), [(3, 3, 6), (0, 0, 3), (0, 0, 3)])
+
+    def test_what_somebody_under_a_legal_hold_deletes_is_kept_and_hidden(self):
+        User.objects.filter(pk=self.ann.pk).update(legal_hold="Case 7")
+        long_ago = timezone.now() - timedelta(days=900)
+        Conversation.objects.filter(owner__in=[self.ann, self.eve]).update(deleted_at=long_ago)
+        recording.purge()
+        self.assertEqual(Conversation.objects.filter(owner=self.ann).count(), 3)
+        self.assertEqual(Conversation.objects.filter(owner=self.eve).count(), 0)
+        self.assertEqual(self.left()[0][0], 0)
+
+    def test_files_that_a_program_puts_stay(self):
+        Retention.objects.create(group=None, files=10)
+        for document in Document.objects.filter(owner=self.eve):
+            ExternalId.objects.create(owner=self.eve, external_id=document.name, document=document)
+        apply()
+        self.assertEqual(Document.objects.filter(owner=self.eve).count(), 6)
+
+    def test_a_group_with_a_rule_is_not_deleted(self):
+        Retention.objects.create(group=self.legal, conversations=None)
+        with self.assertRaises(ProtectedError):
+            self.legal.delete()
 
     def test_an_answer_that_is_being_written_keeps_its_conversation(self):
         old = Conversation.objects.filter(owner=self.ann).earliest("updated_at")

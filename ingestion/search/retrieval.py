@@ -154,7 +154,8 @@ def search(
     documents = documents_in(principal, scope)
     space = active_space()
     context = _storable(context)
-    english = _in_english(space, query)
+    # In other languages these vectors count for nothing beside words.
+    english = _in_english(space, query) if mode == "hybrid" else []
     vectors = _vector_parameters(space, " ".join(english) or query, context, mode)
     if not vectors["with_vectors"]:
         mode = "text"

@@ -60,7 +60,7 @@ class AdminAddressTests(TransactionTestCase):
                     continue
                 for value in RUBBISH:
                     asked = [dict.fromkeys(names, value)]
-                    asked += [{name: value} for name in names] if value in VALUES[:2] else []
+                    asked += [{name: value} for name in names] if value == VALUES[0] else []
                     answers = [(page, self.client.get(path, page)) for page in asked]
                     answers.append(("POST", self.client.post(path, dict.fromkeys(names, value))))
                     failed += [(path, page) for page, answer in answers if answer.status_code >= 500]

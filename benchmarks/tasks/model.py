@@ -1,5 +1,9 @@
-"""A model that both products ask: one answer of 75 words at 30 a second, which cites the first source."""
+"""A model that both products ask: one answer of 75 words at 30 a second, which cites the first source.
 
+Where two versions of a document are among the sources, it cites both.
+"""
+
+import itertools
 import json
 import math
 import re
@@ -18,6 +22,8 @@ ANSWER = (
 )
 WORDS_PER_SECOND = 30
 DIMENSIONS = 384
+# Of two versions of a document, each is cited in turn.
+EDITION = re.compile(r"^(\S*locker-202[56]\S*): |<source id=\\?\"(\d+)\\?\" name=\\?\"locker-202[56]", re.M)
 # The portal's first source, or Open WebUI's: there the one of the attached file, if there is one.
 SOURCE = re.compile(r"^Sources:\n(\S+): |<source id=\\?\"(\d+)\\?\" name=\\?\"locker", re.M)
 
@@ -52,11 +58,15 @@ class Handler(BaseHTTPRequestHandler):
             return
         said = json.dumps(body["messages"], ensure_ascii=False).replace("\\n", "\n")
         found = SOURCE.search(said)
+        cited = list(dict.fromkeys(label or number for label, number in EDITION.findall(said)))
+        cited = cited or [found[1] or found[2] if found else "1"]
+        cites = itertools.cycle(cited)
+        text = re.sub("{cite}", lambda _: f"[{next(cites)}]", ANSWER)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        for piece in re.findall(r"\s*\S+", ANSWER.format(cite=f"[{found[1] or found[2] if found else 1}]")):
+        for piece in re.findall(r"\s*\S+", text):
             self.send_chunk({"content": piece})
             time.sleep(1 / WORDS_PER_SECOND)
         self.send_chunk({}, "stop")

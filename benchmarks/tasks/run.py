@@ -36,6 +36,8 @@ MORE = " And until when?"
 FILE_QUESTION = "When is the code of the locker changed?"
 FOLDER = Path(tempfile.mkdtemp())
 FILES = [FOLDER / f"locker-{number}.md" for number in range(10)]
+COMPARE_QUESTION = "What has changed about the code of the locker?"
+EDITIONS = {FOLDER / "locker-2025.md": "first Monday", FOLDER / "locker-2026.md": "last Friday"}
 TASKS = {
     "ask": "ask a question",
     "source": "check a source of the answer",
@@ -44,6 +46,7 @@ TASKS = {
     "share": "share it with one person, and copy the link",
     "find": "find last month's answer by a word",
     "file": "ask about a file of one's own",
+    "compare": "compare two versions of a document by a question",
     "ten": "add ten files that one group may read",
 }
 DESK = {"viewport": {"width": 1280, "height": 800}}
@@ -169,6 +172,17 @@ class Portal:
         )
         self.answered(hand)
 
+    def compare(self, hand):
+        hand.choose(self.get("button", "Attach files"), list(EDITIONS))
+        hand.type(self.get("textbox", "Your question"), COMPARE_QUESTION)
+        self.send(hand)
+        for edition in EDITIONS:
+            source = self.page.get_by_role("article").get_by_role(
+                "link", name=re.compile(f": .*{edition.stem}")
+            )
+            hand.see(source.last)
+        self.answered(hand)
+
     def ten(self, hand):
         self.menu(hand)
         hand.click(self.get("link", "Documents").first)
@@ -287,6 +301,15 @@ class OpenWebUi:
         hand.see(self.get("button", "View source: locker-0").last)
         self.answered(hand)
 
+    def compare(self, hand):
+        hand.click(self.get("button", "More").last)
+        hand.choose(self.page.get_by_role("menuitem", name="Upload Files"), list(EDITIONS))
+        hand.type(self.page.locator("#chat-input"), COMPARE_QUESTION)
+        self.send(hand)
+        for edition in EDITIONS:
+            hand.see(self.get("button", f"View source: {edition.stem}").last)
+        self.answered(hand)
+
     def ten(self, hand):
         self.menu(hand)
         hand.click(self.get("link", "Workspace"))
@@ -312,7 +335,7 @@ def measured(product, tasks, keys_only=False, screenshots=None):
     for task in tasks:
         hand = Hand(product.page, keys_only)
         try:
-            if task in ("ask", "file", "find", "ten"):
+            if task in ("ask", "file", "find", "compare", "ten"):
                 if task == "find":
                     product.make_old()
                 product.go_home()
@@ -359,6 +382,8 @@ def main():
         file.write_text(
             f"# Locker {number}\n\nThe code of locker {number} is changed on each first Monday.\n"
         )
+    for file, day in EDITIONS.items():
+        file.write_text(f"# {file.stem}\n\nThe code of the locker is changed on each {day}.\n")
     folder = temporary_folder()
     theirs, version = {}, ""
     try:

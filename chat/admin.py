@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.contrib import admin
+from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
@@ -48,7 +49,7 @@ class RetentionAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: 
 
     def described(self, obj: Retention) -> str:
         days = {"conversations": obj.conversations, "feedback": obj.feedback, "files": obj.files}
-        return ", ".join(f"{name} {each or 'no limit'}" for name, each in days.items())
+        return ", ".join(f"{name} {each or gettext('no limit')}" for name, each in days.items())
 
 
 @admin.register(Run)
@@ -73,7 +74,7 @@ class RunAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
         "stop_requested", "finished_at", "idempotency_key",
     )  # fmt: skip
 
-    @admin.display(description="process lives until", empty_value="-")
+    @admin.display(description=gettext_lazy("process lives until"), empty_value="-")
     def leased_until(self, run: Run) -> datetime | None:
         lease = getattr(run, "lease", None)
         return lease.until if lease else None

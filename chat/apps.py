@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy
 
 from chatsite.http.error_pages import register_error_body
 
@@ -10,7 +11,7 @@ from .protocols import ChatUi, ErrorFormat, OpenAI, mcp
 
 class ChatConfig(AppConfig):
     name = "chat"
-    verbose_name = "Answers"
+    verbose_name = gettext_lazy("Answers")
 
     def ready(self) -> None:
         protocols: dict[str, ErrorFormat] = {

@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from ingestion.admin import DocumentAdmin
 from ingestion.models import EXPIRY_REMINDER, Document
@@ -20,11 +21,14 @@ UNUSED_DAYS = 90
 class UseFilter(admin.SimpleListFilter):
     """Documents that no answer cites, ever or lately."""
 
-    title = "use"
+    title = gettext_lazy("use")
     parameter_name = "use"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("never", "Never cited"), ("lately", f"Not cited for {UNUSED_DAYS} days")]
+        return [
+            ("never", gettext("Never cited")),
+            ("lately", gettext("Not cited for %(days)s days") % {"days": UNUSED_DAYS}),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
         cited = DocumentUse.objects.filter(document=OuterRef("pk"), cited__gt=0)
@@ -40,14 +44,14 @@ class UseFilter(admin.SimpleListFilter):
 class StaleFilter(admin.SimpleListFilter):
     """Documents that one would look at to see which can go."""
 
-    title = "what can go"
+    title = gettext_lazy("what can go")
     parameter_name = "stale"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [
-            ("copy", "Same file as another"),
-            ("past", "Last day is past"),
-            ("soon", f"Last day within {EXPIRY_REMINDER.days} days"),
+            ("copy", gettext("Same file as another")),
+            ("past", gettext("Last day is past")),
+            ("soon", gettext("Last day within %(days)s days") % {"days": EXPIRY_REMINDER.days}),
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> QuerySet[Document]:
@@ -76,10 +80,10 @@ class UsedDocumentAdmin(DocumentAdmin):
         uses = DocumentUse.objects.filter(document=OuterRef("pk"), cited__gt=0).order_by("-day")
         return super().get_queryset(request).annotate(last_use=Subquery(uses.values("day")[:1]))
 
-    @admin.display(description="size", ordering="size")
+    @admin.display(description=gettext_lazy("size"), ordering="size")
     def file_size(self, document: Document) -> str:
         return filesizeformat(document.size)
 
-    @admin.display(description="last cited", ordering="last_use", empty_value="never")
+    @admin.display(description=gettext_lazy("last cited"), ordering="last_use")
     def last_cited(self, document: Document) -> Any:
-        return document.last_use  # type: ignore[attr-defined]  # annotated above
+        return document.last_use or gettext("never")  # type: ignore[attr-defined]  # annotated above

@@ -10,7 +10,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.principal import Principal
 from history.models import Conversation, Message
@@ -30,14 +30,20 @@ class Agent(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     description = models.CharField(
-        max_length=300, help_text="What it is good for: the coordinator reads this."
+        max_length=300, help_text=gettext_lazy("What it is good for: the coordinator reads this.")
     )
-    instructions = models.TextField(help_text="What the model is told beside the site's own instructions.")
+    instructions = models.TextField(
+        help_text=gettext_lazy("What the model is told beside the site's own instructions.")
+    )
     may_search = models.BooleanField(
         default=False,
-        help_text="May search once more for what the others left open, under the asker's rights.",
+        help_text=gettext_lazy(
+            "May search once more for what the others left open, under the asker's rights."
+        ),
     )
-    model = models.CharField(max_length=200, blank=True, help_text="Empty: the site's own model.")
+    model = models.CharField(
+        max_length=200, blank=True, help_text=gettext_lazy("Empty: the site's own model.")
+    )
     order = models.PositiveIntegerField(default=0)
     active = models.BooleanField(default=True)
 
@@ -68,19 +74,22 @@ class Run(models.Model):
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs")
     question = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
     answer = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="run")
-    options = models.JSONField(default=dict, help_text="The validated options of the request.")
+    options = models.JSONField(default=dict, help_text=gettext_lazy("The validated options of the request."))
     idempotency_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - absent keys must not collide
     body_digest = models.CharField(
-        max_length=64, help_text="Of the request; the same key with another is refused."
+        max_length=64, help_text=gettext_lazy("Of the request; the same key with another is refused.")
     )
     stop_requested = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True)
     last_event = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="The number of the event that ended it; 0 where that is not known."
+        default=0,
+        db_default=0,
+        help_text=gettext_lazy("The number of the event that ended it; 0 where that is not known."),
     )
     first_word_ms = models.PositiveIntegerField(
-        null=True, help_text="From its acceptance to the first text; empty where there was none."
+        null=True,
+        help_text=gettext_lazy("From its acceptance to the first text; empty where there was none."),
     )
 
     objects = RunQuerySet.as_manager()
@@ -141,25 +150,30 @@ class MessageAllowance(models.Model):
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        help_text="A person's own number holds instead of those of their groups.",
+        help_text=gettext_lazy("A person's own number holds instead of those of their groups."),
     )  # fmt: skip
     group = models.OneToOneField(
         Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        help_text="In several groups the largest number holds. Neither person nor group: all others.",
+        help_text=gettext_lazy(
+            "In several groups the largest number holds. Neither person nor group: all others."
+        ),
     )  # fmt: skip
     messages = models.PositiveIntegerField(
-        null=True, blank=True, verbose_name="messages a day", help_text="Empty: as many as they like."
+        null=True,
+        blank=True,
+        verbose_name=gettext_lazy("messages a day"),
+        help_text=gettext_lazy("Empty: as many as they like."),
     )
 
     class Meta:
         constraints = [
             models.CheckConstraint(
                 name="allowance_user_or_group", condition=Q(user=None) | Q(group=None),
-                violation_error_message="Choose a person or a group, not both.",
+                violation_error_message=gettext_lazy("Choose a person or a group, not both."),
             ),
             models.UniqueConstraint(
                 name="allowance_unique", fields=["user", "group"], nulls_distinct=False,
-                violation_error_message="There is a row for these already.",
+                violation_error_message=gettext_lazy("There is a row for these already."),
             ),
         ]  # fmt: skip
 
@@ -196,11 +210,11 @@ class Retention(models.Model):
     )  # fmt: skip
 
     class Meta:
-        verbose_name = "retention rule"
+        verbose_name = gettext_lazy("retention rule")
         constraints = [
             models.UniqueConstraint(
                 name="retention_unique", fields=["group"], nulls_distinct=False,
-                violation_error_message="There is a rule for these already.",
+                violation_error_message=gettext_lazy("There is a rule for these already."),
             ),
         ]  # fmt: skip
 
@@ -240,31 +254,43 @@ class VerifiedAnswer(models.Model):
     speaks. Managed in the admin.
     """
 
-    text = models.TextField("answer", help_text="Markdown. Write [1] where the first source belongs.")
+    text = models.TextField(
+        gettext_lazy("answer"), help_text=gettext_lazy("Markdown. Write [1] where the first source belongs.")
+    )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="Vouches for it, and is reminded. Without an owner it is silent.",
+        help_text=gettext_lazy("Vouches for it, and is reminded. Without an owner it is silent."),
     )
     team = models.CharField(
-        max_length=100, blank=True, help_text="Shown to readers in place of the owner’s name: People Team."
+        max_length=100,
+        blank=True,
+        help_text=gettext_lazy("Shown to readers in place of the owner’s name: People Team."),
     )
     groups = models.ManyToManyField(
         Group,
         blank=True,
         related_name="+",
-        help_text="Empty: everyone who can read all of its sources. Otherwise only members of these groups, "
-        "as far as they can read all of its sources.",
+        help_text=gettext_lazy(
+            "Empty: everyone who can read all of its sources. Otherwise only members of these groups, "
+            "as far as they can read all of its sources."
+        ),
     )
-    valid_until = models.DateField(help_text="Silent after this day.")
+    valid_until = models.DateField(help_text=gettext_lazy("Silent after this day."))
     remind_on = models.DateField(
-        null=True, blank=True, help_text="From this day on the list shows it as due. Empty: 14 days before."
+        null=True,
+        blank=True,
+        help_text=gettext_lazy("From this day on the list shows it as due. Empty: 14 days before."),
     )
-    active = models.BooleanField("in use", default=True, help_text="Off: a draft, given to nobody.")
+    active = models.BooleanField(
+        gettext_lazy("in use"), default=True, help_text=gettext_lazy("Off: a draft, given to nobody.")
+    )
     citation_count = models.PositiveSmallIntegerField(
-        default=0, editable=False, help_text="A deleted source takes its row along; then this tells."
+        default=0,
+        editable=False,
+        help_text=gettext_lazy("A deleted source takes its row along; then this tells."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
     changed_at = models.DateTimeField(auto_now=True)
@@ -277,7 +303,7 @@ class VerifiedAnswer(models.Model):
 
     def __str__(self) -> str:
         first = self.questions.first()
-        return first.text if first else f"Verified answer {self.pk}"
+        return first.text if first else gettext("Verified answer %(number)s") % {"number": self.pk}
 
     @property
     def signature(self) -> str:
@@ -349,20 +375,20 @@ class ProofQuestion(models.Model):
     """A question with the document that should be found, or nothing. Managed in the admin; see chat.proof."""
 
     class Origin(models.TextChoices):
-        HAND = "hand", "by hand"
-        FILE = "file", "a CSV file"
-        VERIFIED = "verified", "a verified answer"
-        UNANSWERED = "unanswered", "what was asked in vain"
-        FEEDBACK = "feedback", "an answer marked good"
+        HAND = "hand", gettext_lazy("by hand")
+        FILE = "file", gettext_lazy("a CSV file")
+        VERIFIED = "verified", gettext_lazy("a verified answer")
+        UNANSWERED = "unanswered", gettext_lazy("what was asked in vain")
+        FEEDBACK = "feedback", gettext_lazy("an answer marked good")
 
     MAX_CHARACTERS: ClassVar = 500
     MAX_PLACE: ClassVar = 200
 
-    text = models.CharField("question", max_length=MAX_CHARACTERS)
+    text = models.CharField(gettext_lazy("question"), max_length=MAX_CHARACTERS)
     wants_nothing = models.BooleanField(
-        "nothing should be found",
+        gettext_lazy("nothing should be found"),
         default=False,
-        help_text="For questions that no document answers: the site should say so.",
+        help_text=gettext_lazy("For questions that no document answers: the site should say so."),
     )
     document = models.ForeignKey(
         Document,
@@ -370,38 +396,40 @@ class ProofQuestion(models.Model):
         blank=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="Should be among the first five that are found.",
+        help_text=gettext_lazy("Should be among the first five that are found."),
     )
     place = models.CharField(
         max_length=MAX_PLACE,
         blank=True,
-        help_text="As in a citation: page=4. Empty: anywhere in the document.",
+        help_text=gettext_lazy("As in a citation: page=4. Empty: anywhere in the document."),
     )
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
     )
     asker = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.CASCADE, related_name="+",
-        help_text="Whose words these are, where they were taken from an answer marked good.",
+        help_text=gettext_lazy("Whose words these are, where they were taken from an answer marked good."),
     )  # fmt: skip
-    origin = models.CharField("made from", max_length=10, choices=Origin, default=Origin.HAND, editable=False)
+    origin = models.CharField(
+        gettext_lazy("made from"), max_length=10, choices=Origin, default=Origin.HAND, editable=False
+    )
     changed_at = models.DateTimeField(auto_now=True)
 
     objects = ProofQuestionQuerySet.as_manager()
 
     class Meta:
         ordering = ["-changed_at", "-pk"]
-        verbose_name = "proof question"
+        verbose_name = gettext_lazy("proof question")
         constraints = [
             models.UniqueConstraint(
                 name="proof_question_once",
                 fields=["text", "document", "place"],
-                violation_error_message="This question is there already.",
+                violation_error_message=gettext_lazy("This question is there already."),
             ),
             models.CheckConstraint(
                 name="proof_question_wants_one",
                 condition=Q(wants_nothing=False) | Q(document=None, place=""),
-                violation_error_message="Choose a document or nothing, not both.",
+                violation_error_message=gettext_lazy("Choose a document or nothing, not both."),
             ),
         ]
 
@@ -413,27 +441,28 @@ class ProofRun(models.Model):
     """All questions of the proof asked once, with the rights of a group or of the person who started it."""
 
     class State(models.TextChoices):
-        WAITING = "waiting", "waiting"
-        RUNNING = "running", "running"
-        DONE = "done", "done"
-        CANCELLED = "cancelled", "cancelled"
-        FAILED = "failed", "failed"
+        WAITING = "waiting", gettext_lazy("waiting")
+        RUNNING = "running", gettext_lazy("running")
+        DONE = "done", gettext_lazy("done")
+        CANCELLED = "cancelled", gettext_lazy("cancelled")
+        FAILED = "failed", gettext_lazy("failed")
 
     started_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     group = models.ForeignKey(
         Group, null=True, blank=True, on_delete=models.CASCADE, related_name="+",
-        verbose_name="with the rights of", help_text="Empty: of the person who started it.",
+        verbose_name=gettext_lazy("with the rights of"),
+        help_text=gettext_lazy("Empty: of the person who started it."),
     )  # fmt: skip
-    note = models.CharField(max_length=200, blank=True, help_text="What was changed before it.")
+    note = models.CharField(max_length=200, blank=True, help_text=gettext_lazy("What was changed before it."))
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     created_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["-pk"]
-        verbose_name = "proof run"
+        verbose_name = gettext_lazy("proof run")
         default_permissions = ("add", "delete", "view")
         constraints = [
             models.UniqueConstraint(

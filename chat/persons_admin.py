@@ -30,9 +30,13 @@ class ErasingForm(forms.Form):
     """The decision on what others use, and the confirmation."""
 
     documents = forms.ChoiceField(
-        label="Documents that others read, verified answers and proof questions",
+        label=gettext_lazy("Documents that others read, verified answers and proof questions"),
         required=False,
-        choices=[("", "There are none"), ("hand over", "Hand over"), ("delete", "Delete for everybody")],
+        choices=[
+            ("", gettext_lazy("There are none")),
+            ("hand over", gettext_lazy("Hand over")),
+            ("delete", gettext_lazy("Delete for everybody")),
+        ],
     )
     successor = forms.ModelChoiceField(
         User.objects.filter(is_active=True, guest_until=None),
@@ -41,7 +45,7 @@ class ErasingForm(forms.Form):
         widget=Picker(Document._meta.get_field("owner"), admin.site),
         help_text=gettext_lazy("Type letters of the name."),
     )
-    confirmed = forms.BooleanField(label="Erase this person. This cannot be undone.")
+    confirmed = forms.BooleanField(label=gettext_lazy("Erase this person. This cannot be undone."))
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or {}
@@ -146,11 +150,11 @@ class PersonAdmin(UserAdmin):
             except CannotErase as refused:
                 form.add_error(None, str(refused))
             else:
-                messages.success(request, "The person was erased.")
+                messages.success(request, gettext("The person was erased."))
                 return HttpResponseRedirect(reverse("admin:accounts_user_changelist"))
         context = {
             **self.admin_site.each_context(request),
-            "title": "Erase a person",
+            "title": gettext("Erase a person"),
             "opts": self.opts,
             "object": person,
             "holdings": holdings_of(person),

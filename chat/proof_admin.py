@@ -18,6 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatsite.accounts.audit import record, record_before
@@ -36,8 +37,8 @@ MAX_OTHERS = 20  # runs to compare with that a page offers
 VERDICTS = {
     "better": "Better",
     "worse": "Worse",
-    "chance": "No difference that could not be chance",
-    "same": "No difference",
+    "chance": gettext_lazy("No difference that could not be chance"),
+    "same": gettext_lazy("No difference"),
 }
 
 
@@ -53,10 +54,10 @@ class QuestionForm(forms.ModelForm):  # type: ignore[type-arg]
         values: dict[str, Any] = super().clean() or {}
         if not self.errors and bool(values.get("document")) == bool(values.get("wants_nothing")):
             raise forms.ValidationError(
-                "Choose the document that should be found, or say that nothing should."
+                gettext("Choose the document that should be found, or say that nothing should.")
             )
         if values.get("place") and values.get("wants_nothing"):
-            self.add_error("place", "Nothing has no place.")
+            self.add_error("place", gettext("Nothing has no place."))
         return values
 
 
@@ -64,9 +65,11 @@ class FileForm(forms.Form):
     """Questions as CSV."""
 
     upload = forms.FileField(
-        label="CSV file",
-        help_text="Columns: question, document, place. A document is named as in citations. “nothing”"
-        " stands for none. The place may be missing. If one line is wrong, nothing is taken.",
+        label=gettext_lazy("CSV file"),
+        help_text=gettext_lazy(
+            "Columns: question, document, place. A document is named as in citations. “nothing”"
+            " stands for none. The place may be missing. If one line is wrong, nothing is taken."
+        ),
     )
 
 
@@ -76,17 +79,17 @@ class StartForm(forms.Form):
     group = forms.ModelChoiceField(
         Group.objects.none(),
         required=False,
-        label="With the rights of",
-        empty_label="me",
+        label=gettext_lazy("With the rights of"),
+        empty_label=gettext_lazy("me"),
         to_field_name="name",
-        help_text="Of a group: of somebody who is in this group and in no other.",
+        help_text=gettext_lazy("Of a group: of somebody who is in this group and in no other."),
     )
     note = forms.CharField(
         max_length=200,
         required=False,
-        label="What was changed",
+        label=gettext_lazy("What was changed"),
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="Rights, words, documents … You see it in the list of runs.",
+        help_text=gettext_lazy("Rights, words, documents … You see it in the list of runs."),
     )
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
@@ -96,7 +99,7 @@ class StartForm(forms.Form):
         groups = running.groups_of(user).order_by("name")
         if groups.count() > MAX_OPTIONS:
             field.widget = forms.TextInput(attrs={"placeholder": "me"})
-            field.help_text = f"The name of a group; empty: me. {field.help_text}"
+            field.help_text = gettext("The name of a group; empty: me. %(help)s") % {"help": field.help_text}
         field.queryset = groups
 
 
@@ -153,7 +156,7 @@ class ProofQuestionAdmin(WithResults, ReturnsToUnanswered, FoundByTyping, Audite
         """Without its words: they may be those of somebody who is erased later."""
         return f"number {obj.pk}"
 
-    @admin.display(description="should find", ordering="document__name")
+    @admin.display(description=gettext_lazy("should find"), ordering="document__name")
     def wanted(self, question: ProofQuestion) -> str:
         return wanted_words(question)
 
@@ -176,9 +179,11 @@ class ProofQuestionAdmin(WithResults, ReturnsToUnanswered, FoundByTyping, Audite
             keys = set(request.POST.getlist("chosen"))
             added = questions.add(user, [each for each in proposed if each.key in keys])
             _record(user, f"Added {len(added)} questions that the site had")
-            messages.success(request, f"Added: {len(added)}.")
+            messages.success(request, gettext("Added: %(count)s.") % {"count": len(added)})
             return redirect("admin:chat_proofquestion_changelist")
-        return self._page(request, "collect.html", "Questions that the site has already", proposed=proposed)
+        return self._page(
+            request, "collect.html", gettext("Questions that the site has already"), proposed=proposed
+        )
 
     def take_file(self, request: HttpRequest) -> HttpResponse:
         if not super().has_add_permission(request):
@@ -190,12 +195,16 @@ class ProofQuestionAdmin(WithResults, ReturnsToUnanswered, FoundByTyping, Audite
             try:
                 count = questions.read_csv(user, upload.read(questions.MAX_FILE_BYTES + 1))
             except questions.BadFile as refusal:
-                form.add_error("upload", f"{refusal} Nothing was taken.")
+                form.add_error("upload", gettext("%(refusal)s Nothing was taken.") % {"refusal": refusal})
             else:
                 _record(user, f"Added {count} questions of a file")
-                messages.success(request, f"Added: {count}. Those that were there already stay as they are.")
+                messages.success(
+                    request,
+                    gettext("Added: %(count)s. Those that were there already stay as they are.")
+                    % {"count": count},
+                )
                 return redirect("admin:chat_proofquestion_changelist")
-        return self._page(request, "file.html", "Questions of a CSV file", form=form)
+        return self._page(request, "file.html", gettext("Questions of a CSV file"), form=form)
 
     def csv_file(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_permission(request):
@@ -255,7 +264,7 @@ class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ign
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    @admin.display(description="with the rights of", ordering="group")
+    @admin.display(description=gettext_lazy("with the rights of"), ordering="group")
     def rights(self, run: ProofRun) -> str:
         return run.group.name if run.group else str(run.started_by)
 
@@ -282,7 +291,7 @@ class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ign
                 record(AuditEntry.Action.PROOF_STARTED, actor=user, subject=subject)
                 return redirect("admin:chat_proofrun_change", run.pk)
         count = min(ProofQuestion.objects.managed_by(user.pk).count(), running.MAX_QUESTIONS)
-        return self._page(request, "start.html", "Run the proof", form=form, count=count)
+        return self._page(request, "start.html", gettext("Run the proof"), form=form, count=count)
 
     def change_view(
         self,
@@ -303,7 +312,7 @@ class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ign
                 raise PermissionDenied
             if running.cancel(run):
                 _record(user, f"Cancelled {run}")
-                messages.success(request, "Cancelled. What was asked until then is kept.")
+                messages.success(request, gettext("Cancelled. What was asked until then is kept."))
             return redirect("admin:chat_proofrun_change", run.pk)
         _record_look(user, run)
         every = running.results_of(run, user)
@@ -341,7 +350,7 @@ class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ign
         return self._page(
             request,
             "compare.html",
-            "Before and after",
+            gettext("Before and after"),
             before=before,
             after=after,
             runs=(before, after),

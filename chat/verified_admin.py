@@ -21,6 +21,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from chat.engine.verified import unsupported_statements
 from chat.verification.same_question import asks_the_same
@@ -53,7 +56,7 @@ class QuestionInline(admin.TabularInline):  # type: ignore[type-arg]
     form = forms.modelform_factory(
         VerifiedQuestion,
         fields=["text"],
-        widgets={"text": forms.TextInput({"aria-label": "Question", "size": 80})},
+        widgets={"text": forms.TextInput({"aria-label": gettext_lazy("Question"), "size": 80})},
     )
     min_num = 1
     validate_min = True
@@ -68,7 +71,9 @@ class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = VerifiedCitation
         fields = ["document", "words"]
-        widgets = {"words": forms.TextInput(attrs={"aria-label": "Words of the document", "size": 60})}
+        widgets = {
+            "words": forms.TextInput(attrs={"aria-label": gettext_lazy("Words of the document"), "size": 60})
+        }
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
@@ -76,7 +81,7 @@ class CitationForm(forms.ModelForm):  # type: ignore[type-arg]
         if document and words:
             passage = passage_with(document, words)
             if passage is None:
-                raise forms.ValidationError({"words": "The document does not contain these words."})
+                raise forms.ValidationError({"words": gettext("The document does not contain these words.")})
             self.instance.position = passage.position
             self.instance.digest = digest_of(passage)
             self.instance.sha256 = document.sha256
@@ -94,7 +99,7 @@ class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
         super().clean()
         kept = [each for each in self.forms if each.cleaned_data and not each.cleaned_data.get("DELETE")]
         if not any(each.cleaned_data.get("document") for each in kept):
-            raise forms.ValidationError("A verified answer rests on at least one document.")
+            raise forms.ValidationError(gettext("A verified answer rests on at least one document."))
 
 
 class CitationInline(FoundByTyping, admin.TabularInline):  # type: ignore[type-arg]
@@ -103,7 +108,7 @@ class CitationInline(FoundByTyping, admin.TabularInline):  # type: ignore[type-a
     formset = CitationFormSet
     extra = 1
     autocomplete_fields = ["document"]
-    verbose_name = "source"
+    verbose_name = gettext_lazy("source")
     verbose_name_plural = "sources, [1] first"
 
     def formfield_for_foreignkey(
@@ -123,13 +128,19 @@ class TryForm(forms.Form):
     questions = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 6, "cols": 80}),
         max_length=MAX_TRIED * VerifiedQuestion.MAX_CHARACTERS,
-        help_text=f"One a line, at most {MAX_TRIED}. Also try some that must not get this answer.",
+        help_text=format_lazy(
+            gettext_lazy("One a line, at most {most}. Also try some that must not get this answer."),
+            most=MAX_TRIED,
+        ),
     )
 
     def clean_questions(self) -> list[str]:
         lines = [line.strip() for line in self.cleaned_data["questions"].splitlines() if line.strip()]
         if len(lines) > MAX_TRIED:
-            raise forms.ValidationError(f"These are {len(lines)} questions; try at most {MAX_TRIED} at once.")
+            raise forms.ValidationError(
+                gettext("These are %(count)s questions; try at most %(most)s at once.")
+                % {"count": len(lines), "most": MAX_TRIED}
+            )
         return lines
 
 
@@ -145,8 +156,11 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, FoundByTyping, admin.ModelAdmin):
     readonly_fields = ["state"]
     fieldsets = [
         (None, {"fields": ["text", "active", "state"]}),
-        ("Who vouches for it, and until when", {"fields": ["owner", "team", "valid_until", "remind_on"]}),
-        ("Who gets this answer", {"fields": ["groups"]}),
+        (
+            gettext_lazy("Who vouches for it, and until when"),
+            {"fields": ["owner", "team", "valid_until", "remind_on"]},
+        ),
+        (gettext_lazy("Who gets this answer"), {"fields": ["groups"]}),
     ]
 
     def get_queryset(self, request: HttpRequest) -> VerifiedAnswerQuerySet:
@@ -180,7 +194,11 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, FoundByTyping, admin.ModelAdmin):
         answer.citation_count = answer.citations.count()
         answer.save()
         for words in unsupported_statements(_reader(request), answer):
-            messages.warning(request, f"The passages cited do not clearly say: “{words}”. Please check it.")
+            messages.warning(
+                request,
+                gettext("The passages cited do not clearly say: “%(words)s”. Please check it.")
+                % {"words": words},
+            )
         _audit(request, "Changed" if change else "Added", answer)
 
     def delete_model(self, request: HttpRequest, obj: VerifiedAnswer) -> None:
@@ -197,16 +215,21 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, FoundByTyping, admin.ModelAdmin):
             mine = self.get_queryset(request).filter(owner=request.user.pk, active=True)
             due = sum(is_due(answer, timezone.localdate()) for answer in mine)
             if due:
-                messages.warning(request, f"Verified answers of yours that are due for a look: {due}.")
+                messages.warning(
+                    request,
+                    gettext("Verified answers of yours that are due for a look: %(count)s.") % {"count": due},
+                )
         return super().changelist_view(request, *args, **kwargs)
 
-    @admin.display(description="state")
+    @admin.display(description=gettext_lazy("state"))
     def state(self, answer: VerifiedAnswer) -> str:
         if answer._state.adding:
-            return "New: it speaks from the moment you save it."
+            return gettext("New: it speaks from the moment you save it.")
         if silent := "; ".join(reasons_for_silence(answer, timezone.localdate())):
-            return f"Silent: {silent}"
-        return "Speaks, due for a look" if is_due(answer, timezone.localdate()) else "Speaks"
+            return gettext("Silent: %(why)s") % {"why": silent}
+        return (
+            gettext("Speaks, due for a look") if is_due(answer, timezone.localdate()) else gettext("Speaks")
+        )
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.try_view)
@@ -232,7 +255,7 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, FoundByTyping, admin.ModelAdmin):
         record_before(AuditEntry.Action.UNANSWERED_LISTED, actor=actor, subject=subject)
         context = {
             **self.admin_site.each_context(request),
-            "title": "Which questions get this answer?",
+            "title": gettext("Which questions get this answer?"),
             "opts": VerifiedAnswer._meta,
             "answer": answer,
             "form": form,
@@ -261,7 +284,7 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, FoundByTyping, admin.ModelAdmin):
         speaking = list(self.get_queryset(request).filter(active=True))
         context = {
             **self.admin_site.each_context(request),
-            "title": "Unanswered",
+            "title": gettext("Unanswered"),
             "opts": VerifiedAnswer._meta,
             "page": page,
             "rows": [Row(group, _answer_of(group.wordings, speaking)) for group in page],
@@ -280,9 +303,9 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, FoundByTyping, admin.ModelAdmin):
         group = found.by_key.get(request.POST.get("group", ""))
         next_one = group
         if group is None:
-            messages.error(request, "These questions are no longer on the list.")
+            messages.error(request, gettext("These questions are no longer on the list."))
         elif not reason:
-            messages.error(request, "Nothing was dismissed: say why.")
+            messages.error(request, gettext("Nothing was dismissed: say why."))
         else:
             place = found.groups.index(group)
             around = [*found.groups[place + 1 : place + 2], *found.groups[max(0, place - 1) : place]]
@@ -292,7 +315,9 @@ class VerifiedAnswerAdmin(ReturnsToUnanswered, FoundByTyping, admin.ModelAdmin):
             with transaction.atomic():
                 dismiss(group, actor.pk, reason)
                 record(AuditEntry.Action.UNANSWERED_DISMISSED, actor=actor, subject=subject)
-            messages.success(request, "Dismissed. It is listed again when somebody asks it again in vain.")
+            messages.success(
+                request, gettext("Dismissed. It is listed again when somebody asks it again in vain.")
+            )
         return unanswered_address(next_one.key) if next_one else request.path
 
 
@@ -360,18 +385,23 @@ def reasons_for_silence(answer: VerifiedAnswer, today: date) -> Iterator[str]:
     if answer.owner_id is None:
         yield "it has no owner"
     if answer.valid_until < today:
-        yield f"it was valid until {answer.valid_until:%-d %B %Y}"
+        yield gettext("it was valid until %(day)s") % {"day": date_format(answer.valid_until)}
     citations = list(answer.citations.all())
     if len(citations) < answer.citation_count or not citations:
         yield "a source was deleted"
     for citation in citations:
         passage = Passage.objects.filter(document=citation.document_id, position=citation.position).first()
         document = citation.document
-        if document.is_expired:
-            yield f"“{document}” was valid until {document.valid_until:%-d %B %Y}"
+        if document.valid_until and document.is_expired:
+            yield gettext("“%(document)s” was valid until %(day)s") % {
+                "document": document,
+                "day": date_format(document.valid_until),
+            }
         is_same = passage is not None and digest_of(passage) == citation.digest
         if document.sha256 != citation.sha256 or not is_same:
-            yield f"“{document}” was changed: check the text, and save it to confirm it"
+            yield gettext("“%(document)s” was changed: check the text, and save it to confirm it") % {
+                "document": document
+            }
 
 
 def is_due(answer: VerifiedAnswer, today: date) -> bool:

@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chat.overview import pages
@@ -36,8 +37,8 @@ UNUSABLE = (ValueError, OverflowError, DataError)
 
 DOCUMENT_OWNER = Document._meta.get_field("owner")
 READERS_RIGHTS = ("ingestion.add_document", "ingestion.change_document")
-APPS = {"auth": "Groups and their permissions", "procrastinate": "Queue"}
-MODELS = {"ProcrastinateJob": "Jobs of the workers"}
+APPS = {"auth": gettext_lazy("Groups and their permissions"), "procrastinate": gettext_lazy("Queue")}
+MODELS = {"ProcrastinateJob": gettext_lazy("Jobs of the workers")}
 
 
 class Picker(AutocompleteJsonView):

@@ -1,5 +1,6 @@
 from django.apps import AppConfig
 from django.core import checks
+from django.utils.translation import gettext_lazy
 
 from chatsite.http.cookies import use_linear_unquote
 
@@ -18,14 +19,16 @@ from .checks import (
     check_storage_settings,
     check_telemetry,
 )
+from .model_names import translate_names
 
 
 class ChatsiteConfig(AppConfig):
     name = "chatsite"
-    verbose_name = "Site"
+    verbose_name = gettext_lazy("Site")
 
     def ready(self) -> None:
         use_linear_unquote()
+        translate_names()
         checks.register(check_model_settings, Tags.chatsite)
         checks.register(check_identity_settings, Tags.chatsite)
         checks.register(check_storage_settings, Tags.chatsite)

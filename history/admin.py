@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts import looks
 from chatsite.accounts.audit import record, record_before
@@ -62,7 +63,7 @@ class ReasonForm(forms.Form):
         min_length=10,
         max_length=Look.MAX_REASON,
         widget=forms.TextInput(attrs={"size": 80}),
-        help_text="For example the number of a ticket, and what you look for.",
+        help_text=gettext_lazy("For example the number of a ticket, and what you look for."),
     )
 
 
@@ -117,7 +118,7 @@ class ConversationAdmin(Audited, AuditedChanges, admin.ModelAdmin):  # type: ign
             return redirect(request.path)
         context = {
             **self.admin_site.each_context(request),
-            "title": "Why do you need to read it?",
+            "title": gettext("Why do you need to read it?"),
             "opts": self.opts,
             "form": form,
             "owner": shown.owner,
@@ -160,26 +161,26 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
         )
         return shown.select_related("message").annotate(reader_id=Value(request.user.pk))
 
-    @admin.display(description="why")
+    @admin.display(description=gettext_lazy("why"))
     def why(self, feedback: Feedback) -> str:
         words = dict(Feedback.Reason.choices)
         return "; ".join(str(words[reason]) for reason in feedback.reasons if reason in words) or "–"
 
-    @admin.display(description="comment")
+    @admin.display(description=gettext_lazy("comment"))
     def what_they_said(self, feedback: Feedback) -> str:
         return Truncator(feedback.comment).chars(COMMENT_SHOWN) or "–"
 
-    @admin.display(description="sources said to be wrong")
+    @admin.display(description=gettext_lazy("sources said to be wrong"))
     def doubted_sources(self, feedback: Feedback) -> str:
         """The titles of those that the member of staff may read."""
         doubted = _readable_sources(feedback).filter(label__in=feedback.wrong_sources)
         titles = sorted({f"{source.title} ({source.label})" for source in doubted})
         closed = len(feedback.wrong_sources) - len({source.label for source in doubted})
         if closed:
-            titles.append(f"{closed} that you may not read")
+            titles.append(gettext("%(count)s that you may not read") % {"count": closed})
         return "; ".join(titles) or "–"
 
-    @admin.display(description="question")
+    @admin.display(description=gettext_lazy("question"))
     def question(self, feedback: Feedback) -> str:
         if not feedback.shared:
             return "Not shared by who asked."
@@ -187,7 +188,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
         question = question_of(answer)
         return question.content if question else "–"
 
-    @admin.display(description="answer")
+    @admin.display(description=gettext_lazy("answer"))
     def answer(self, feedback: Feedback) -> str:
         if not feedback.shared:
             return "Not shared by who asked."
@@ -197,7 +198,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
             return "It rests on documents that you may not read."
         return answer.content
 
-    @admin.display(description="answered at")
+    @admin.display(description=gettext_lazy("answered at"))
     def answered_at(self, feedback: Feedback) -> Any:
         return feedback.message.created_at
 
@@ -237,15 +238,15 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     def owner(self, share: Share) -> User:
         return share.conversation.owner
 
-    @admin.display(description="what")
+    @admin.display(description=gettext_lazy("what"))
     def part(self, share: Share) -> str:
-        return "one answer" if share.answer_id else "everything until then"
+        return gettext("one answer") if share.answer_id else gettext("everything until then")
 
-    @admin.display(description="shared with")
+    @admin.display(description=gettext_lazy("shared with"))
     def readers(self, share: Share) -> str:
         return Truncator(sharing.readers_of(share)).chars(COMMENT_SHOWN)
 
-    @admin.action(description="Revoke the chosen links", permissions=["revoke"])
+    @admin.action(description=gettext_lazy("Revoke the chosen links"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Share]) -> None:
         """Each is in the audit log; those that had ended are left as they are."""
         chosen = Share.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
@@ -256,7 +257,9 @@ class ShareAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
                 actor = request.user if isinstance(request.user, User) else None
                 owner = share.conversation.owner
                 record(AuditEntry.Action.SHARE_REVOKED, actor=actor, person=owner, subject=str(share.pk))
-        messages.success(request, f"Revoked: {len(revoked)}. Nobody can open them any more.")
+        messages.success(
+            request, gettext("Revoked: %(count)s. Nobody can open them any more.") % {"count": len(revoked)}
+        )
 
 
 def _readable_sources(feedback: Feedback) -> SourceQuerySet:

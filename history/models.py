@@ -115,16 +115,18 @@ class Conversation(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations", db_index=False
     )  # conversation_list serves it
     title = models.CharField(max_length=200, blank=True)
-    title_by_owner = models.BooleanField(default=False, help_text="Renamed by hand: never replaced.")
+    title_by_owner = models.BooleanField(
+        default=False, help_text=gettext_lazy("Renamed by hand: never replaced.")
+    )
     mode = models.CharField(max_length=10, choices=Mode, default=Mode.STANDARD)
     listed = models.BooleanField(
-        default=True, help_text="False: a program keeps it; shown nowhere, purged soon."
+        default=True, help_text=gettext_lazy("False: a program keeps it; shown nowhere, purged soon.")
     )
     scope = models.CharField(
         max_length=600,
         blank=True,
         db_default="",
-        help_text="The part of the documents that its questions are searched in; empty: all.",
+        help_text=gettext_lazy("The part of the documents that its questions are searched in; empty: all."),
     )
     project = models.ForeignKey(
         Project,
@@ -135,17 +137,25 @@ class Conversation(models.Model):
         db_index=False,
     )  # conversation_project serves it
     created_at = models.DateTimeField(default=timezone.now)
-    updated_at = models.DateTimeField(default=timezone.now, help_text="Time of the newest message.")
-    pinned_at = models.DateTimeField(null=True, blank=True, help_text="Shown above all others since then.")
+    updated_at = models.DateTimeField(
+        default=timezone.now, help_text=gettext_lazy("Time of the newest message.")
+    )
+    pinned_at = models.DateTimeField(
+        null=True, blank=True, help_text=gettext_lazy("Shown above all others since then.")
+    )
     archived_at = models.DateTimeField(
-        null=True, blank=True, help_text="Left out of the list since then; a new question brings it back."
+        null=True,
+        blank=True,
+        help_text=gettext_lazy("Left out of the list since then; a new question brings it back."),
     )
     deleted_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField(
-        null=True, blank=True, help_text="When its owner last had it open; empty where they never had."
+        null=True,
+        blank=True,
+        help_text=gettext_lazy("When its owner last had it open; empty where they never had."),
     )
     search = SearchVectorField(
-        null=True, editable=False, help_text="The words of its title, and whose they are."
+        null=True, editable=False, help_text=gettext_lazy("The words of its title, and whose they are.")
     )
 
     objects = ConversationQuerySet.as_manager()
@@ -323,20 +333,21 @@ class Feedback(models.Model):
         Message, on_delete=models.CASCADE, primary_key=True, related_name="feedback"
     )
     rating = models.CharField(max_length=4, choices=Rating)
-    reasons = models.JSONField(default=list, help_text="Values of Reason.")
+    reasons = models.JSONField(default=list, help_text=gettext_lazy("Values of Reason."))
     wrong_sources = models.JSONField(
-        default=list, help_text="Labels of cited sources that do not say what the answer cites them for."
+        default=list,
+        help_text=gettext_lazy("Labels of cited sources that do not say what the answer cites them for."),
     )
     comment = models.TextField(blank=True)
     shared = models.BooleanField(
-        default=False, help_text="Content managers may read the question and the answer."
+        default=False, help_text=gettext_lazy("Content managers may read the question and the answer.")
     )
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         ordering = ["-updated_at"]
-        verbose_name = verbose_name_plural = "feedback"
+        verbose_name = verbose_name_plural = gettext_lazy("feedback")
         indexes = [models.Index(fields=["-updated_at"], name="feedback_newest")]
 
     def __str__(self) -> str:
@@ -375,17 +386,19 @@ class Share(models.Model):
         null=True,
         on_delete=models.CASCADE,
         related_name="+",
-        help_text="The one answer that it shows; empty: the conversation.",
+        help_text=gettext_lazy("The one answer that it shows; empty: the conversation."),
     )
     up_to = models.PositiveIntegerField(
-        help_text="Position of the last message that it shows, with those that lead to it."
+        help_text=gettext_lazy("Position of the last message that it shows, with those that lead to it.")
     )
     access_list = models.ForeignKey(
-        AccessList, on_delete=models.PROTECT, related_name="+", help_text="Who can open it."
+        AccessList, on_delete=models.PROTECT, related_name="+", help_text=gettext_lazy("Who can open it.")
     )
-    digest = models.CharField(max_length=64, unique=True, editable=False, help_text="SHA-256 of its token.")
+    digest = models.CharField(
+        max_length=64, unique=True, editable=False, help_text=gettext_lazy("SHA-256 of its token.")
+    )
     created_at = models.DateTimeField(default=timezone.now)
-    expires_at = models.DateTimeField(null=True, help_text="Empty: it does not expire.")
+    expires_at = models.DateTimeField(null=True, help_text=gettext_lazy("Empty: it does not expire."))
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     objects = ShareQuerySet.as_manager()

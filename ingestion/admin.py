@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext, gettext_lazy
 from procrastinate.contrib.django.admin import ProcrastinateEventInline, ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 
@@ -52,19 +53,19 @@ MARKS = {Document.Status.READY: "✓", Document.Status.FAILED: "✗"}
 class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
     """Who may read a document, and where it is listed."""
 
-    everyone = forms.BooleanField(required=False, label="Everyone who signs in may read it")
+    everyone = forms.BooleanField(required=False, label=gettext_lazy("Everyone who signs in may read it"))
     guests = forms.BooleanField(
         required=False,
-        label="Guests may read it too",
-        help_text="They are let in where CHATSITE_LOGIN_REQUIRED is 0.",
+        label=gettext_lazy("Guests may read it too"),
+        help_text=gettext_lazy("They are let in where CHATSITE_LOGIN_REQUIRED is 0."),
     )
-    users = people_field(label="People who may read it")
-    groups = groups_field(label="Groups that may read it")
+    users = people_field(label=gettext_lazy("People who may read it"))
+    groups = groups_field(label=gettext_lazy("Groups that may read it"))
 
     class Meta:
         model = Document
         fields = ["folder", "category", "valid_until"]
-        labels = {"valid_until": "Last day"}
+        labels = {"valid_until": gettext_lazy("Last day")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -83,7 +84,9 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
         document = self.instance
         same = Document.objects.filter(origin=document.origin, folder=folder, name=document.name)
         if document.pk and document.origin and same.exclude(pk=document.pk).exists():
-            raise forms.ValidationError(f"The folder already has a document {document.name} of this owner.")
+            raise forms.ValidationError(
+                gettext("The folder already has a document %(name)s of this owner.") % {"name": document.name}
+            )
         return folder
 
     def audience(self) -> Audience:
@@ -99,13 +102,13 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
 class NewDocumentForm(DocumentForm):
     """The same with the file."""
 
-    upload = forms.FileField(label="File", allow_empty_file=True)
+    upload = forms.FileField(label=gettext_lazy("File"), allow_empty_file=True)
 
     def clean_upload(self) -> "UploadedFile[bytes]":
         upload: UploadedFile[bytes] = self.cleaned_data["upload"]
         if (upload.size or 0) > settings.DOCUMENT_MAX_BYTES:
             limit = f"{settings.DOCUMENT_MAX_BYTES / 1_000_000:g} MB"
-            raise forms.ValidationError(f"The file is larger than {limit}.")
+            raise forms.ValidationError(gettext("The file is larger than %(limit)s.") % {"limit": limit})
         return upload
 
 
@@ -206,7 +209,9 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
         )
         record_upserted(owner, put)
         if put.outcome == "unchanged":
-            messages.info(request, "This very file is there already, with these rights. Nothing is changed.")
+            messages.info(
+                request, gettext("This very file is there already, with these rights. Nothing is changed.")
+            )
         obj.pk = put.document.pk
         obj.refresh_from_db()
 
@@ -249,7 +254,7 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
         missing = set() if self.has_delete_permission(request) else {"document"}
         return [str(document) for document in objs], {"documents": len(objs)}, missing, []
 
-    @admin.display(description="Status", ordering="status")
+    @admin.display(description=gettext_lazy("Status"), ordering="status")
     def state(self, document: Document) -> str:
         # The script looks for the dots of those that are not done.
         ready, failed = document.status == Document.Status.READY, document.status == Document.Status.FAILED
@@ -257,11 +262,11 @@ class DocumentAdmin(ReturnsToUnanswered, AccessPage, AddSeveral, ChangeMany, adm
         why = f": {document.reason}" if failed and document.reason else ""
         return f"{mark} {state(document).words}{why}"
 
-    @admin.display(description="Readers")
+    @admin.display(description=gettext_lazy("Readers"))
     def readers(self, document: Document) -> str:
         return reader_names(document)
 
-    @admin.display(description="Passages")
+    @admin.display(description=gettext_lazy("Passages"))
     def passages(self, document: Document) -> str:
         found = Passage.objects.filter(document=document).order_by("position")
         rows = [(passage.anchor or "–", passage.content) for passage in found[:PASSAGES_SHOWN]]
@@ -314,11 +319,11 @@ class JobAdmin(ProcrastinateJobAdmin):
     list_filter = [StateFilter, WorkFilter]
     inlines = [EventInline]
 
-    @admin.display(description="work", ordering="task_name")
+    @admin.display(description=gettext_lazy("work"), ordering="task_name")
     def work(self, job: ProcrastinateJob) -> str:
         return work_of(job.task_name)
 
-    @admin.display(description="state", ordering="status")
+    @admin.display(description=gettext_lazy("state"), ordering="status")
     def job_state(self, job: ProcrastinateJob) -> str:
         return JOB_STATES.get(job.status, job.status)
 
@@ -329,11 +334,11 @@ class JobAdmin(ProcrastinateJobAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        context = {"title": "Job of the queue", **(extra_context or {})}
+        context = {"title": gettext("Job of the queue"), **(extra_context or {})}
         return super().change_view(request, object_id, form_url, context)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         return super().get_actions(request) if request.user.is_superuser else {}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        return super().changelist_view(request, {"title": "Queue", **(extra_context or {})})
+        return super().changelist_view(request, {"title": gettext("Queue"), **(extra_context or {})})

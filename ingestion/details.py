@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any, TypedDict
 
 from django.core.validators import URLValidator
+from django.utils.translation import gettext_lazy
 
 from ingestion.parsing.sections import clean
 
@@ -13,7 +14,7 @@ LABEL_CHARACTERS = 50
 MAX_LABELS = 20
 ADDRESS_CHARACTERS = 2_000
 is_web_address = URLValidator(
-    schemes=["http", "https"], message="A source's address begins with https:// or http://."
+    schemes=["http", "https"], message=gettext_lazy("A source's address begins with https:// or http://.")
 )
 
 

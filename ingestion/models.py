@@ -19,6 +19,7 @@ from django.db.models import F, Q, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import MD5, Lower
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 from pgvector.django import HalfVectorField
 
 from chatsite.accounts.principal import Principal
@@ -44,10 +45,12 @@ class AccessEntry(models.Model):
     access_list = models.ForeignKey(AccessList, on_delete=models.CASCADE, related_name="entries")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     group = models.ForeignKey(Group, null=True, on_delete=models.CASCADE, related_name="+")
-    guests = models.BooleanField(default=False, help_text="Everyone, and those who have not signed in.")
+    guests = models.BooleanField(
+        default=False, help_text=gettext_lazy("Everyone, and those who have not signed in.")
+    )
 
     class Meta:
-        verbose_name_plural = "access entries"
+        verbose_name_plural = gettext_lazy("access entries")
         constraints = [
             models.CheckConstraint(
                 name="access_entry_guests_are_of_everyone",
@@ -115,11 +118,11 @@ class Document(models.Model):
     """A file that somebody added, and the state of reading it."""
 
     class Status(models.TextChoices):
-        WAITING = "waiting", "Waiting"
-        READING = "reading", "Reading"
-        INDEXING = "indexing", "Indexing"
-        READY = "ready", "Ready"
-        FAILED = "failed", "Failed"
+        WAITING = "waiting", gettext_lazy("Waiting")
+        READING = "reading", gettext_lazy("Reading")
+        INDEXING = "indexing", gettext_lazy("Indexing")
+        READY = "ready", gettext_lazy("Ready")
+        FAILED = "failed", gettext_lazy("Failed")
 
     UNFINISHED: ClassVar = (Status.WAITING, Status.READING, Status.INDEXING)
 
@@ -131,22 +134,26 @@ class Document(models.Model):
         max_length=30,
         null=True,
         editable=False,
-        help_text="Namespace of folder and name: user:<id> or shared; null if a SourceFile identifies it.",
+        help_text=gettext_lazy(
+            "Namespace of folder and name: user:<id> or shared; null if a SourceFile identifies it."
+        ),
     )
     access_list = models.ForeignKey(AccessList, on_delete=models.PROTECT, related_name="documents")
     audience_version = models.PositiveIntegerField(
-        default=0, editable=False, help_text="Counts the changes of the access list that were asked for."
+        default=0,
+        editable=False,
+        help_text=gettext_lazy("Counts the changes of the access list that were asked for."),
     )
     folder = models.CharField(
-        max_length=500, blank=True, help_text="Path of the folder, without slashes at the ends."
+        max_length=500, blank=True, help_text=gettext_lazy("Path of the folder, without slashes at the ends.")
     )
-    name = models.CharField(max_length=255, help_text="File name as its author gave it.")
+    name = models.CharField(max_length=255, help_text=gettext_lazy("File name as its author gave it."))
     # A column: under row-level security no index on an expression would be used.
     folded_name = models.GeneratedField(
         expression=Lower("name"),
         output_field=models.TextField(),
         db_persist=True,
-        help_text="By which names that differ in letter case only are found.",
+        help_text=gettext_lazy("By which names that differ in letter case only are found."),
     )
     title = models.CharField(max_length=500, blank=True)
     given_title = models.CharField(
@@ -154,7 +161,7 @@ class Document(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text="In place of the title that the file says itself.",
+        help_text=gettext_lazy("In place of the title that the file says itself."),
     )
     category = models.CharField(max_length=100, blank=True, db_index=True)
     labels = ArrayField(models.CharField(max_length=50), default=list, db_default=[], blank=True)
@@ -164,13 +171,15 @@ class Document(models.Model):
         default="",
         db_default="",
         validators=[is_web_address],
-        help_text="Where the document comes from: an address of http or https.",
+        help_text=gettext_lazy("Where the document comes from: an address of http or https."),
     )
     valid_until = models.DateField(
-        null=True, blank=True, help_text="After this day it is neither found nor cited. Empty: always valid."
+        null=True,
+        blank=True,
+        help_text=gettext_lazy("After this day it is neither found nor cited. Empty: always valid."),
     )
     language = models.CharField(
-        max_length=20, blank=True, help_text="Text-search configuration of PostgreSQL."
+        max_length=20, blank=True, help_text=gettext_lazy("Text-search configuration of PostgreSQL.")
     )
 
     questions = models.JSONField(
@@ -178,32 +187,42 @@ class Document(models.Model):
         db_default=Value([], models.JSONField()),
         blank=True,
         editable=False,
-        help_text="That it answers, to begin a conversation with; each is tried before it is shown.",
+        help_text=gettext_lazy(
+            "That it answers, to begin a conversation with; each is tried before it is shown."
+        ),
     )
 
-    file = models.FileField(max_length=200, help_text="Kept under a generated name.")
+    file = models.FileField(max_length=200, help_text=gettext_lazy("Kept under a generated name."))
     media_type = models.CharField(max_length=100)
-    size = models.BigIntegerField(help_text="Bytes.")
+    size = models.BigIntegerField(help_text=gettext_lazy("Bytes."))
     sha256 = models.CharField(max_length=64, editable=False)
 
     version = models.PositiveIntegerField(
-        default=0, editable=False, help_text="Of the passages in use; 0 until the file was read once."
+        default=0,
+        editable=False,
+        help_text=gettext_lazy("Of the passages in use; 0 until the file was read once."),
     )
     versions = models.JSONField(
         default=list,
         db_default=Value([], models.JSONField()),
         blank=True,
         editable=False,
-        help_text="What was read in when, the newest last; only the newest file is kept.",
+        help_text=gettext_lazy("What was read in when, the newest last; only the newest file is kept."),
     )
     page_count = models.PositiveIntegerField(null=True, editable=False)
     passage_count = models.PositiveIntegerField(
-        default=0, editable=False, help_text="Search chooses its plan by how many passages one may read."
+        default=0,
+        editable=False,
+        help_text=gettext_lazy("Search chooses its plan by how many passages one may read."),
     )
     status = models.CharField(max_length=10, choices=Status, default=Status.WAITING, db_index=True)
-    reason = models.CharField(max_length=300, blank=True, help_text="Why it failed, in words for people.")
+    reason = models.CharField(
+        max_length=300, blank=True, help_text=gettext_lazy("Why it failed, in words for people.")
+    )
     queue_position = models.PositiveIntegerField(
-        default=0, editable=False, help_text="Order of its waiting job (see ingestion.fair_queue)."
+        default=0,
+        editable=False,
+        help_text=gettext_lazy("Order of its waiting job (see ingestion.fair_queue)."),
     )
     progress_done = models.PositiveIntegerField(default=0, editable=False)
     progress_total = models.PositiveIntegerField(default=0, editable=False)
@@ -276,37 +295,41 @@ class BulkChange(models.Model):
     """
 
     class Kind(models.TextChoices):
-        READERS = "readers", "Readers"
-        CATEGORY = "category", "Category"
-        FOLDER = "folder", "Folder"
-        LABELS = "labels", "Labels"
-        LAST_DAY = "last_day", "Last day"
-        OWNER = "owner", "Owner"
-        READ_AGAIN = "read_again", "Read again"
-        DELETE = "delete", "Delete"
+        READERS = "readers", gettext_lazy("Readers")
+        CATEGORY = "category", gettext_lazy("Category")
+        FOLDER = "folder", gettext_lazy("Folder")
+        LABELS = "labels", gettext_lazy("Labels")
+        LAST_DAY = "last_day", gettext_lazy("Last day")
+        OWNER = "owner", gettext_lazy("Owner")
+        READ_AGAIN = "read_again", gettext_lazy("Read again")
+        DELETE = "delete", gettext_lazy("Delete")
 
     class State(models.TextChoices):
-        CHOSEN = "chosen", "Not decided yet"
-        RUNNING = "running", "Running"
-        DONE = "done", "Done"
-        STOPPED = "stopped", "Stopped"
+        CHOSEN = "chosen", gettext_lazy("Not decided yet")
+        RUNNING = "running", gettext_lazy("Running")
+        DONE = "done", gettext_lazy("Done")
+        STOPPED = "stopped", gettext_lazy("Stopped")
 
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     kind = models.CharField(max_length=10, choices=Kind, blank=True)
-    wanted = models.JSONField(default=dict, help_text="What the form said, by the kind of change.")
+    wanted = models.JSONField(
+        default=dict, help_text=gettext_lazy("What the form said, by the kind of change.")
+    )
     undoes = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="undone_by")
     state = models.CharField(max_length=10, choices=State, default=State.CHOSEN)
-    reason = models.CharField(max_length=200, blank=True, help_text="Why it stopped before its end.")
-    total = models.PositiveIntegerField(default=0, help_text="Documents.")
+    reason = models.CharField(
+        max_length=200, blank=True, help_text=gettext_lazy("Why it stopped before its end.")
+    )
+    total = models.PositiveIntegerField(default=0, help_text=gettext_lazy("Documents."))
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["-pk"]
-        verbose_name = "change of many documents"
-        verbose_name_plural = "changes of many documents"
+        verbose_name = gettext_lazy("change of many documents")
+        verbose_name_plural = gettext_lazy("changes of many documents")
         default_permissions: ClassVar[list[str]] = []  # those of documents count
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.formats import date_format
+from django.utils.translation import gettext_lazy
 
 from chatsite.accounts.models import User
 from chatsite.http.csv_cells import plain
@@ -18,7 +19,13 @@ from .counting import OUTCOMES
 from .figures import IN_FILE, MIN_PEOPLE, PERIODS, Figures, Totals, documents_of, scope_of
 
 PERMISSION = "chat.view_figures"
-SERIES = ("Answered", "Unsure", "Nothing found", "Failed", "Stopped")  # words for OUTCOMES
+SERIES = (  # words for OUTCOMES
+    gettext_lazy("Answered"),
+    gettext_lazy("Unsure"),
+    gettext_lazy("Nothing found"),
+    gettext_lazy("Failed"),
+    gettext_lazy("Stopped"),
+)
 Line = Sequence[object]
 
 

@@ -2,7 +2,7 @@
 
 import difflib
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -14,8 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
-from django.utils.html import format_html_join
+from django.utils.html import conditional_escape, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy
 from PIL import Image
 
 from chat.engine.trial import draft_answer
@@ -44,15 +45,17 @@ def as_mark(upload: "UploadedFile[Any]") -> bytes:
     Raises ValidationError.
     """
     if (upload.size or 0) > MARK_BYTES:
-        raise forms.ValidationError("The file is larger than 500 KB.")
+        raise forms.ValidationError(gettext("The file is larger than 500 KB."))
     try:
         with Image.open(upload.file or BytesIO(), formats=FORMATS) as picture:
             if max(picture.size) > MARK_PIXELS:
-                raise forms.ValidationError(f"At most {MARK_PIXELS} pixels wide and high.")
+                raise forms.ValidationError(
+                    gettext("At most %(pixels)s pixels wide and high.") % {"pixels": MARK_PIXELS}
+                )
             picture.thumbnail((MARK_EDGE, MARK_EDGE))
             small = picture.convert("RGBA")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        raise forms.ValidationError("This is not a picture in PNG, JPEG or WebP.") from None
+        raise forms.ValidationError(gettext("This is not a picture in PNG, JPEG or WebP.")) from None
     small.info.clear()
     target = BytesIO()
     small.save(target, "PNG", optimize=True)
@@ -63,11 +66,11 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
     """A new version, begun from another one."""
 
     new_mark = forms.FileField(
-        label="mark",
+        label=gettext_lazy("mark"),
         required=False,
-        help_text="A square picture beside the name: PNG, JPEG or WebP. Empty: as it is.",
+        help_text=gettext_lazy("A square picture beside the name: PNG, JPEG or WebP. Empty: as it is."),
     )
-    no_mark = forms.BooleanField(label="the program's own mark", required=False)
+    no_mark = forms.BooleanField(label=gettext_lazy("the program's own mark"), required=False)
     begun_from = forms.IntegerField(widget=forms.HiddenInput, required=False)
     newest = forms.IntegerField(widget=forms.HiddenInput, required=False)
 
@@ -86,14 +89,17 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
         values = super().clean() or {}
         for begin, end in (("banner_from", "banner_until"), ("maintenance_from", "maintenance_until")):
             if values.get(begin) and values.get(end) and values[end] <= values[begin]:
-                self.add_error(end, "This is before its beginning.")
+                self.add_error(end, gettext("This is before its beginning."))
         if values.get("maintenance_until") and not values.get("maintenance_from"):
-            self.add_error("maintenance_from", "From when?")
+            self.add_error("maintenance_from", gettext("From when?"))
         newest = SiteTexts.lock_newest()
         if newest and newest.pk != values.get("newest"):
             raise forms.ValidationError(
-                f"{newest.changed_by or 'Somebody'} has changed the texts since you opened this page."
-                " Open it again, and make your changes there."
+                gettext(
+                    "%(person)s has changed the texts since you opened this page."
+                    " Open it again, and make your changes there."
+                )
+                % {"person": newest.changed_by or gettext("Somebody")}
             )
         begun_from = SiteTexts.objects.filter(pk=values.get("begun_from") or 0).first()
         self.instance.mark = None if values.get("no_mark") else begun_from and begun_from.mark
@@ -103,12 +109,14 @@ class TextsForm(forms.ModelForm):  # type: ignore[type-arg]
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
         if not self.errors and not self.instance.changes_since(SiteTexts.objects.first() or SiteTexts()):
-            self.add_error(None, "Nothing is changed.")
+            self.add_error(None, gettext("Nothing is changed."))
 
 
 def without_append_mark(prompt: str) -> str:
     if prompt.lstrip().startswith(APPEND_MARK):
-        raise forms.ValidationError(f"Begin with other characters than {APPEND_MARK}.")
+        raise forms.ValidationError(
+            gettext("Begin with other characters than %(mark)s.") % {"mark": APPEND_MARK}
+        )
     return prompt.replace("\r\n", "\n").strip()
 
 
@@ -116,7 +124,9 @@ class TryForm(forms.Form):
     """A draft of the instructions, and a question to try them with."""
 
     prompt = forms.CharField(
-        label="instructions", max_length=MAX_TEXT, widget=forms.Textarea(attrs={"rows": 16, "cols": 90})
+        label=gettext_lazy("instructions"),
+        max_length=MAX_TEXT,
+        widget=forms.Textarea(attrs={"rows": 16, "cols": 90}),
     )
     question = forms.CharField(
         max_length=MAX_QUESTION, required=False, widget=forms.TextInput(attrs={"size": 80})
@@ -136,11 +146,17 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
     list_select_related = ["changed_by"]
     list_per_page = 50
     fieldsets = [
-        ("Name", {"fields": ["name", "new_mark", "no_mark", "sign_in_line", "sign_in_line_de"]}),
-        ("Welcome", {"fields": ["welcome", "welcome_de"]}),
-        ("Banner", {"fields": ["banner", "banner_de", "banner_kind", "banner_from", "banner_until"]}),
         (
-            "Maintenance",
+            gettext_lazy("Name"),
+            {"fields": ["name", "new_mark", "no_mark", "sign_in_line", "sign_in_line_de"]},
+        ),
+        (gettext_lazy("Welcome"), {"fields": ["welcome", "welcome_de"]}),
+        (
+            gettext_lazy("Banner"),
+            {"fields": ["banner", "banner_de", "banner_kind", "banner_from", "banner_until"]},
+        ),
+        (
+            gettext_lazy("Maintenance"),
             {
                 "fields": [
                     "maintenance_from",
@@ -150,8 +166,8 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
                 ]
             },
         ),
-        ("Privacy", {"fields": ["privacy", "privacy_de"]}),
-        ("Language model", {"fields": ["prompt", "begun_from", "newest"]}),
+        (gettext_lazy("Privacy"), {"fields": ["privacy", "privacy_de"]}),
+        (gettext_lazy("Language model"), {"fields": ["prompt", "begun_from", "newest"]}),
     ]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -164,7 +180,7 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
         if obj is None:
             return super().get_fieldsets(request, obj)
         changes = {"fields": ["changed_at", "changed_by", "since_the_one_before", "until_the_one_in_use"]}
-        return [(None, changes), ("Texts", {"fields": SiteTexts.TEXTS})]
+        return [(None, changes), (gettext_lazy("Texts"), {"fields": SiteTexts.TEXTS})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: SiteTexts | None = None) -> Any:
         if obj is None:
@@ -176,12 +192,12 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
         """Day and time have one label, which a screen reader needs at both."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field and isinstance(field.widget, forms.MultiWidget):
-            for part, widget in zip(("day", "time"), field.widget.widgets, strict=True):
+            for part, widget in zip((gettext("day"), gettext("time")), field.widget.widgets, strict=True):
                 widget.attrs["aria-label"] = f"{db_field.verbose_name}, {part}"
         return field
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        shown = {"title": "Edit the texts of the site", "show_save_and_add_another": False}
+        shown = {"title": gettext("Edit the texts of the site"), "show_save_and_add_another": False}
         return super().add_view(request, form_url, shown | {"show_save_and_continue": False})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
@@ -204,15 +220,15 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
     def named(self, obj: SiteTexts) -> str:
         return str(obj.pk)
 
-    @admin.display(description="what was changed")
+    @admin.display(description=gettext_lazy("what was changed"))
     def what(self, texts: SiteTexts) -> str:
         return ", ".join(_names(texts)) or "–"
 
-    @admin.display(description="what it changed")
+    @admin.display(description=gettext_lazy("what it changed"))
     def since_the_one_before(self, texts: SiteTexts) -> str:
         return differences(_before(texts), texts)
 
-    @admin.display(description="compared with the texts in use")
+    @admin.display(description=gettext_lazy("compared with the texts in use"))
     def until_the_one_in_use(self, texts: SiteTexts) -> str:
         return differences(texts, SiteTexts.objects.first() or texts)
 
@@ -235,7 +251,7 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
             if "_keep" in request.POST:
                 return self._keep(request, draft)
             if not question:
-                form.add_error("question", "Which question?")
+                form.add_error("question", gettext("Which question?"))
             else:
                 try:
                     with reading_as(request.user.pk):
@@ -245,7 +261,7 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
                     problem = words(error.code)
         context = {
             **self.admin_site.each_context(request),
-            "title": "Try instructions for the model",
+            "title": gettext("Try instructions for the model"),
             "opts": SiteTexts._meta,
             "form": form,
             "answer": answer,
@@ -258,17 +274,21 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
         newest = SiteTexts.lock_newest() or SiteTexts()
         values = {name: getattr(newest, name) for name in SiteTexts.TEXTS}
         if draft == (newest.prompt or instructions("answer")):
-            messages.info(request, "These are the instructions in use: nothing is changed.")
+            messages.info(request, gettext("These are the instructions in use: nothing is changed."))
             return redirect("admin:chat_sitetexts_try")
         kept = SiteTexts(**values | {"prompt": draft}, mark=newest.mark)
         self.save_model(request, kept, None, False)
         self.log_addition(request, kept, [{"added": {}}])
-        messages.success(request, f"In use: version {kept.pk}.")
+        messages.success(request, gettext("In use: version %(number)s.") % {"number": kept.pk})
         return redirect("admin:chat_sitetexts_changelist")
 
 
 def _before(texts: SiteTexts) -> SiteTexts:
     return SiteTexts.objects.filter(pk__lt=texts.pk).first() or SiteTexts()
+
+
+def _name(field: str) -> str:
+    return str(cast("Field[Any, Any]", SiteTexts._meta.get_field(field)).verbose_name)
 
 
 def _names(texts: SiteTexts) -> list[str]:
@@ -279,14 +299,14 @@ def _names(texts: SiteTexts) -> list[str]:
 def differences(old: SiteTexts, new: SiteTexts) -> SafeString:
     """What stands in one version and not in the other, line by line."""
     parts = [
-        (name.replace("_", " "), _lines(getattr(old, name), getattr(new, name)))
+        (_name(name), _lines(getattr(old, name), getattr(new, name)))
         for name in new.changes_since(old)
         if name != "mark"
     ]
     if "mark" in new.changes_since(old):
-        parts.append(("mark", SafeString("another picture")))
+        parts.append((gettext("mark"), conditional_escape(gettext("another picture"))))
     if not parts:
-        return SafeString("nothing")
+        return conditional_escape(gettext("nothing"))
     return format_html_join("", "<p><strong>{}</strong></p><div>{}</div>", parts)
 
 

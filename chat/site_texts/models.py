@@ -6,76 +6,109 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import connection, models
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext, gettext_lazy
 
 LOCK = 0x7465_7874  # of the advisory lock that all who add a version hold
 MAX_LINE = 300  # characters
 MAX_TEXT = 20_000
-GERMAN = "In German. Empty: the same in every language."
+GERMAN = gettext_lazy("In German. Empty: the same in every language.")
 
 
 class SiteTexts(models.Model):
     """One version of the texts; the newest is in use. Rows are never changed, so that all can be compared."""
 
     class Kind(models.TextChoices):
-        INFO = "info", "Information"
-        WARNING = "warning", "Warning"
+        INFO = "info", gettext_lazy("Information")
+        WARNING = "warning", gettext_lazy("Warning")
 
-    name = models.CharField("name of the site", max_length=60, blank=True, help_text="Empty: CHATSITE_NAME.")
-    mark = models.BinaryField(null=True, help_text="A PNG that the site made from an uploaded image.")
+    name = models.CharField(
+        gettext_lazy("name of the site"),
+        max_length=60,
+        blank=True,
+        help_text=gettext_lazy("Empty: CHATSITE_NAME."),
+    )
+    mark = models.BinaryField(
+        null=True, help_text=gettext_lazy("A PNG that the site made from an uploaded image.")
+    )
     sign_in_line = models.CharField(
-        "line on the sign-in page", max_length=MAX_LINE, blank=True, help_text="Everyone can read it."
+        gettext_lazy("line on the sign-in page"),
+        max_length=MAX_LINE,
+        blank=True,
+        help_text=gettext_lazy("Everyone can read it."),
     )
     sign_in_line_de = models.CharField(
-        "line on the sign-in page in German", max_length=MAX_LINE, blank=True, help_text=GERMAN
+        gettext_lazy("line on the sign-in page in German"), max_length=MAX_LINE, blank=True, help_text=GERMAN
     )
     welcome = models.CharField(
-        "welcome", max_length=MAX_LINE, blank=True, help_text="Above an empty question box."
+        gettext_lazy("welcome"),
+        max_length=MAX_LINE,
+        blank=True,
+        help_text=gettext_lazy("Above an empty question box."),
     )
-    welcome_de = models.CharField("welcome in German", max_length=MAX_LINE, blank=True, help_text=GERMAN)
+    welcome_de = models.CharField(
+        gettext_lazy("welcome in German"), max_length=MAX_LINE, blank=True, help_text=GERMAN
+    )
     prompt = models.TextField(
-        "instructions for the model",
+        gettext_lazy("instructions for the model"),
         max_length=MAX_TEXT,
         blank=True,
-        help_text="Of every answer. Empty: those of the program. Try them before you save.",
+        help_text=gettext_lazy("Of every answer. Empty: those of the program. Try them before you save."),
     )
     banner = models.CharField(
-        "banner",
+        gettext_lazy("banner"),
         max_length=MAX_LINE,
         blank=True,
-        help_text="Above every page, also the sign-in page, which everyone can read.",
+        help_text=gettext_lazy("Above every page, also the sign-in page, which everyone can read."),
     )
-    banner_de = models.CharField("banner in German", max_length=MAX_LINE, blank=True, help_text=GERMAN)
-    banner_kind = models.CharField("kind of banner", max_length=10, choices=Kind, default=Kind.INFO)
-    banner_from = models.DateTimeField("banner from", null=True, blank=True, help_text="Empty: at once.")
+    banner_de = models.CharField(
+        gettext_lazy("banner in German"), max_length=MAX_LINE, blank=True, help_text=GERMAN
+    )
+    banner_kind = models.CharField(
+        gettext_lazy("kind of banner"), max_length=10, choices=Kind, default=Kind.INFO
+    )
+    banner_from = models.DateTimeField(
+        gettext_lazy("banner from"), null=True, blank=True, help_text=gettext_lazy("Empty: at once.")
+    )
     banner_until = models.DateTimeField(
-        "banner until", null=True, blank=True, help_text="Empty: until it is taken away."
-    )
-    maintenance_from = models.DateTimeField(
-        "maintenance from",
+        gettext_lazy("banner until"),
         null=True,
         blank=True,
-        help_text="Announced above every page; from then on only staff can ask. Empty: no maintenance.",
+        help_text=gettext_lazy("Empty: until it is taken away."),
+    )
+    maintenance_from = models.DateTimeField(
+        gettext_lazy("maintenance from"),
+        null=True,
+        blank=True,
+        help_text=gettext_lazy(
+            "Announced above every page; from then on only staff can ask. Empty: no maintenance."
+        ),
     )
     maintenance_until = models.DateTimeField(
-        "maintenance until", null=True, blank=True, help_text="Empty: until it is taken away."
+        gettext_lazy("maintenance until"),
+        null=True,
+        blank=True,
+        help_text=gettext_lazy("Empty: until it is taken away."),
     )
     maintenance_words = models.CharField(
-        "what is said meanwhile",
+        gettext_lazy("what is said meanwhile"),
         max_length=MAX_LINE,
         blank=True,
-        help_text="Empty: that no questions can be asked at the moment.",
+        help_text=gettext_lazy("Empty: that no questions can be asked at the moment."),
     )
     maintenance_words_de = models.CharField(
-        "what is said meanwhile in German", max_length=MAX_LINE, blank=True, help_text=GERMAN
+        gettext_lazy("what is said meanwhile in German"), max_length=MAX_LINE, blank=True, help_text=GERMAN
     )
     privacy = models.TextField(
-        "privacy note",
+        gettext_lazy("privacy note"),
         max_length=MAX_TEXT,
         blank=True,
-        help_text="A page that the sign-in page and the help lead to. Empty lines part paragraphs.",
+        help_text=gettext_lazy(
+            "A page that the sign-in page and the help lead to. Empty lines part paragraphs."
+        ),
     )
-    privacy_de = models.TextField("privacy note in German", max_length=MAX_TEXT, blank=True, help_text=GERMAN)
+    privacy_de = models.TextField(
+        gettext_lazy("privacy note in German"), max_length=MAX_TEXT, blank=True, help_text=GERMAN
+    )
     changed_at = models.DateTimeField(auto_now_add=True)
     changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", editable=False
@@ -89,12 +122,12 @@ class SiteTexts(models.Model):
 
     class Meta:
         ordering = ["-pk"]
-        verbose_name = "version of the site's texts"
-        verbose_name_plural = "texts of the site"
+        verbose_name = gettext_lazy("version of the site's texts")
+        verbose_name_plural = gettext_lazy("texts of the site")
         default_permissions = ["add", "view"]
 
     def __str__(self) -> str:
-        return f"Version {self.pk}"
+        return gettext("Version %(number)s") % {"number": self.pk}
 
     @classmethod
     def lock_newest(cls) -> "SiteTexts | None":
@@ -131,14 +164,14 @@ def _within(now: datetime, since: datetime | None, until: datetime | None) -> bo
 class StartingQuestion(models.Model):
     """A question that a new conversation offers: to everyone, or to the members of one group alone."""
 
-    text = models.CharField("question", max_length=MAX_LINE)
+    text = models.CharField(gettext_lazy("question"), max_length=MAX_LINE)
     group = models.ForeignKey(
         Group,
         null=True,
         blank=True,
         on_delete=models.CASCADE,  # without its group it would be everyone's
         related_name="+",
-        help_text="Only its members see the question. Empty: everyone, also guests.",
+        help_text=gettext_lazy("Only its members see the question. Empty: everyone, also guests."),
     )
     order = models.PositiveSmallIntegerField(default=0)
 

@@ -17,6 +17,7 @@ from django.db.models.functions import Concat
 from django.forms import CheckboxSelectMultiple, ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
+from django.utils.translation import gettext, gettext_lazy
 
 from . import webhooks
 from .admin_filters import TypedGroupFilter
@@ -42,9 +43,9 @@ SUPERUSERS_ONLY = ("is_superuser", "legal_hold")
 DELIVERIES_SHOWN = 50
 SUBJECT_SHOWN = 400  # characters of it in a list: a document with its readers before and after
 
-admin.site.site_header = "chatsite administration"
-admin.site.site_title = "chatsite administration"
-admin.site.index_title = "Content, people and keys"
+admin.site.site_header = gettext_lazy("chatsite administration")
+admin.site.site_title = gettext_lazy("chatsite administration")
+admin.site.index_title = gettext_lazy("Content, people and keys")
 admin.site.login_form = AdminSignInForm
 
 
@@ -119,7 +120,9 @@ class UserAdmin(AuditedChanges, FoundByTyping, DjangoUserAdmin):  # type: ignore
         """Only superusers make superusers, and set or lift legal holds."""
         fieldsets = super().get_fieldsets(request, obj)
         if request.user.is_superuser:
-            return [*fieldsets, ("Legal hold", {"fields": ["legal_hold"]})] if obj else fieldsets
+            return (
+                [*fieldsets, (gettext_lazy("Legal hold"), {"fields": ["legal_hold"]})] if obj else fieldsets
+            )
         return [
             (
                 title,
@@ -163,7 +166,7 @@ class UserAdmin(AuditedChanges, FoundByTyping, DjangoUserAdmin):  # type: ignore
             if "revoke_keys" in request.POST:
                 count = ApiKey.objects.owned_by_user(person.pk).usable().revoke()
                 record(AuditEntry.Action.KEYS_REVOKED, actor=actor, person=person, subject=f"{count} keys")
-                messages.success(request, f"API keys revoked: {count}.")
+                messages.success(request, gettext("API keys revoked: %(count)s.") % {"count": count})
         return response
 
 
@@ -281,10 +284,14 @@ class ApiKeyAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ign
         record(AuditEntry.Action.KEY_MADE, actor=actor, person=obj.user, subject=f"{made}{others}")
         obj.pk = made.pk
         obj.refresh_from_db()
-        ends = f"{made.expires_at:%Y-%m-%d}" if made.expires_at else "never"
-        messages.warning(request, f"The new key, shown only this once (expires: {ends}): {secret}")
+        ends = f"{made.expires_at:%Y-%m-%d}" if made.expires_at else gettext("never")
+        messages.warning(
+            request,
+            gettext("The new key, shown only this once (expires: %(day)s): %(key)s")
+            % {"day": ends, "key": secret},
+        )
 
-    @admin.action(description="Revoke the chosen keys", permissions=["change"])
+    @admin.action(description=gettext_lazy("Revoke the chosen keys"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
         actor = request.user if isinstance(request.user, User) else None
         chosen = ApiKey.objects.filter(pk__in=queryset.values("pk"), revoked_at=None)
@@ -293,7 +300,10 @@ class ApiKeyAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ign
             count = ApiKey.objects.filter(pk__in=[key.pk for key in keys]).revoke()
             for key in keys:
                 record(AuditEntry.Action.KEYS_REVOKED, actor=actor, person=key.user, subject=str(key))
-        messages.success(request, f"Revoked: {count}. Programs that use them are refused from now on.")
+        messages.success(
+            request,
+            gettext("Revoked: %(count)s. Programs that use them are refused from now on.") % {"count": count},
+        )
 
 
 @admin.register(GroupMapping)
@@ -395,7 +405,7 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
         if self.has_view_permission(request) and isinstance(request.user, User):
             record_before(AuditEntry.Action.LOG_READ, actor=request.user, subject=subject)
 
-    @admin.display(description="Subject")
+    @admin.display(description=gettext_lazy("Subject"))
     def shortened(self, entry: AuditEntry) -> str:
         return Truncator(entry.subject).chars(SUBJECT_SHOWN)
 
@@ -449,7 +459,7 @@ class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
     def has_switch_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("accounts.change_webhookendpoint")
 
-    @admin.action(description="Switch off", permissions=["switch"])
+    @admin.action(description=gettext_lazy("Switch off"), permissions=["switch"])
     def switch_off(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
         actor = request.user if isinstance(request.user, User) else None
         with transaction.atomic():
@@ -459,9 +469,9 @@ class WebhookAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
                 subject = f"Switched off webhook {endpoint.pk}"
                 record(AuditEntry.Action.WEBHOOK_CHANGED, actor=actor, person=endpoint.owner, subject=subject)
 
-    @admin.action(description="Send again what was given up", permissions=["switch"])
+    @admin.action(description=gettext_lazy("Send again what was given up"), permissions=["switch"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[WebhookEndpoint]) -> None:
         given_up = WebhookDelivery.objects.filter(
             endpoint__in=queryset, endpoint__active=True, state=WebhookDelivery.State.FAILED
         )
-        messages.success(request, f"Sent again: {webhooks.replay(given_up)}.")
+        messages.success(request, gettext("Sent again: %(count)s.") % {"count": webhooks.replay(given_up)})

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 from django.http import HttpRequest
+from django.utils.translation import override
 
 from .audit import record
 from .models import AuditEntry, User
@@ -24,21 +25,23 @@ class AuditedChanges:
         return ""
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        self._note(request, obj, "Added", self.described(obj))
+        with override("en"):  # the audit log is in one language
+            self._note(request, obj, "Added", self.described(obj))
         return super().log_addition(request, obj, message)  # type: ignore[misc]
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
         fields = [name for each in message for act in each.values() for name in act.get("fields", ())]
         if fields:
-            described = self.described(obj)
-            self._note(
-                request, obj, "Changed", ", ".join(fields) + (f"; now {described}" if described else "")
-            )
+            with override("en"):
+                described = self.described(obj)
+                more = ", ".join(fields) + (f"; now {described}" if described else "")
+                self._note(request, obj, "Changed", more)
         return super().log_change(request, obj, message)  # type: ignore[misc]
 
     def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
-        for obj in queryset:
-            self._note(request, obj, "Deleted", "")
+        with override("en"):
+            for obj in queryset:
+                self._note(request, obj, "Deleted", "")
         return super().log_deletions(request, queryset)  # type: ignore[misc]
 
     def _note(self, request: HttpRequest, obj: Any, act: str, more: str) -> None:

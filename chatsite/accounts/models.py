@@ -14,7 +14,7 @@ from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from . import hashing
 from .api_keys import (
@@ -35,7 +35,11 @@ class User(AbstractUser):
     """A person who signs in, or (with `guest_until`) a guest: a session that has not signed in."""
 
     guest_until = models.DateTimeField(
-        null=True, blank=True, editable=False, db_index=True, help_text="When a guest's row is removed."
+        null=True,
+        blank=True,
+        editable=False,
+        db_index=True,
+        help_text=gettext_lazy("When a guest's row is removed."),
     )
 
     guest_address = models.CharField(
@@ -44,7 +48,7 @@ class User(AbstractUser):
         default="",
         db_default="",
         editable=False,
-        help_text="A keyed hash of the address that a guest came from.",
+        help_text=gettext_lazy("A keyed hash of the address that a guest came from."),
     )
 
     language = models.CharField(
@@ -52,7 +56,7 @@ class User(AbstractUser):
         blank=True,
         default="",
         db_default="",
-        help_text="Of the pages and messages for this person. Empty: that of the browser.",
+        help_text=gettext_lazy("Of the pages and messages for this person. Empty: that of the browser."),
     )
 
     legal_hold = models.CharField(
@@ -60,7 +64,9 @@ class User(AbstractUser):
         blank=True,
         default="",
         db_default="",
-        help_text="Why nothing of this person may be erased, for example a file number. Empty: no hold.",
+        help_text=gettext_lazy(
+            "Why nothing of this person may be erased, for example a file number. Empty: no hold."
+        ),
     )
 
     wish = models.CharField(
@@ -68,20 +74,25 @@ class User(AbstractUser):
         blank=True,
         default="",
         db_default="",
-        help_text="How this person likes answers to their questions in the portal, in their own words.",
+        help_text=gettext_lazy(
+            "How this person likes answers to their questions in the portal, in their own words."
+        ),
     )
 
     hints_seen = models.BooleanField(
-        default=False, db_default=False, editable=False, help_text="The first hints of the portal."
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=gettext_lazy("The first hints of the portal."),
     )
 
     service_for = models.CharField(
-        "service account of",
+        gettext_lazy("service account of"),
         max_length=100,
         blank=True,
         default="",
         db_default="",
-        help_text="The program that this account belongs to. It has API keys and no password.",
+        help_text=gettext_lazy("The program that this account belongs to. It has API keys and no password."),
     )
 
     def check_password(self, raw_password: str | None) -> bool:
@@ -183,13 +194,15 @@ class ApiKey(models.Model):
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, editable=False)
-    expires_at = models.DateTimeField(null=True, editable=False, help_text="Empty: it does not expire.")
+    expires_at = models.DateTimeField(
+        null=True, editable=False, help_text=gettext_lazy("Empty: it does not expire.")
+    )
     revoked_at = models.DateTimeField(null=True, blank=True)
     scopes = ArrayField(
         models.CharField(max_length=40, choices=Scope),
         default=default_scopes,
         db_default=DEFAULT_SCOPES,
-        help_text="What it may be used for.",
+        help_text=gettext_lazy("What it may be used for."),
     )
 
     addresses = ArrayField(
@@ -197,20 +210,24 @@ class ApiKey(models.Model):
         default=list,
         db_default=[],
         blank=True,
-        help_text="Addresses and networks (192.0.2.0/24) that it may be used from. Empty: everywhere.",
+        help_text=gettext_lazy(
+            "Addresses and networks (192.0.2.0/24) that it may be used from. Empty: everywhere."
+        ),
     )
     acts_for_others = models.BooleanField(
-        "acts on behalf of others",
+        gettext_lazy("acts on behalf of others"),
         default=False,
         db_default=False,
-        help_text="Its program may act with the rights of a person whom it names; the audit log tells.",
+        help_text=gettext_lazy(
+            "Its program may act with the rights of a person whom it names; the audit log tells."
+        ),
     )
 
     objects = ApiKeyQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]
-        verbose_name = "API key"
+        verbose_name = gettext_lazy("API key")
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.name or 'no name'})"
@@ -282,24 +299,26 @@ class ExternalIdentity(models.Model):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=500)
-    subject = models.CharField(max_length=255, help_text="The value of that claim.")
+    subject = models.CharField(max_length=255, help_text=gettext_lazy("The value of that claim."))
     claim = models.CharField(
         max_length=3,
         blank=True,
         default="",
         db_default="",
-        help_text="`sub` or `oid`; empty for an account that was linked before this was stored.",
+        help_text=gettext_lazy(
+            "`sub` or `oid`; empty for an account that was linked before this was stored."
+        ),
     )
     newest_token_at = models.BigIntegerField(
         default=0,
         db_default=0,
         editable=False,
-        help_text="`iat` of the newest token, in seconds: older ones change no memberships.",
+        help_text=gettext_lazy("`iat` of the newest token, in seconds: older ones change no memberships."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        verbose_name_plural = "external identities"
+        verbose_name_plural = gettext_lazy("external identities")
         constraints = [models.UniqueConstraint(name="identity_unique", fields=["issuer", "claim", "subject"])]
 
     def __str__(self) -> str:
@@ -335,8 +354,10 @@ class ManagedMembership(models.Model):
 class GroupMapping(models.Model):
     """What the provider calls a group, and the group that it is here."""
 
-    issuer = models.CharField(max_length=500, help_text="As in OIDC_ISSUER.")
-    value = models.CharField(max_length=255, help_text="One value of the claim that lists groups.")
+    issuer = models.CharField(max_length=500, help_text=gettext_lazy("As in OIDC_ISSUER."))
+    value = models.CharField(
+        max_length=255, help_text=gettext_lazy("One value of the claim that lists groups.")
+    )
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+")
 
     class Meta:
@@ -354,63 +375,70 @@ class AuditEntry(models.Model):
     """
 
     class Action(models.TextChoices):
-        EXPLAIN_ACCESS = "explain_access", "Asked why somebody may read a document"
-        SEARCH_AS = "search_as", "Searched as another person"
-        RIGHTS_CHANGED = "rights_changed", "Changed who may read a document"
-        KEY_MADE = "key_made", "Made an API key for somebody"
-        KEYS_REVOKED = "keys_revoked", "Revoked somebody's API keys"
-        PASSWORD_SET = "password_set", "Set somebody's password"
-        SIGN_IN_REFUSED = "sign_in_refused", "Was refused to sign in"
-        CONVERSATION_READ = "conversation_read", "Read somebody's conversation"
-        CONVERSATIONS_LISTED = "conversations_listed", "Listed conversations of others"
-        FEEDBACK_READ = "feedback_read", "Read feedback on an answer"
-        FEEDBACK_LISTED = "feedback_listed", "Listed feedback on answers"
-        SHARES_LISTED = "shares_listed", "Listed shared links of others"
-        SHARE_READ = "share_read", "Looked at somebody's shared link"
-        SHARE_REVOKED = "share_revoked", "Revoked somebody's shared link"
-        VERIFIED_CHANGED = "verified_changed", "Changed a verified answer"
-        UNANSWERED_LISTED = "unanswered_listed", "Looked at what was asked in vain"
-        UNANSWERED_DISMISSED = "unanswered_dismissed", "Dismissed what was asked in vain"
-        WORDS_CHANGED = "words_changed", "Changed the words of the house"
-        PROOF_CHANGED = "proof_changed", "Changed the questions of the proof"
-        PROOF_STARTED = "proof_started", "Started a run of the proof"
-        PROOF_READ = "proof_read", "Looked at a run of the proof with the rights of others"
-        PERSON_EXPORTED = "person_exported", "Exported all that a person has"
-        PERSON_ERASED = "person_erased", "Erased a person"
-        ACTED_FOR = "acted_for", "Acted on behalf of somebody by an API key"
-        SERVICE_CREATED = "service_created", "Created a service account"
-        HOLD_CHANGED = "hold_changed", "Set or lifted a legal hold"
-        SIGN_IN = "sign_in", "Signed in"
-        SIGN_OUT = "sign_out", "Signed out"
-        ACCOUNT_CHANGED = "account_changed", "Added, changed or deleted an account"
-        GROUP_CHANGED = "group_changed", "Added, changed or deleted a group"
-        MAPPING_CHANGED = "mapping_changed", "Changed the mapping of a group"
-        IDENTITY_REMOVED = "identity_removed", "Unlinked an account from the sign-in provider"
-        ALLOWANCE_CHANGED = "allowance_changed", "Changed how many messages somebody may send"
-        RETENTION_CHANGED = "retention_changed", "Changed how long things are kept"
-        AGENT_CHANGED = "agent_changed", "Changed an agent"
-        TEXTS_CHANGED = "texts_changed", "Changed the texts of the site"
-        DOCUMENT_CHANGED = "document_changed", "Added, changed or deleted a document in the admin"
-        DOCUMENT_READ = "document_read", "Read a document of others in the admin"
-        MEMBERS_CHANGED = "members_changed", "Changed the members of a project"
-        CONVERSATION_DELETED = "conversation_deleted", "Deleted somebody's conversation"
-        WEBHOOK_CHANGED = "webhook_changed", "Made, changed or deleted a webhook"
-        LOG_READ = "log_read", "Looked at the audit log"
-        LOG_EXPORTED = "log_exported", "Exported the audit log"
-        LOG_TRIMMED = "log_trimmed", "Removed old entries of the audit log"
+        EXPLAIN_ACCESS = "explain_access", gettext_lazy("Asked why somebody may read a document")
+        SEARCH_AS = "search_as", gettext_lazy("Searched as another person")
+        RIGHTS_CHANGED = "rights_changed", gettext_lazy("Changed who may read a document")
+        KEY_MADE = "key_made", gettext_lazy("Made an API key for somebody")
+        KEYS_REVOKED = "keys_revoked", gettext_lazy("Revoked somebody's API keys")
+        PASSWORD_SET = "password_set", gettext_lazy("Set somebody's password")
+        SIGN_IN_REFUSED = "sign_in_refused", gettext_lazy("Was refused to sign in")
+        CONVERSATION_READ = "conversation_read", gettext_lazy("Read somebody's conversation")
+        CONVERSATIONS_LISTED = "conversations_listed", gettext_lazy("Listed conversations of others")
+        FEEDBACK_READ = "feedback_read", gettext_lazy("Read feedback on an answer")
+        FEEDBACK_LISTED = "feedback_listed", gettext_lazy("Listed feedback on answers")
+        SHARES_LISTED = "shares_listed", gettext_lazy("Listed shared links of others")
+        SHARE_READ = "share_read", gettext_lazy("Looked at somebody's shared link")
+        SHARE_REVOKED = "share_revoked", gettext_lazy("Revoked somebody's shared link")
+        VERIFIED_CHANGED = "verified_changed", gettext_lazy("Changed a verified answer")
+        UNANSWERED_LISTED = "unanswered_listed", gettext_lazy("Looked at what was asked in vain")
+        UNANSWERED_DISMISSED = "unanswered_dismissed", gettext_lazy("Dismissed what was asked in vain")
+        WORDS_CHANGED = "words_changed", gettext_lazy("Changed the words of the house")
+        PROOF_CHANGED = "proof_changed", gettext_lazy("Changed the questions of the proof")
+        PROOF_STARTED = "proof_started", gettext_lazy("Started a run of the proof")
+        PROOF_READ = "proof_read", gettext_lazy("Looked at a run of the proof with the rights of others")
+        PERSON_EXPORTED = "person_exported", gettext_lazy("Exported all that a person has")
+        PERSON_ERASED = "person_erased", gettext_lazy("Erased a person")
+        ACTED_FOR = "acted_for", gettext_lazy("Acted on behalf of somebody by an API key")
+        SERVICE_CREATED = "service_created", gettext_lazy("Created a service account")
+        HOLD_CHANGED = "hold_changed", gettext_lazy("Set or lifted a legal hold")
+        SIGN_IN = "sign_in", gettext_lazy("Signed in")
+        SIGN_OUT = "sign_out", gettext_lazy("Signed out")
+        ACCOUNT_CHANGED = "account_changed", gettext_lazy("Added, changed or deleted an account")
+        GROUP_CHANGED = "group_changed", gettext_lazy("Added, changed or deleted a group")
+        MAPPING_CHANGED = "mapping_changed", gettext_lazy("Changed the mapping of a group")
+        IDENTITY_REMOVED = "identity_removed", gettext_lazy("Unlinked an account from the sign-in provider")
+        ALLOWANCE_CHANGED = "allowance_changed", gettext_lazy("Changed how many messages somebody may send")
+        RETENTION_CHANGED = "retention_changed", gettext_lazy("Changed how long things are kept")
+        AGENT_CHANGED = "agent_changed", gettext_lazy("Changed an agent")
+        TEXTS_CHANGED = "texts_changed", gettext_lazy("Changed the texts of the site")
+        DOCUMENT_CHANGED = (
+            "document_changed",
+            gettext_lazy("Added, changed or deleted a document in the admin"),
+        )
+        DOCUMENT_READ = "document_read", gettext_lazy("Read a document of others in the admin")
+        MEMBERS_CHANGED = "members_changed", gettext_lazy("Changed the members of a project")
+        CONVERSATION_DELETED = "conversation_deleted", gettext_lazy("Deleted somebody's conversation")
+        WEBHOOK_CHANGED = "webhook_changed", gettext_lazy("Made, changed or deleted a webhook")
+        LOG_READ = "log_read", gettext_lazy("Looked at the audit log")
+        LOG_EXPORTED = "log_exported", gettext_lazy("Exported the audit log")
+        LOG_TRIMMED = "log_trimmed", gettext_lazy("Removed old entries of the audit log")
 
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     action = models.CharField(max_length=20, choices=Action)
-    actor = models.CharField(max_length=200, help_text="Who did it; a command is told as such.")
+    actor = models.CharField(max_length=200, help_text=gettext_lazy("Who did it; a command is told as such."))
     actor_id = models.BigIntegerField(null=True)
-    person = models.CharField(max_length=150, blank=True, db_index=True, help_text="Whom it is about.")
+    person = models.CharField(
+        max_length=150, blank=True, db_index=True, help_text=gettext_lazy("Whom it is about.")
+    )
     person_id = models.BigIntegerField(null=True)
-    subject = models.TextField(blank=True, help_text="The document, the question, the key.")
-    request_id = models.CharField(max_length=64, blank=True, help_text="As in the log of the site.")
+    subject = models.TextField(blank=True, help_text=gettext_lazy("The document, the question, the key."))
+    request_id = models.CharField(
+        max_length=64, blank=True, help_text=gettext_lazy("As in the log of the site.")
+    )
 
     class Meta:
         ordering = ["-pk"]
-        verbose_name_plural = "audit log"
+        verbose_name_plural = gettext_lazy("audit log")
         default_permissions = ["view"]
         permissions = [("view_as_others", "Can see why others may read a document, and search as they would")]
 
@@ -508,25 +536,25 @@ class WebhookEndpoint(models.Model):
         null=True,
         on_delete=models.CASCADE,
         related_name="+",
-        help_text="By which it was made or last changed: without it nothing is sent.",
+        help_text=gettext_lazy("By which it was made or last changed: without it nothing is sent."),
     )
     name = models.CharField(max_length=100, blank=True)
     url = models.CharField(max_length=2_000)
     events = ArrayField(models.CharField(max_length=30, choices=Event))
     secret = models.TextField(
-        editable=False, help_text="Encrypted with a key made from the site's secret key."
+        editable=False, help_text=gettext_lazy("Encrypted with a key made from the site's secret key.")
     )
     former_secret = models.TextField(blank=True, editable=False)
     former_secret_until = models.DateTimeField(
-        null=True, editable=False, help_text="Until then it signs, too."
+        null=True, editable=False, help_text=gettext_lazy("Until then it signs, too.")
     )
     active = models.BooleanField(default=True)
     reason = models.CharField(
-        max_length=200, blank=True, editable=False, help_text="Why it was switched off."
+        max_length=200, blank=True, editable=False, help_text=gettext_lazy("Why it was switched off.")
     )
     failing_since = models.DateTimeField(null=True, editable=False)
     paused_until = models.DateTimeField(
-        null=True, editable=False, help_text="It does not answer; until then none is tried."
+        null=True, editable=False, help_text=gettext_lazy("It does not answer; until then none is tried.")
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -534,7 +562,7 @@ class WebhookEndpoint(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
-        verbose_name = "webhook"
+        verbose_name = gettext_lazy("webhook")
 
     def __str__(self) -> str:
         return self.name or self.host
@@ -549,9 +577,9 @@ class WebhookDelivery(models.Model):
     """An event for one endpoint, and what became of it. Its data are ids and states, never words."""
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Waiting"
-        DELIVERED = "delivered", "Delivered"
-        FAILED = "failed", "Given up"
+        WAITING = "waiting", gettext_lazy("Waiting")
+        DELIVERED = "delivered", gettext_lazy("Delivered")
+        FAILED = "failed", gettext_lazy("Given up")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     endpoint = models.ForeignKey(WebhookEndpoint, on_delete=models.CASCADE, related_name="deliveries")
@@ -560,14 +588,18 @@ class WebhookDelivery(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     attempts = models.PositiveIntegerField(default=0)
-    next_at = models.DateTimeField(null=True, default=timezone.now, help_text="Of the next attempt.")
+    next_at = models.DateTimeField(
+        null=True, default=timezone.now, help_text=gettext_lazy("Of the next attempt.")
+    )
     attempted_at = models.DateTimeField(null=True)
     status_code = models.PositiveIntegerField(null=True)
-    detail = models.CharField(max_length=200, blank=True, help_text="What the last attempt met, in words.")
+    detail = models.CharField(
+        max_length=200, blank=True, help_text=gettext_lazy("What the last attempt met, in words.")
+    )
 
     class Meta:
         ordering = ["-created_at"]
-        verbose_name_plural = "webhook deliveries"
+        verbose_name_plural = gettext_lazy("webhook deliveries")
         indexes = [
             models.Index(fields=["endpoint", "-created_at"], name="webhook_log"),
             models.Index(

@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, re_path, reverse_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts import directory
 from chatsite.accounts.audit import (
@@ -78,41 +79,43 @@ class AccessForm(forms.Form):
     person = forms.CharField(
         max_length=NAME_CHARACTERS,
         widget=Suggested("people", size=40),
-        help_text="User name, or first and last name; or type a few letters and choose.",
+        help_text=gettext_lazy("User name, or first and last name; or type a few letters and choose."),
     )
     document = forms.CharField(
         max_length=1_600,
         required=False,
         widget=Suggested("documents", size=60),
-        help_text="Its title, file name, number, public id or label; or type a few letters and choose."
-        " Says why the person may read it, or may not.",
+        help_text=gettext_lazy(
+            "Its title, file name, number, public id or label; or type a few letters and choose."
+            " Says why the person may read it, or may not."
+        ),
     )
     question = forms.CharField(
         max_length=SUBJECT_CHARACTERS,  # the log holds all of what was searched
         required=False,
         widget=forms.TextInput(attrs={"size": 60}),
-        help_text="Searches for it with the rights of the person, and no others.",
+        help_text=gettext_lazy("Searches for it with the rights of the person, and no others."),
     )
 
     def clean_person(self) -> User:
         found = people_named(self.cleaned_data["person"])
         if len(found) > 1:
-            raise forms.ValidationError("Several people have this name: give the user name of one.")
+            raise forms.ValidationError(gettext("Several people have this name: give the user name of one."))
         if not found:
-            raise forms.ValidationError("There is no account of this name.")
+            raise forms.ValidationError(gettext("There is no account of this name."))
         return found[0]
 
     def clean_document(self) -> list[Document]:
         text = self.cleaned_data["document"]
         found = documents_named(text) if text else []
         if text and not found:
-            raise forms.ValidationError("There is no such document.")
+            raise forms.ValidationError(gettext("There is no such document."))
         return found
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
         if not self.errors and not values.get("document") and not values.get("question"):
-            raise forms.ValidationError("Name a document, or ask a question.")
+            raise forms.ValidationError(gettext("Name a document, or ask a question."))
         return values
 
 
@@ -144,7 +147,7 @@ class AccessPage:
     def access(self, request: HttpRequest) -> HttpResponse:
         if not isinstance(request.user, User) or not request.user.has_perm(PERMISSION):
             raise PermissionDenied
-        context: dict[str, Any] = {"title": "Access of one person", "opts": Document._meta}
+        context: dict[str, Any] = {"title": gettext("Access of one person"), "opts": Document._meta}
         if request.method == "POST":
             form = AccessForm(request.POST)
             if form.is_valid():

@@ -10,6 +10,8 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils.formats import number_format
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.accounts.models import User
 from ingestion.models import BulkChange, BulkItem, Document
@@ -55,11 +57,11 @@ class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_delete_permission(self, request: HttpRequest, obj: BulkChange | None = None) -> bool:
         return False
 
-    @admin.display(description="What")
+    @admin.display(description=gettext_lazy("What"))
     def what(self, change: BulkChange) -> str:
         return words(change)
 
-    @admin.display(description="State", ordering="state")
+    @admin.display(description=gettext_lazy("State"), ordering="state")
     def progress(self, change: BulkChange) -> str:
         return f"{change.get_state_display()}{f': {change.reason}' if change.reason else ''}"
 
@@ -84,14 +86,14 @@ class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 raise PermissionDenied
             if back := changes.undo(change, request.user):
                 return redirect("admin:ingestion_bulkchange_change", back.pk)
-            messages.error(request, "This change cannot be undone, or is being undone already.")
+            messages.error(request, gettext("This change cannot be undone, or is being undone already."))
         elif "stop" in request.POST or "resume" in request.POST:
             needed = MAY_DELETE if change.kind == BulkChange.Kind.DELETE else MAY_CHANGE
             if not request.user.has_perm(needed):
                 raise PermissionDenied
             turn = changes.stop if "stop" in request.POST else changes.resume
             if not turn(change, request.user):
-                messages.error(request, "It has ended, or goes on already.")
+                messages.error(request, gettext("It has ended, or goes on already."))
         else:
             kinds = {form.kind.value: form for form in allowed_forms(request)}
             chosen = kinds.get(request.POST.get("kind", ""))
@@ -105,7 +107,7 @@ class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if change.actor_id != request.user.pk:
                 raise PermissionDenied  # those who began it chose the documents
             if not changes.start(change, chosen.kind, form.wanted()):
-                messages.error(request, "This change was begun already.")
+                messages.error(request, gettext("This change was begun already."))
         return redirect("admin:ingestion_bulkchange_change", change.pk)
 
     def _choice(
@@ -159,18 +161,25 @@ class BulkChangeAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 def words(change: BulkChange) -> str:
     """What a change is about, in a line."""
-    of = f"{change.total:,} document{'' if change.total == 1 else 's'}"
+    of = ngettext("%(count)s document", "%(count)s documents", change.total)
+    of %= {"count": number_format(change.total, force_grouping=True)}
     if change.undoes_id:
-        return f"Undo of change {change.undoes_id}: {change.get_kind_display().lower()} of {of}"
+        return gettext("Undo of change %(number)s (%(kind)s): %(documents)s") % {
+            "number": change.undoes_id,
+            "kind": change.get_kind_display(),
+            "documents": of,
+        }
     if not change.kind:
-        return f"Change {of}"
+        return gettext("Change %(documents)s") % {"documents": of}
     return f"{change.get_kind_display()}: {of}"
 
 
 class ChangeMany:
     """The action of the list of documents that chooses them for a change."""
 
-    @admin.action(description="Change or delete the chosen documents…", permissions=["change", "delete"])
+    @admin.action(
+        description=gettext_lazy("Change or delete the chosen documents…"), permissions=["change", "delete"]
+    )
     def change_many(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
         assert isinstance(request.user, User)
         change = changes.choose(

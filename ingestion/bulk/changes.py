@@ -14,6 +14,7 @@ from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F
 from django.utils import timezone
+from django.utils.translation import override
 from procrastinate.contrib.django import app
 
 from chatsite.accounts.audit import record
@@ -370,7 +371,8 @@ def _apply(
 
 
 def _begin(change: BulkChange) -> None:
-    what = f"Undid change {change.undoes_id}" if change.undoes_id else change.get_kind_display()
+    with override("en"):  # the audit log is in one language
+        what = f"Undid change {change.undoes_id}" if change.undoes_id else change.get_kind_display()
     if change.kind == Kind.LAST_DAY and not change.undoes_id:
         what = f"Last day {change.wanted['valid_until'] or 'removed'}"
     record(

@@ -6,6 +6,9 @@ from django import forms
 from django.contrib.admin import site
 from django.contrib.admin.widgets import AdminDateWidget
 from django.contrib.auth.models import Group
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chatsite.accounts.models import User
 from chatsite.accounts.pickers import Picker, SeveralPicker
@@ -34,8 +37,8 @@ class BulkForm(forms.Form):
     """A kind of change; `wanted` is what is stored of a valid form."""
 
     kind: ClassVar[BulkChange.Kind]
-    title: ClassVar[str]
-    button: ClassVar[str]
+    title: ClassVar["str | Promise"]
+    button: ClassVar["str | Promise"]
 
     def wanted(self) -> dict[str, Any]:
         return {**self.cleaned_data}
@@ -46,28 +49,28 @@ class BulkForm(forms.Form):
 
 
 class ReadersForm(BulkForm):
-    kind, title, button = Kind.READERS, "Who may read them", "Change readers"
+    kind, title, button = Kind.READERS, gettext_lazy("Who may read them"), gettext_lazy("Change readers")
 
     how = forms.ChoiceField(
         choices=[
-            ("add", "Add these readers"),
-            ("remove", "Remove these readers"),
-            ("set", "Only these readers"),
+            ("add", gettext_lazy("Add these readers")),
+            ("remove", gettext_lazy("Remove these readers")),
+            ("set", gettext_lazy("Only these readers")),
         ],
         initial="add",
         widget=forms.RadioSelect,
-        label="How",
+        label=gettext_lazy("How"),
     )
-    everyone = forms.BooleanField(required=False, label="Everyone who signs in")
-    guests = forms.BooleanField(required=False, label="Guests too")
-    groups = groups_field(label="Groups")
-    users = people_field(label="People")
+    everyone = forms.BooleanField(required=False, label=gettext_lazy("Everyone who signs in"))
+    guests = forms.BooleanField(required=False, label=gettext_lazy("Guests too"))
+    groups = groups_field(label=gettext_lazy("Groups"))
+    users = people_field(label=gettext_lazy("People"))
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
         named = any(values.get(name) for name in ("everyone", "guests", "groups", "users"))
         if not self.errors and values.get("how") != "set" and not named:
-            raise forms.ValidationError("Choose the readers to add or remove.")
+            raise forms.ValidationError(gettext("Choose the readers to add or remove."))
         return values
 
     def wanted(self) -> dict[str, Any]:
@@ -88,28 +91,34 @@ class ReadersForm(BulkForm):
             wanted["everyone"], frozenset(wanted["users"]), frozenset(wanted["groups"]), wanted["guests"]
         )
         people = count_people(audience)
-        also = ", and guests," if wanted["guests"] else ""
-        who = "1 person" if people == 1 else f"{people:,} people"
+        who = ngettext("%(count)s person", "%(count)s people", people)
+        who %= {"count": number_format(people, force_grouping=True)}
+        if wanted["guests"]:
+            who = gettext("%(people)s and guests") % {"people": who}
         if wanted["how"] == "set":
-            return (
-                f"Apart from each document's owner, {who}{also} will be able to read them, and nobody else."
+            text = gettext(
+                "Apart from each document's owner, %(people)s will be able to read them, and nobody else."
             )
-        return f"{who}{also} will be able to read all of them and get answers from them."
+        else:
+            text = gettext("%(people)s will be able to read all of them and get answers from them.")
+        return text % {"people": who}
 
 
 class CategoryForm(BulkForm):
-    kind, title, button = Kind.CATEGORY, "Category", "Set category"
+    kind, title, button = Kind.CATEGORY, gettext_lazy("Category"), gettext_lazy("Set category")
 
-    category = forms.CharField(max_length=100, required=False, help_text="Empty: none.")
+    category = forms.CharField(max_length=100, required=False, help_text=gettext_lazy("Empty: none."))
 
     def clean_category(self) -> str:
         return category_name(self.cleaned_data["category"])
 
 
 class FolderForm(BulkForm):
-    kind, title, button = Kind.FOLDER, "Folder", "Move"
+    kind, title, button = Kind.FOLDER, gettext_lazy("Folder"), gettext_lazy("Move")
 
-    folder = forms.CharField(max_length=500, required=False, help_text="Path of the folder. Empty: none.")
+    folder = forms.CharField(
+        max_length=500, required=False, help_text=gettext_lazy("Path of the folder. Empty: none.")
+    )
 
     def clean_folder(self) -> str:
         try:
@@ -119,15 +128,19 @@ class FolderForm(BulkForm):
 
 
 class LabelsForm(BulkForm):
-    kind, title, button = Kind.LABELS, "Labels", "Change labels"
+    kind, title, button = Kind.LABELS, gettext_lazy("Labels"), gettext_lazy("Change labels")
 
     how = forms.ChoiceField(
-        choices=[("add", "Add these"), ("remove", "Remove these"), ("set", "Only these")],
+        choices=[
+            ("add", gettext_lazy("Add these")),
+            ("remove", gettext_lazy("Remove these")),
+            ("set", gettext_lazy("Only these")),
+        ],
         initial="add",
         widget=forms.RadioSelect,
-        label="How",
+        label=gettext_lazy("How"),
     )
-    labels = forms.CharField(max_length=1_000, required=False, help_text="Separated by commas.")
+    labels = forms.CharField(max_length=1_000, required=False, help_text=gettext_lazy("Separated by commas."))
 
     def clean_labels(self) -> list[str]:
         return label_names(self.cleaned_data["labels"].split(","))
@@ -135,19 +148,21 @@ class LabelsForm(BulkForm):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or {}
         if not self.errors and values["how"] != "set" and not values["labels"]:
-            raise forms.ValidationError("Name the labels to add or remove.")
+            raise forms.ValidationError(gettext("Name the labels to add or remove."))
         return values
 
 
 class LastDayForm(BulkForm):
-    kind, title, button = Kind.LAST_DAY, "Last day", "Set last day"
+    kind, title, button = Kind.LAST_DAY, gettext_lazy("Last day"), gettext_lazy("Set last day")
 
     valid_until = forms.DateField(
         required=False,
-        label="Last day",
+        label=gettext_lazy("Last day"),
         widget=AdminDateWidget,
-        help_text="After it they are neither found nor cited. To retire documents, give them a day in"
-        " the past. Empty: always valid.",
+        help_text=gettext_lazy(
+            "After it they are neither found nor cited. To retire documents, give them a day in"
+            " the past. Empty: always valid."
+        ),
     )
 
     def wanted(self) -> dict[str, Any]:
@@ -156,12 +171,12 @@ class LastDayForm(BulkForm):
 
 
 class OwnerForm(BulkForm):
-    kind, title, button = Kind.OWNER, "Owner", "Hand over"
+    kind, title, button = Kind.OWNER, gettext_lazy("Owner"), gettext_lazy("Hand over")
 
     owner = forms.ModelChoiceField(
         User.objects.filter(is_active=True, guest_until=None),
         widget=Picker(Document._meta.get_field("owner"), site),
-        help_text="The former owner's own right to read goes with them.",
+        help_text=gettext_lazy("The former owner's own right to read goes with them."),
     )
 
     def wanted(self) -> dict[str, Any]:
@@ -169,14 +184,16 @@ class OwnerForm(BulkForm):
 
 
 class ReadAgainForm(BulkForm):
-    kind, title, button = Kind.READ_AGAIN, "Read again", "Read again"
+    kind, title, button = Kind.READ_AGAIN, gettext_lazy("Read again"), gettext_lazy("Read again")
 
 
 class DeleteForm(BulkForm):
-    kind, title, button = Kind.DELETE, "Delete", "Delete"
+    kind, title, button = Kind.DELETE, gettext_lazy("Delete"), gettext_lazy("Delete")
 
     def warning(self) -> str:
-        return "They are deleted with their files. This cannot be undone; a last day in the past can."
+        return gettext(
+            "They are deleted with their files. This cannot be undone; a last day in the past can."
+        )
 
 
 FORMS: tuple[type[BulkForm], ...] = (

@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from chatsite.accounts.audit import record
@@ -56,7 +57,7 @@ class WordForm(forms.ModelForm):  # type: ignore[type-arg]
             managed = HouseWord.objects.managed_by(self.user.pk, is_superuser=self.user.is_superuser)
             same = managed.filter(kind=values["kind"]).exclude(pk=self.instance.pk)
             if any(files.key_of(word) == key for word in same):
-                self.add_error("term", "This word is in the list already.")
+                self.add_error("term", gettext("This word is in the list already."))
         return values
 
 
@@ -64,10 +65,12 @@ class FileForm(forms.Form):
     """Words as CSV."""
 
     upload = forms.FileField(
-        label="CSV file",
-        help_text="The first line names the columns: word, and any of other words, meaning, groups (with"
-        " | between them), kind (term or everyday). Words that are there are changed. If one line is wrong,"
-        " nothing is taken.",
+        label=gettext_lazy("CSV file"),
+        help_text=gettext_lazy(
+            "The first line names the columns: word, and any of other words, meaning, groups (with"
+            " | between them), kind (term or everyday). Words that are there are changed. If one line is"
+            " wrong, nothing is taken."
+        ),
     )
 
 
@@ -127,7 +130,7 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
     def described(self, obj: HouseWord) -> str:
         return f"for {self.for_whom(obj)}"
 
-    @admin.display(description="for whom")
+    @admin.display(description=gettext_lazy("for whom"))
     def for_whom(self, word: HouseWord) -> str:
         if not word.restricted:
             return "everyone"
@@ -154,11 +157,15 @@ class HouseWordAdmin(ReturnsToUnanswered, AuditedChanges, admin.ModelAdmin):  # 
             try:
                 taken = files.read_csv(user, upload.read(files.MAX_FILE_BYTES + 1))
             except files.BadFile as refusal:
-                form.add_error("upload", f"{refusal} Nothing was taken.")
+                form.add_error("upload", gettext("%(refusal)s Nothing was taken.") % {"refusal": refusal})
             else:
                 said = f"{taken.new} new, {taken.changed} changed"
                 record(AuditEntry.Action.WORDS_CHANGED, actor=user, subject=f"Took words of a file: {said}")
-                messages.success(request, f"Taken: {said}.")
+                messages.success(
+                    request,
+                    gettext("Taken: %(new)s new, %(changed)s changed.")
+                    % {"new": taken.new, "changed": taken.changed},
+                )
                 return redirect("admin:ingestion_houseword_changelist")
         return self._page(request, "file.html", "Words of a CSV file", form=form)
 

@@ -9,6 +9,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.principal import Principal
 from ingestion.search.tokens import plain_words
@@ -40,27 +41,38 @@ class HouseWord(models.Model):
     """A term with its other names and its meaning; or everyday words, and what documents have for them."""
 
     class Kind(models.TextChoices):
-        TERM = "term", "A term: asking by any of its names searches for all of them"
-        EVERYDAY = "everyday", "Everyday words: who asks with them also searches for the other words"
+        TERM = "term", gettext_lazy("A term: asking by any of its names searches for all of them")
+        EVERYDAY = (
+            "everyday",
+            gettext_lazy("Everyday words: who asks with them also searches for the other words"),
+        )
 
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TERM)
     term = models.CharField(
-        "word",
+        gettext_lazy("word"),
         max_length=200,
-        help_text="Of everyday words several, with commas between them: sick note, doctor's note.",
+        help_text=gettext_lazy(
+            "Of everyday words several, with commas between them: sick note, doctor's note."
+        ),
     )
     synonyms = models.TextField(
-        "other words",
+        gettext_lazy("other words"),
         blank=True,
         max_length=1_000,
-        help_text="Searched for beside the word, with commas between them. For everyday words they stand in"
-        " place of those that ship with the program; none: nothing is added.",
+        help_text=gettext_lazy(
+            "Searched for beside the word, with commas between them. For everyday words they stand in"
+            " place of those that ship with the program; none: nothing is added."
+        ),
     )
     meaning = models.CharField(
-        max_length=500, blank=True, help_text="Shown where the word occurs in an answer. Only of terms."
+        max_length=500,
+        blank=True,
+        help_text=gettext_lazy("Shown where the word occurs in an answer. Only of terms."),
     )
     groups = models.ManyToManyField(
-        Group, blank=True, help_text="Only their members search by the word and see it. None: everyone."
+        Group,
+        blank=True,
+        help_text=gettext_lazy("Only their members search by the word and see it. None: everyone."),
     )
     # Stays when the last of its groups is deleted: the word is then nobody's, and not everyone's.
     restricted = models.BooleanField(default=False, editable=False)
@@ -71,8 +83,8 @@ class HouseWord(models.Model):
 
     class Meta:
         ordering = ["term", "pk"]
-        verbose_name = "word of the house"
-        verbose_name_plural = "words of the house"
+        verbose_name = gettext_lazy("word of the house")
+        verbose_name_plural = gettext_lazy("words of the house")
         indexes = [GinIndex(fields=["keys"], name="house_word_keys")]
 
     def __str__(self) -> str:
@@ -88,7 +100,7 @@ class HouseWord(models.Model):
         if self.kind == self.Kind.EVERYDAY and self.meaning:
             raise ValidationError({"meaning": "Everyday words are not explained: leave the meaning empty."})
         if self.kind == self.Kind.TERM and not (self.synonyms.strip() or self.meaning.strip()):
-            raise ValidationError("A term needs a meaning or other words.")
+            raise ValidationError(gettext("A term needs a meaning or other words."))
         if self.kind == self.Kind.TERM and "," in self.term:
             raise ValidationError({"term": "A term is one name; its others belong into the other words."})
         for field, text in (("term", self.term), ("synonyms", self.synonyms)):

@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.cache import never_cache
 
 from chatsite.accounts.audit import record
@@ -30,8 +30,8 @@ OUTCOMES = {"added": "Added", "replaced": "Replaced", "unchanged": "Unchanged"}
 class SeveralFilesForm(UploadForm):
     """The portal's form with the admin's pickers: there may be thousands of groups."""
 
-    groups = groups_field(label="Groups")
-    people = people_field(label="People")  # type: ignore[assignment]  # not typed as a list of names
+    groups = groups_field(label=gettext_lazy("Groups"))
+    people = people_field(label=gettext_lazy("People"))  # type: ignore[assignment]  # not typed as a list of names
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, any_group=True, **kwargs)
@@ -73,7 +73,7 @@ class AddSeveral:
         )
         context: dict[str, Any] = {
             **self.admin_site.each_context(request),
-            "title": "Add several documents",
+            "title": gettext("Add several documents"),
             "opts": Document._meta,
             "form": form,
             "readers": [form["groups"], form["people"]],

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TextIO
 
+from django.utils.translation import override
+
 from chatsite.accounts.models import AuditEntry, AuditSeal
 from chatsite.http.csv_cells import plain
 
@@ -120,6 +122,12 @@ def line_of(entry: AuditEntry, seal: AuditSeal | None) -> str:
     return json.dumps(event_of(entry, seal), ensure_ascii=False)
 
 
+def _action(entry: AuditEntry) -> str:
+    """In English, whatever the language of the site: programs read it."""
+    with override("en"):
+        return entry.get_action_display()
+
+
 def event_of(entry: AuditEntry, seal: AuditSeal | None) -> dict[str, Any]:
     """One entry as an event of OCSF."""
     class_uid, activity, kind = CLASSES[entry.action]
@@ -133,7 +141,7 @@ def event_of(entry: AuditEntry, seal: AuditSeal | None) -> dict[str, Any]:
         "time": round(entry.created_at.timestamp() * 1000),
         "severity_id": MEDIUM if refused else INFORMATIONAL,
         "status_id": FAILURE if refused else SUCCESS,
-        "message": entry.get_action_display(),
+        "message": _action(entry),
         "metadata": {
             "version": OCSF_VERSION,
             "product": PRODUCT,
@@ -143,7 +151,7 @@ def event_of(entry: AuditEntry, seal: AuditSeal | None) -> dict[str, Any]:
         "actor": {"user": _user(entry.actor, entry.actor_id)},
     }
     if activity == OTHER:
-        event["activity_name"] = entry.get_action_display()
+        event["activity_name"] = _action(entry)
     if entry.request_id:
         event["metadata"]["correlation_uid"] = entry.request_id
     if class_uid in {ACCOUNT, AUTHENTICATION}:

@@ -11,18 +11,12 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
-from uuid import uuid4
 
 import psycopg
-from django.apps import apps
 from django.conf import settings
-from django.contrib.postgres.fields import ArrayField
 from django.core.management import CommandError, call_command
-from django.db import connection, models
-from django.db.models import NOT_PROVIDED
+from django.db import connection
 from django.test import SimpleTestCase, TransactionTestCase, override_settings
-from django.utils import timezone
-from pgvector.django import HalfVectorField
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
@@ -34,6 +28,7 @@ from chatsite.management.commands import backup as backup_command
 from chatsite.server import database_setup
 from chatsite.server.backup import age, archive, database
 from chatsite.tests.limits import HANG_SECONDS
+from chatsite.tests.rows import fill_tables
 from history.models import Conversation, Message
 from ingestion.models import Document
 from ingestion.tests.media import MediaMixin
@@ -47,43 +42,6 @@ OF_THE_QUEUE = {  # its tables that Django does not write
     "procrastinate_workers": "INSERT INTO procrastinate_workers DEFAULT VALUES",
 }
 FEW = 10  # for scrypt: a test's passphrase need not be slow to guess
-
-
-def fill(model):
-    """Give an empty table a row, with some value in each column that needs one."""
-    rows = model._base_manager
-    if rows.exists():
-        return
-    values = {}
-    for field in model._meta.concrete_fields:
-        given = field.has_default() or field.db_default is not NOT_PROVIDED or field.generated
-        if field.null or given or isinstance(field, models.AutoField):
-            continue
-        if field.is_relation:
-            fill(field.related_model)
-            values[field.attname] = field.related_model._base_manager.values_list("pk", flat=True).first()
-        else:
-            values[field.attname] = some_value(field)
-    rows.bulk_create([model(**values)])
-
-
-def some_value(field):
-    if isinstance(field, HalfVectorField):
-        return [0.5] * 3
-    if isinstance(field, ArrayField):
-        return []
-    kinds = {
-        models.DateTimeField: timezone.now(),
-        models.DateField: timezone.localdate(),
-        models.JSONField: {},
-        models.UUIDField: uuid4(),
-        models.BinaryField: b"x",
-        models.BooleanField: True,
-        models.GenericIPAddressField: "192.0.2.1",
-        models.IntegerField: 1,
-        models.FloatField: 1.0,
-    }
-    return next((value for kind, value in kinds.items() if isinstance(field, kind)), "x")
 
 
 class Encryption(SimpleTestCase):
@@ -246,9 +204,7 @@ class EveryKind(Site):
             Path(self.media, document.file.name).write_bytes(written)
             sum_ = hashlib.sha256(written).hexdigest()
             Document.objects.filter(pk=document.pk).update(sha256=sum_, size=len(written))
-        for model in apps.get_models(include_auto_created=True):
-            if model._meta.managed:
-                fill(model)
+        fill_tables()
         with connection.cursor() as cursor:
             for table, insert in OF_THE_QUEUE.items():
                 self.addCleanup(self.emptied, table)

@@ -115,9 +115,7 @@ def test_nothing_is_lost_doubled_or_refused_while_one_version_takes_the_place_of
     sites = [old]
     asking = [Asking(old.caller(), sites) for _ in range(CALLERS)]
     time.sleep(1)
-    environment = os.environ | {"DATABASE_URL": new.environment["DATABASE_URL"]}
-    environment |= {"CHATSITE_DATA_DIR": str(new.folder)}
-    subprocess.run([sys.executable, "manage.py", "prepare"], cwd=BASE, env=environment, check=True)
+    prepare(new)
     assert old.session().get("/readyz").status == 200
     with new:
         sites.append(new)
@@ -142,6 +140,54 @@ def test_nothing_is_lost_doubled_or_refused_while_one_version_takes_the_place_of
     # Its worker fails tasks that are new; those that matter are queued again (`queue_lost`).
     failed = [line for line in old.output.splitlines() if "Traceback" in line]
     assert [line for line in failed if "TaskNotFound" not in line] == []
+
+
+PASSING = ("procrastinate_", "chat_lease")  # whose rows go when their work is done
+FILL = """
+import json, django
+django.setup()
+from chatsite.db.threads import reading_everything
+{rows}
+with reading_everything():
+    fill_tables()
+    print(json.dumps(counted_rows()))
+"""
+COUNT = FILL.replace("    fill_tables()\n", "")
+
+
+def test_data_of_every_kind_is_kept_and_shown_by_both_versions(versions):
+    old, new = versions
+    rows = (BASE / "chatsite" / "tests" / "rows.py").read_text()
+    filled = told_by(old, old.code, FILL.format(rows=rows))
+    assert len([table for table, number in filled.items() if number]) > 35
+    prepare(new)
+    kept = told_by(new, BASE, COUNT.format(rows=rows))
+    stay = {table: number for table, number in filled.items() if not table.startswith(PASSING)}
+    assert {table: kept.get(table) for table, number in stay.items() if kept.get(table, 0) < number} == {}
+    with new:
+        for site in (old, new):
+            reader = at(site, old.caller())
+            assert reader.request("GET", "/chat-history").status == 200
+            assert reader.end(reader.begin(order(fresh(), 10, 20)))[1]["state"] == "complete"
+    assert "Traceback" not in new.output
+
+
+def told_by(site, code, script):
+    """What a script prints that runs in this code, on the site's database."""
+    environment = os.environ | {"DATABASE_URL": site.environment["DATABASE_URL"]}
+    environment |= {"CHATSITE_DATA_DIR": str(site.folder), "DJANGO_SETTINGS_MODULE": "chatsite.settings"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=code, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def prepare(site):
+    """Bring the database to the version of this code."""
+    environment = os.environ | {"DATABASE_URL": site.environment["DATABASE_URL"]}
+    environment |= {"CHATSITE_DATA_DIR": str(site.folder)}
+    subprocess.run([sys.executable, "manage.py", "prepare"], cwd=BASE, env=environment, check=True)
 
 
 def each_reads_and_stops_what_the_other_writes(writing, reading):

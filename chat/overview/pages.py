@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.formats import date_format
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.models import User
 from chatsite.http.csv_cells import plain
@@ -36,7 +36,10 @@ def overview(request: HttpRequest) -> dict[str, Any]:
         return {}
     figures = _figures(request, reader)
     columns = [
-        (date_format(day.day, "j M"), [getattr(day.totals, name) for name in OUTCOMES] if day.totals else [])
+        (
+            date_format(day.day, gettext("j M")),
+            [getattr(day.totals, name) for name in OUTCOMES] if day.totals else [],
+        )
         for day in figures.days
     ]
     return {

@@ -147,16 +147,22 @@ class ApiKeyAdminForm(forms.ModelForm):  # type: ignore[type-arg]
         choices=Scope.choices,
         initial=DEFAULT_SCOPES,
         widget=forms.CheckboxSelectMultiple,
-        help_text="What it may be used for.",
+        label=gettext_lazy("Scopes"),
+        help_text=gettext_lazy("What it may be used for."),
     )
 
     addresses = forms.CharField(
         required=False,
         max_length=3_000,
-        help_text="Addresses and networks (192.0.2.0/24) that it may be used from, separated by commas.",
+        label=gettext_lazy("Addresses"),
+        help_text=gettext_lazy(
+            "Addresses and networks (192.0.2.0/24) that it may be used from, separated by commas."
+        ),
     )
 
-    days = forms.TypedChoiceField(coerce=int, empty_value=None, required=False, label="Valid for")
+    days = forms.TypedChoiceField(
+        coerce=int, empty_value=None, required=False, label=gettext_lazy("Valid for")
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

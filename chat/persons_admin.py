@@ -103,7 +103,7 @@ class PersonAdmin(UserAdmin):
         return [path("<int:person_id>/export/", view, name="accounts_user_export"), *super().get_urls()]
 
     def export_view(self, request: HttpRequest, person_id: int) -> HttpResponseBase:
-        """All that a person has as one zip file, for a reason that the person is told later."""
+        """Export all data of a person as a zip file; the person is told the reason later."""
         actor = request.user
         allowed = isinstance(actor, User) and actor.has_perm(looks.EXPORT_PERMISSION)
         if not allowed or not self.has_view_permission(request):

@@ -1,5 +1,6 @@
 """`/api/projects`: the caller's projects, and those that they are a member of."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chatsite.accounts.api_keys import Scope
+from chatsite.accounts.principal import Principal
 from chatsite.accounts.resource_views import ResourceView
 from chatsite.http.problem_details import ProblemDetails
 from chatsite.http.strict_fields import StrictCharField, StrictSerializer
@@ -86,18 +88,19 @@ class _View(ResourceView):
     api_tag = "Projects"
 
     def own(self, project_id: str) -> Project:
-        try:
-            return projects.own(self.principal, UUID(project_id))
-        except (ValueError, Project.DoesNotExist):
-            raise Http404 from None
+        return self.found(projects.own, project_id)
 
     def open(self, project_id: str) -> Project:
+        return self.found(projects.opened, project_id)
+
+    def found(self, look_up: Callable[[Principal, UUID], Project], project_id: str) -> Project:
+        """Raises Http404, also for an id of no meaning."""
         try:
-            return projects.opened(self.principal, UUID(project_id))
+            return look_up(self.principal, UUID(project_id))
         except (ValueError, Project.DoesNotExist):
             raise Http404 from None
 
-    def told(self, project: Project, **options: Any) -> Response:
+    def respond(self, project: Project, **options: Any) -> Response:
         (row,) = projects.counted(self.principal, [project])
         return Response(ProjectSerializer(row).data, **options)
 
@@ -141,7 +144,7 @@ class ProjectsView(_View):
         except projects.Invalid as problem:
             raise ProblemDetails(problem.message, problem.member) from None
         where = {"Location": f"/api/projects/{made.pk}"}
-        return self.told(made, status=status.HTTP_201_CREATED, headers=where)
+        return self.respond(made, status=status.HTTP_201_CREATED, headers=where)
 
 
 class ProjectView(_View):
@@ -149,7 +152,7 @@ class ProjectView(_View):
 
     @extend_schema(summary="One project", operation_id="project", parameters=[PROJECT_ID])
     def get(self, request: Request, project_id: str) -> Response:
-        return self.told(self.open(project_id))
+        return self.respond(self.open(project_id))
 
     @extend_schema(
         summary="Change a project: its conversations keep the scope that they have",
@@ -169,7 +172,7 @@ class ProjectView(_View):
             raise ProblemDetails(problem.message, problem.member) from None
         except Project.DoesNotExist:
             raise Http404 from None
-        return self.told(self.own(project_id))
+        return self.respond(self.own(project_id))
 
     @extend_schema(
         summary="Delete a project and keep its conversations",

@@ -28,10 +28,6 @@ class QuestionsTests(SimpleTestCase):
         for heading in ("How leave is counted", "What happens next", "Contents"):
             self.assertEqual(self.about(heading), [])
 
-    def test_only_english_is_asked_so(self):
-        self.assertEqual(self.about("Was Urlaub ist", language="german"), [])
-        self.assertEqual(self.about("How leave is counted", language="german"), [])
-
     def test_a_definition_is_asked_for(self):
         found = self.about(
             "", "A muster is a meeting of all persons on board. It takes place before departure."

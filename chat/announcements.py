@@ -12,6 +12,7 @@ from history.models import Message
 from history.recording import Closing
 
 Event = webhooks.Event
+ANNOUNCED = [Event.ANSWER_COMPLETED.value, Event.QUESTION_UNANSWERED.value]
 MAY_SEE_UNANSWERED = "chat.view_unanswered"
 
 

@@ -167,7 +167,8 @@ def _close(ended: Ended, whole: Whole) -> None:
     spoken += [Spoken(str(message_id)) for message_id in ended.unfinished if message_id not in known]
     closings = {UUID(each.message_id): _closing(each, whole, whole.end) for each in spoken}
     recording.close_answers(ended.owner_id, closings)
-    announce_end(ended.owner_id, closings)
+    if ended.webhooks:
+        announce_end(ended.owner_id, closings)
 
 
 def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:

@@ -19,6 +19,7 @@ from django.db.models import Subquery
 from django.db.models.functions import Now
 
 from chat import events
+from chat.announcements import ANNOUNCED
 from chat.events import ContextReady, Event
 from chat.models import JournalEntry, Run
 from chat.sources import SourceView, captions_from_json
@@ -48,11 +49,15 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A run that has just ended, and those of its messages that are still unfinished."""
+    """A run that has just ended, and those of its messages that are still unfinished.
+
+    `webhooks` is whether some program wants to hear of the end of answers.
+    """
 
     owner_id: int
     answer_id: UUID
     unfinished: tuple[UUID, ...]
+    webhooks: bool
 
 
 def _entry(batch: Batch) -> dict[str, Any]:
@@ -98,11 +103,10 @@ def end_run(rest: Batch) -> Ended | None:
         "last": entry["last"],
         "events": json.dumps(entry["events"]),
         "first_word_ms": rest.first_word_ms,
+        "webhook_events": ANNOUNCED,
     }
     found = rows("end_run", parameters, SQL)
-    return (
-        Ended(found[0]["owner_id"], found[0]["answer_id"], tuple(found[0]["unfinished"])) if found else None
-    )
+    return Ended(**found[0] | {"unfinished": tuple(found[0]["unfinished"])}) if found else None
 
 
 def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[int, Event]]:

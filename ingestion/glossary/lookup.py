@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from chatsite.accounts.principal import Principal
+from chatsite.db.sql_files import Rows, rows
 from ingestion.search.office_words import shipped
 from ingestion.search.tokens import plain_words, search_text
 
@@ -47,14 +48,13 @@ def expansion(principal: Principal, question: str) -> Expansion:
     """What else to search for, as far as this reader may know the words."""
     asked = plain_words(question).split()[:MAX_ASKED]
     phrases = {phrase for start in range(len(asked)) for phrase in _from(asked, start)}
-    rows = HouseWord.objects.known_to(principal).filter(keys__overlap=sorted(phrases)) if phrases else ()
     terms: dict[str, dict[str, None]] = {}
     own: dict[str, dict[str, None]] = {}
-    for row in rows:
-        is_term = row.kind == HouseWord.Kind.TERM
-        names = (names_of(row.term) if is_term else []) + names_of(row.synonyms)
+    for row in _known(principal, sorted(phrases)) if phrases else ():
+        is_term = row["kind"] == HouseWord.Kind.TERM
+        names = (names_of(row["term"]) if is_term else []) + names_of(row["synonyms"])
         words = dict.fromkeys(word for name in names for word in search_text(name, stored=False).split())
-        for key in phrases.intersection(row.keys):
+        for key in phrases.intersection(row["keys"]):
             (terms if is_term else own).setdefault(key, {}).update(words)
     of_terms: dict[str, None] = {}
     everyday: dict[str, None] = {}
@@ -84,12 +84,10 @@ class Glossary:
 
     @cached_property
     def _known(self) -> Mapping[str, tuple[int, str, str]]:
-        explained = HouseWord.objects.known_to(self._principal)
-        explained = explained.filter(kind=HouseWord.Kind.TERM).exclude(meaning="")
         known: dict[str, tuple[int, str, str]] = {}
-        for number, term, keys, text in explained.values_list("pk", "term", "keys", "meaning")[:MAX_TERMS]:
-            for key in keys:
-                known.setdefault(key, (number, term, text))
+        for word in _known(self._principal):
+            for key in word["keys"]:
+                known.setdefault(key, (word["id"], word["term"], word["meaning"]))
         return known
 
     def explain(self, text: str) -> list[Meaning]:
@@ -108,6 +106,12 @@ class Glossary:
                     break
             start += 1
         return list(found.values())
+
+
+def _known(principal: Principal, phrases: Sequence[str] | None = None) -> Rows:
+    """The words that a reader may know: with one of these names, or all terms that have a meaning."""
+    parameters = {"user_id": principal.user_id, "phrases": phrases, "most": MAX_TERMS}
+    return rows("known_words", parameters)
 
 
 def _from(words: Sequence[str], start: int) -> Iterator[str]:

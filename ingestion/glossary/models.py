@@ -11,7 +11,6 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext, gettext_lazy
 
-from chatsite.accounts.principal import Principal
 from ingestion.search.tokens import plain_words
 
 MAX_NAMES = 30  # of one word
@@ -20,10 +19,6 @@ _BETWEEN_NAMES = re.compile(r"[,\n]")
 
 
 class HouseWordQuerySet(models.QuerySet["HouseWord"]):
-    def known_to(self, principal: Principal) -> "HouseWordQuerySet":
-        """Those for everyone, and those of a group that this reader is in."""
-        return self.filter(Q(restricted=False) | Q(pk__in=_of_groups(principal.user_id)))
-
     def managed_by(self, user_id: int, *, is_superuser: bool) -> "HouseWordQuerySet":
         """Those that a manager may see and change: for everyone, or for no group that they are not in."""
         if is_superuser:

@@ -29,5 +29,9 @@ SELECT
         SELECT message.id
         FROM history_message AS message
         WHERE message.exchange = ended.id AND message.state IN ('queued', 'streaming')
-    ) AS unfinished
+    ) AS unfinished,
+    EXISTS (
+        SELECT FROM accounts_webhookendpoint AS endpoint
+        WHERE endpoint.active AND endpoint.events && :'webhook_events'
+    ) AS webhooks
 FROM ended

@@ -239,7 +239,7 @@ def thought_from_json(members: Mapping[str, Any]) -> Thought:
 
 
 @dataclass(slots=True)
-class Spoken:
+class RunMessage:
     """One message of a run."""
 
     message_id: str
@@ -251,11 +251,11 @@ class Spoken:
 
 
 @dataclass(slots=True)
-class Whole:
+class RunResult:
     """A run folded into one value, for callers that do not stream."""
 
     started: Started | None = None
-    spoken: list[Spoken] = field(default_factory=list)
+    messages: list[RunMessage] = field(default_factory=list)
     followups: tuple[str, ...] = ()
     title: str = ""
     usage: Usage | None = None
@@ -265,33 +265,38 @@ class Whole:
     @property
     def context(self) -> ContextReady | None:
         """Of the first message."""
-        return self.spoken[0].context if self.spoken else None
+        return self.messages[0].context if self.messages else None
 
     @property
     def done(self) -> MessageDone | None:
         """Of the last message."""
-        return self.spoken[-1].done if self.spoken else None
+        return self.messages[-1].done if self.messages else None
+
+    @property
+    def sources(self) -> "list[SourceView]":
+        """Of all messages."""
+        return [source for message in self.messages if message.context for source in message.context.sources]
 
     @property
     def text(self) -> str:
         """Of all messages, one after the other."""
-        return "\n\n".join(message.text for message in self.spoken if message.text)
+        return "\n\n".join(message.text for message in self.messages if message.text)
 
     @property
     def verification(self) -> tuple[Statement, ...]:
         """Of :attr:`text`."""
         found: list[Statement] = []
         before = 0
-        for message in self.spoken:
+        for message in self.messages:
             if message.done:
                 found += [statement.moved(before) for statement in message.done.verification]
             before += len(message.text) + 2 if message.text else 0
         return tuple(found)
 
-    def retold(self) -> "list[Event]":
+    def as_events(self) -> "list[Event]":
         """The run as a short stream with the same content."""
         events: list[Event] = [self.started] if self.started else []
-        for message in self.spoken:
+        for message in self.messages:
             if message.agent:
                 events.append(MessageStarted(message.message_id, message.agent, message.created_at))
             events += [event for event in (message.context, TextDelta(message.text), message.done) if event]
@@ -301,9 +306,9 @@ class Whole:
 
     def text_of(self, message_id: str) -> str:
         """Of one message, also while it is being written."""
-        if self.spoken and self.spoken[-1].message_id == message_id and self._parts:
+        if self.messages and self.messages[-1].message_id == message_id and self._parts:
             return "".join(self._parts)
-        return next((message.text for message in self.spoken if message.message_id == message_id), "")
+        return next((message.text for message in self.messages if message.message_id == message_id), "")
 
     def add(self, event: Event) -> None:
         match event:
@@ -311,7 +316,7 @@ class Whole:
                 self.started = event
             case MessageStarted():
                 self._end_text()
-                self.spoken.append(Spoken(event.message_id, event.agent, event.created_at))
+                self.messages.append(RunMessage(event.message_id, event.agent, event.created_at))
             case ContextReady():
                 self._current().context = event
             case TextDelta():
@@ -331,14 +336,14 @@ class Whole:
             case Searching() | Thinking():
                 pass
 
-    def _current(self) -> Spoken:
+    def _current(self) -> RunMessage:
         """The message that is being written; a single one has no MessageStarted."""
-        if not self.spoken:
+        if not self.messages:
             started = self.started
-            self.spoken.append(
-                Spoken(started.answer_id, created_at=started.created_at) if started else Spoken("")
+            self.messages.append(
+                RunMessage(started.answer_id, created_at=started.created_at) if started else RunMessage("")
             )
-        return self.spoken[-1]
+        return self.messages[-1]
 
     def _end_text(self) -> None:
         if self._parts:

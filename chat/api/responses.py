@@ -160,7 +160,7 @@ class CancelView(ProtocolView):
             release_slot()
             with connection_limiter.slot(principal.user_id), suppress(TimeoutError):
                 async with asyncio.timeout(CANCEL_SECONDS):
-                    await runs.whole(principal, run.pk)
+                    await runs.wait_for_result(principal, run.pk)
         except Refused as refusal:
             return refused(self.protocol, refusal)
         return await _stored_response(self.protocol, principal, run.pk)
@@ -173,18 +173,18 @@ class CancelView(ProtocolView):
 async def _stored_response(protocol: ChatProtocol, principal: Principal, run_id: UUID) -> HttpResponseBase:
     """The current state of a response."""
     try:
-        run, whole = await runs.progress(principal, run_id)
+        run, result = await runs.progress(principal, run_id)
     except Refused as refusal:
         return refused(protocol, refusal)
     queued = run.answer.state == Message.State.QUEUED
-    return mark_run(refused_with(_form(run).response(whole, queued=queued), 200), run_id, run.answer_id)
+    return mark_run(refused_with(_form(run).response(result, queued=queued), 200), run_id, run.answer_id)
 
 
 async def _ending(principal: Principal, run: Run, form: Responses) -> AsyncGenerator[bytes, None]:
     """The last events of a response whose journal was purged; they contain the whole text."""
-    _, whole = await runs.progress(principal, run.pk)
+    _, result = await runs.progress(principal, run.pk)
     last = run.last_event or LARGEST // STEP
-    yield b"".join(map(server_sent_event, form.encoder().ending(whole, last)))
+    yield b"".join(map(server_sent_event, form.encoder().ending(result, last)))
 
 
 def _form(run: Run, after: int | None = None) -> Responses:

@@ -104,11 +104,11 @@ class RunView(ProtocolView):
             return ClosingStream(stream, self.protocol.stream_type, slot)
         try:
             with slot:
-                whole = await runs.whole(run.principal, run.run_id)
+                result = await runs.wait_for_result(run.principal, run.run_id)
         except Refused as refusal:
             return refused(self.protocol, refusal)
-        code, body = self.protocol.whole(whole)
-        failed = whole.end if isinstance(whole.end, Failed) and code >= 400 else None
+        code, body = self.protocol.full_response(result)
+        failed = result.end if isinstance(result.end, Failed) and code >= 400 else None
         response = refused_with(body, code, failed.retry_after if failed else None)
         # The failure of the run is logged already; Django would log the status as well.
         response._has_been_logged = failed is not None  # type: ignore[attr-defined]

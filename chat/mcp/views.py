@@ -19,7 +19,7 @@ from chat.api.streaming import ClosingStream, Silence
 from chat.engine import AcceptedRun
 from chat.engine.searching import as_source
 from chat.errors import Refused
-from chat.events import Failed, Json, Whole
+from chat.events import Failed, Json, RunResult
 from chat.limits import ConnectionSlot, connection_limiter
 from chat.protocols import ErrorFormat, mcp
 from chat.protocols.framing import COMMENT, EVENT_STREAM, server_sent_event
@@ -103,7 +103,7 @@ class McpView(ProtocolView):
         if EVENT_STREAM in request.headers.get("Accept", "").lower():
             return ClosingStream(self._stream(call, run, slot), EVENT_STREAM, slot)
         with slot:
-            return self._result(call, await self._whole(run))
+            return self._result(call, await self._wait_for_result(run))
 
     async def _begun(self, request: HttpRequest) -> tuple[Call, AcceptedRun] | HttpResponseBase:
         begun = await self.authenticate(request, self._answer)
@@ -202,7 +202,7 @@ class McpView(ProtocolView):
         token = call.progress_token
         progress = None if token is None else mcp.Progress(token)
         silence = Silence()
-        whole = Whole()
+        result = RunResult()
         failure = ""
         with slot:
             try:
@@ -211,7 +211,7 @@ class McpView(ProtocolView):
                         if not part and silence.too_long():
                             yield COMMENT
                         for _, event in part:
-                            whole.add(event)
+                            result.add(event)
                             if progress and (message := progress.of(event)):
                                 silence.broken()
                                 yield server_sent_event(message)
@@ -220,21 +220,23 @@ class McpView(ProtocolView):
             except (OperationalError, InterfaceError):
                 logger.warning("The database was away while an answer was followed", exc_info=True)
                 failure = errors.DATABASE_AWAY
-            members = mcp.tool_failure(failure) if failure else self._told(whole)
+            members = mcp.tool_failure(failure) if failure else self._answer_result(result)
             yield server_sent_event(mcp.result(call, self._site(), members))
 
-    async def _whole(self, run: AcceptedRun) -> Json:
+    async def _wait_for_result(self, run: AcceptedRun) -> Json:
         try:
-            return self._told(await runs.whole(run.principal, run.run_id))
+            return self._answer_result(await runs.wait_for_result(run.principal, run.run_id))
         except Refused as refusal:
             return mcp.tool_failure(_with_wait(refusal.message, refusal.retry_after))
 
-    def _told(self, whole: Whole) -> Json:
+    def _answer_result(self, result: RunResult) -> Json:
         """The result of a question, or why there is none."""
-        if isinstance(whole.end, Failed):
-            return mcp.tool_failure(_with_wait(errors.words(whole.end.code), whole.end.retry_after))
-        sources = [source for spoken in whole.spoken if spoken.context for source in spoken.context.sources]
-        return mcp.answered(whole, {source.address: self._absolute(source.address) for source in sources})
+        if isinstance(result.end, Failed):
+            return mcp.tool_failure(_with_wait(errors.words(result.end.code), result.end.retry_after))
+        sources = [
+            source for message in result.messages if message.context for source in message.context.sources
+        ]
+        return mcp.answered(result, {source.address: self._absolute(source.address) for source in sources})
 
     def _result(self, call: Call, members: Json) -> HttpResponseBase:
         return refused_with(mcp.result(call, self._site(), members), 200)

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from chat.errors import words
-from chat.events import Whole, thought_from_json
+from chat.events import RunResult, thought_from_json
 from chat.models import Run
 from chat.permissions import may_see_thoughts
 from chat.runs import journal
@@ -179,14 +179,14 @@ class Answer:
         return self.message.state in Message.UNFINISHED
 
     @cached_property
-    def _live(self) -> Whole | None:
+    def _live(self) -> RunResult | None:
         """What the journal has of a running answer; None of one that is stored."""
         if not self.running or self.run is None:
             return None
-        whole = Whole()
+        result = RunResult()
         for _, event in journal.read(self.run.pk):
-            whole.add(event)
-        return whole
+            result.add(event)
+        return result
 
     @cached_property
     def text(self) -> str:

@@ -7,7 +7,7 @@ of a wire field occurs in its protocol's module, or in one that several document
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from chat.events import Event, Json, Whole
+from chat.events import Event, Json, RunResult
 from chat.requests import RunRequest
 
 from .ai_chat_protocol import AiChatProtocol
@@ -97,7 +97,7 @@ class ChatProtocol(ErrorFormat, Protocol):
 
     def encoder(self) -> Encoder: ...
 
-    def whole(self, whole: Whole) -> tuple[int, Any]:
+    def full_response(self, result: RunResult) -> tuple[int, Any]:
         """HTTP status and body of an answer that is not streamed."""
         ...
 

@@ -14,10 +14,10 @@ from chat.events import (
     FollowUps,
     Json,
     MessageDone,
+    RunResult,
     Started,
     TextDelta,
     Usage,
-    Whole,
 )
 from chat.requests import RunRequest
 
@@ -61,33 +61,33 @@ class ChatCompletions:
     def encoder(self) -> Single:
         return Single(ChatCompletionsEncoder(self).encode)
 
-    def content(self, whole: Whole) -> str:
+    def content(self, result: RunResult) -> str:
         """The text of a whole answer."""
-        return whole.text
+        return result.text
 
     def message_context(self, context: Json) -> Json:
         """The context in the form for a message or delta; the choice has the specification's form."""
         return context
 
-    def whole(self, whole: Whole) -> tuple[int, Json]:
-        if whole.end is None or isinstance(whole.end, Failed):
-            code = whole.end.code if whole.end else "internal"
+    def full_response(self, result: RunResult) -> tuple[int, Json]:
+        if result.end is None or isinstance(result.end, Failed):
+            code = result.end.code if result.end else "internal"
             status = errors.status(code)
             return status, self.error(errors.words(code), code, status=status)
-        assert whole.started is not None
-        shown = (context(whole.context) if whole.context else {}) | verification(whole.verification)
-        if whole.followups:
-            shown |= followups(whole.followups)
+        assert result.started is not None
+        shown = (context(result.context) if result.context else {}) | verification(result.verification)
+        if result.followups:
+            shown |= followups(result.followups)
         choice = {
             "index": 0,
-            "message": message(self.content(whole)) | self.members(shown, whole.started, in_message=True),
-            "finish_reason": whole.done.finish_reason if whole.done else "stop",
+            "message": message(self.content(result)) | self.members(shown, result.started, in_message=True),
+            "finish_reason": result.done.finish_reason if result.done else "stop",
             "content_filter_results": {},
-            **self.members(shown, whole.started),
+            **self.members(shown, result.started),
         }
-        return 200, envelope(whole.started, "chat.completion") | {
+        return 200, envelope(result.started, "chat.completion") | {
             "choices": [choice],
-            "usage": usage(whole.usage),
+            "usage": usage(result.usage),
             "prompt_filter_results": [],
         }
 

@@ -16,9 +16,9 @@ from chat.events import (
     Json,
     MessageDone,
     MessageStarted,
+    RunResult,
     Started,
     TextDelta,
-    Whole,
 )
 from chat.requests import RunRequest
 from chat.sources import SourceView
@@ -74,21 +74,21 @@ class ChatUi:
     def encoder(self) -> "ChatUiEncoder":
         return ChatUiEncoder(team=self.team)
 
-    def whole(self, whole: Whole) -> tuple[int, Any]:
-        if failed_without_text(whole):
-            return self._failure(whole)
-        return 200, _messages(ChatUiEncoder(lambda: 0.0), whole)[-1]
+    def full_response(self, result: RunResult) -> tuple[int, Any]:
+        if failed_without_text(result):
+            return self._failure(result)
+        return 200, _messages(ChatUiEncoder(lambda: 0.0), result)[-1]
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         return {"error": {"message": message, "code": code or CODES.get(status, "invalid_request")}}
 
-    def _failure(self, whole: Whole) -> tuple[int, Json]:
-        code = whole.end.code if isinstance(whole.end, Failed) else "internal"
+    def _failure(self, result: RunResult) -> tuple[int, Json]:
+        code = result.end.code if isinstance(result.end, Failed) else "internal"
         return errors.status(code), self.error(errors.words(code), code)
 
 
-def failed_without_text(whole: Whole) -> bool:
-    return whole.end is None or (isinstance(whole.end, Failed) and not whole.text)
+def failed_without_text(result: RunResult) -> bool:
+    return result.end is None or (isinstance(result.end, Failed) and not result.text)
 
 
 class TeamChatUi(ChatUi):
@@ -96,16 +96,16 @@ class TeamChatUi(ChatUi):
 
     team = True
 
-    def whole(self, whole: Whole) -> tuple[int, Any]:
-        if failed_without_text(whole):
-            return self._failure(whole)
-        return 200, _messages(ChatUiEncoder(lambda: 0.0, team=True), whole)
+    def full_response(self, result: RunResult) -> tuple[int, Any]:
+        if failed_without_text(result):
+            return self._failure(result)
+        return 200, _messages(ChatUiEncoder(lambda: 0.0, team=True), result)
 
 
-def _messages(encoder: "ChatUiEncoder", whole: Whole) -> list[Json]:
+def _messages(encoder: "ChatUiEncoder", result: RunResult) -> list[Json]:
     """The last state of each message."""
     latest: dict[str, Json] = {}
-    for event in whole.retold():
+    for event in result.as_events():
         for chunk in encoder.encode(event):
             latest[chunk["messageId"]] = chunk
     return list(latest.values())
@@ -116,10 +116,10 @@ class ChatUiMessages(ChatUi):
 
     stream_type = "application/json"
 
-    def whole(self, whole: Whole) -> tuple[int, Any]:
-        if failed_without_text(whole):
-            return self._failure(whole)
-        messages = _messages(ChatUiEncoder(lambda: 0.0, team=self.team), whole)
+    def full_response(self, result: RunResult) -> tuple[int, Any]:
+        if failed_without_text(result):
+            return self._failure(result)
+        messages = _messages(ChatUiEncoder(lambda: 0.0, team=self.team), result)
         return 200, {"messages": [_as_kept_by_client(message) for message in messages]}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
@@ -226,11 +226,11 @@ class ChatUiMinimal(ChatUi):
     def encoder(self) -> "MinimalEncoder":  # type: ignore[override]
         return MinimalEncoder()
 
-    def whole(self, whole: Whole) -> tuple[int, Any]:
-        if failed_without_text(whole):
-            return self._failure(whole)
+    def full_response(self, result: RunResult) -> tuple[int, Any]:
+        if failed_without_text(result):
+            return self._failure(result)
         encoder = MinimalEncoder()
-        return 200, [chunk for event in whole.retold() for chunk in encoder.encode(event)]
+        return 200, [chunk for event in result.as_events() for chunk in encoder.encode(event)]
 
 
 class TeamChatUiMinimal(ChatUiMinimal):
@@ -264,16 +264,16 @@ class MinimalEncoder:
                 self._text.append(event.text)
             case MessageDone():
                 self._statements = event.verification
-                return self._whole() if self._message.agent else []
+                return self._whole_message() if self._message.agent else []
             case Finished():
-                return self._whole() if self._text else []
+                return self._whole_message() if self._text else []
             case Failed():
                 if self._started is None:
                     return [ChatUi().error(errors.words(event.code), event.code)]
-                return self._whole(event)
+                return self._whole_message(event)
         return []
 
-    def _whole(self, failed: Failed | None = None) -> list[Json]:
+    def _whole_message(self, failed: Failed | None = None) -> list[Json]:
         """A failure is a message too, with its text as the last item: the client supports nothing else."""
         assert self._started is not None
         plain, self._text = "".join(self._text), []

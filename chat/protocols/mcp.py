@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from chat.events import ContextReady, Event, Json, Searching, TextDelta, Thinking, Whole
+from chat.events import ContextReady, Event, Json, RunResult, Searching, TextDelta, Thinking
 from chat.requests import SCOPE_CHARACTERS, InvalidRequest
 from chat.sources import SourceView
 
@@ -339,7 +339,7 @@ def _text(description: str, **more: Any) -> Json:
     return {"type": "string", "description": description, **more}
 
 
-def _whole(description: str, most: int, default: int) -> Json:
+def _integer(description: str, most: int, default: int) -> Json:
     return {"type": "integer", "description": description, "minimum": 1, "maximum": most, "default": default}
 
 
@@ -389,7 +389,7 @@ TOOLS: Mapping[str, Json] = {
         "inputSchema": _object(
             ("query",),
             query=_text("Words or a question.", minLength=1, maxLength=MAX_QUERY),
-            limit=_whole("How many passages.", MAX_RESULTS, 10),
+            limit=_integer("How many passages.", MAX_RESULTS, 10),
             category=CATEGORY,
             scope=SCOPE,
         ),
@@ -419,7 +419,7 @@ TOOLS: Mapping[str, Json] = {
         "inputSchema": _object(
             (),
             query=_text("Only documents with these words in title, name or folder.", maxLength=MAX_CURSOR),
-            limit=_whole("How many.", MAX_LISTED, 50),
+            limit=_integer("How many.", MAX_LISTED, 50),
             cursor=_text("`next_cursor` of the page before."),
         ),
         "outputSchema": _object(
@@ -591,25 +591,20 @@ def fetched(extract: Extract) -> Json:
     })  # fmt: skip
 
 
-def answered(whole: Whole, urls: Mapping[str, str]) -> Json:
+def answered(result: RunResult, urls: Mapping[str, str]) -> Json:
     """The result of `ask`; `urls` has an absolute URL for the address of each source."""
-    cited = {label for spoken in whole.spoken if spoken.done for label in spoken.done.citations}
-    given = {
-        source.passage_id: source
-        for spoken in whole.spoken
-        if spoken.context
-        for source in spoken.context.sources
-    }
+    cited = {label for message in result.messages if message.done for label in message.done.citations}
+    given = {source.passage_id: source for source in result.sources}
     sources = [
         _link(source, urls[source.address])
         | {"label": source.label, "cited": source.label in cited, "text": source.content}
         for source in given.values()
     ]
     return tool_result({
-        "answer": whole.text,
-        "conversation_id": whole.started.conversation_id if whole.started else "",
+        "answer": result.text,
+        "conversation_id": result.started.conversation_id if result.started else "",
         "sources": sources,
-        "followups": list(whole.followups),
+        "followups": list(result.followups),
     })  # fmt: skip
 
 

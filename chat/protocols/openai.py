@@ -12,10 +12,10 @@ from chat.events import (
     Finished,
     Json,
     MessageDone,
+    RunResult,
     Started,
     TextDelta,
     Usage,
-    Whole,
 )
 from chat.requests import InvalidRequest, RunRequest
 from chat.statements import to_api
@@ -118,25 +118,25 @@ class OpenAI:
     def encoder(self) -> Single:
         return Single(OpenAIEncoder(self, counts=self._counts).encode)
 
-    def whole(self, whole: Whole) -> tuple[int, Json]:
-        code = _failure(whole)
+    def full_response(self, result: RunResult) -> tuple[int, Json]:
+        code = _failure(result)
         if code and code != FILTERED:
             return errors.status(code), self.failure(code)
-        assert whole.started is not None
-        reason = code or (whole.done.finish_reason if whole.done else "stop")
-        return 200, self.envelope(whole.started, streamed=False) | {
+        assert result.started is not None
+        reason = code or (result.done.finish_reason if result.done else "stop")
+        return 200, self.envelope(result.started, streamed=False) | {
             "choices": [
                 self.choice(
-                    whole.text,
+                    result.text,
                     reason,
-                    refused=bool(code) and not whole.text,
-                    noted=self.annotations(whole.text, whole.context),
+                    refused=bool(code) and not result.text,
+                    noted=self.annotations(result.text, result.context),
                 )
             ],
-            "usage": usage(whole.usage),
-            "sources": sources(whole.context),
-            "verification": to_api(whole.verification),
-            **verified(whole.context),
+            "usage": usage(result.usage),
+            "sources": sources(result.context),
+            "verification": to_api(result.verification),
+            **verified(result.context),
         }
 
     def failure(self, code: str) -> Json:
@@ -272,11 +272,11 @@ def sources(context: ContextReady | None) -> list[Json]:
     ]
 
 
-def _failure(whole: Whole) -> str:
+def _failure(result: RunResult) -> str:
     """The error code; empty if there was no error."""
-    if whole.end is None:
+    if result.end is None:
         return "internal"
-    return whole.end.code if isinstance(whole.end, Failed) else ""
+    return result.end.code if isinstance(result.end, Failed) else ""
 
 
 def _counts(members: Mapping[str, Any]) -> bool:

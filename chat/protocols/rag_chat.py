@@ -3,7 +3,17 @@
 from typing import Any
 
 from chat import errors
-from chat.events import ContextReady, Event, Failed, FollowUps, Json, MessageDone, Started, TextDelta, Whole
+from chat.events import (
+    ContextReady,
+    Event,
+    Failed,
+    FollowUps,
+    Json,
+    MessageDone,
+    RunResult,
+    Started,
+    TextDelta,
+)
 from chat.requests import RunRequest
 
 from .answer_context import (
@@ -40,16 +50,16 @@ class RagChat:
     def encoder(self) -> Single:
         return Single(RagChatEncoder(self).encode)
 
-    def whole(self, whole: Whole) -> tuple[int, Json]:
-        if whole.end is None or isinstance(whole.end, Failed):
-            code = whole.end.code if whole.end else "internal"
+    def full_response(self, result: RunResult) -> tuple[int, Json]:
+        if result.end is None or isinstance(result.end, Failed):
+            code = result.end.code if result.end else "internal"
             return errors.status(code), self.error(errors.words(code))
-        assert whole.started is not None
-        members = (context(whole.context) if whole.context else {}) | verification(whole.verification)
-        if whole.followups:
-            members |= followups(whole.followups)
-        session = self.session(whole.started.conversation_id)
-        return 200, {**self.answer(whole.text), "context": members, **session}
+        assert result.started is not None
+        members = (context(result.context) if result.context else {}) | verification(result.verification)
+        if result.followups:
+            members |= followups(result.followups)
+        session = self.session(result.started.conversation_id)
+        return 200, {**self.answer(result.text), "context": members, **session}
 
     def answer(self, text: str) -> Json:
         """The text of a whole answer, for clients of 2024 and of 2026."""

@@ -19,10 +19,10 @@ from chat.events import (
     Finished,
     Json,
     MessageDone,
+    RunResult,
     Started,
     TextDelta,
     Usage,
-    Whole,
 )
 from chat.requests import InvalidRequest, RunRequest
 from chat.sources import SourceView
@@ -188,38 +188,40 @@ class Responses(OpenAI):
     def encoder(self) -> "ResponsesEncoder":  # type: ignore[override]
         return ResponsesEncoder(self, self._after)
 
-    def whole(self, whole: Whole) -> tuple[int, Json]:
-        if whole.end is None or (isinstance(whole.end, Failed) and whole.end.code != FILTERED):
-            code = whole.end.code if whole.end else "internal"
+    def full_response(self, result: RunResult) -> tuple[int, Json]:
+        if result.end is None or (isinstance(result.end, Failed) and result.end.code != FILTERED):
+            code = result.end.code if result.end else "internal"
             return errors.status(code), self.failure(code)
-        return 200, self.response(whole)
+        return 200, self.response(result)
 
-    def response(self, whole: Whole, *, queued: bool = False) -> Json:
+    def response(self, result: RunResult, *, queued: bool = False) -> Json:
         """The response, whatever the state of its run."""
-        assert whole.started is not None
-        status, error, incomplete = _outcome(whole)
-        if whole.end is None:
+        assert result.started is not None
+        status, error, incomplete = _outcome(result)
+        if result.end is None:
             status = "queued" if queued else "in_progress"
-        found = [source for spoken in whole.spoken if spoken.context for source in spoken.context.sources]
+        found = [
+            source for message in result.messages if message.context for source in message.context.sources
+        ]
         output = []
-        if whole.end and whole.text:
-            state = "completed" if whole.done else "incomplete"
-            output = [self.message(whole.started, whole.text, found, state)]
+        if result.end and result.text:
+            state = "completed" if result.done else "incomplete"
+            output = [self.message(result.started, result.text, found, state)]
         return {
-            "id": response_id(whole.started.run_id),
+            "id": response_id(result.started.run_id),
             "object": "response",
-            "created_at": int(datetime.fromisoformat(whole.started.created_at).timestamp()),
+            "created_at": int(datetime.fromisoformat(result.started.created_at).timestamp()),
             "status": status,
             "error": error,
             "incomplete_details": incomplete,
-            "model": whole.started.model,
+            "model": result.started.model,
             "output": output,
-            "usage": _usage(whole.usage) if whole.end else None,
+            "usage": _usage(result.usage) if result.end else None,
             **ECHO,
             **self.echo,
-            "sources": sources(whole.context),
-            "verification": to_api(whole.verification),
-            **verified(whole.context),
+            "sources": sources(result.context),
+            "verification": to_api(result.verification),
+            **verified(result.context),
         }
 
     def message(self, started: Started, text: str, found: Iterable[SourceView], status: str) -> Json:
@@ -279,7 +281,7 @@ class ResponsesEncoder:
         self._form = form
         self._after = after
         self._single = Single(self._events)
-        self._whole = Whole()
+        self._result = RunResult()
         self._sources: list[SourceView] = []
         self._text: list[str] = []
         self._number, self._count = 1, 0
@@ -294,26 +296,28 @@ class ResponsesEncoder:
     def numbered(self, number: int, event: Event) -> list[Any]:
         """The protocol events for the run's event with this number."""
         self._number, self._count = number, 0
-        self._whole.add(event)
+        self._result.add(event)
         if isinstance(event, ContextReady):
             self._sources += event.sources
         return [each for each in self._single.encode(event) if each["sequence_number"] > self._after]
 
-    def ending(self, whole: Whole, number: int) -> list[Json]:
+    def ending(self, result: RunResult, number: int) -> list[Json]:
         """The last events of a response that has ended, whose end had this number."""
-        self._whole, self._number, self._count = whole, number, 0
-        found = [source for spoken in whole.spoken if spoken.context for source in spoken.context.sources]
-        self._sources, self._text = found, [whole.text]
-        self._open, self._refusing = True, self._form.refuses(whole.text)
+        self._result, self._number, self._count = result, number, 0
+        found = [
+            source for message in result.messages if message.context for source in message.context.sources
+        ]
+        self._sources, self._text = found, [result.text]
+        self._open, self._refusing = True, self._form.refuses(result.text)
         return self._ended()
 
     def _events(self, event: Event) -> list[Json]:
         match event:
             case Started():
-                first = self._form.response(self._whole, queued=self._form.background)
+                first = self._form.response(self._result, queued=self._form.background)
                 return [
                     self._event("response.created", response=first),
-                    self._event("response.in_progress", response=self._form.response(self._whole)),
+                    self._event("response.in_progress", response=self._form.response(self._result)),
                 ]
             case TextDelta(text):
                 before = self._opened(text)
@@ -360,18 +364,18 @@ class ResponsesEncoder:
     def _ended(self) -> list[Json]:
         before = []
         if self._open and not self._item_done:
-            before = self._done("completed" if self._whole.done else "incomplete")
-        response = self._form.response(self._whole)
+            before = self._done("completed" if self._result.done else "incomplete")
+        response = self._form.response(self._result)
         kind = {"completed": "completed", "failed": "failed"}.get(response["status"], "incomplete")
         return [*before, self._event(f"response.{kind}", response=response)]
 
     def _item(self, status: str) -> Json:
-        assert self._whole.started is not None
-        return self._form.message(self._whole.started, "".join(self._text), self._sources, status)
+        assert self._result.started is not None
+        return self._form.message(self._result.started, "".join(self._text), self._sources, status)
 
     def _place(self) -> Json:
-        assert self._whole.started is not None
-        return {"item_id": message_id(self._whole.started.answer_id), "output_index": 0, "content_index": 0}
+        assert self._result.started is not None
+        return {"item_id": message_id(self._result.started.answer_id), "output_index": 0, "content_index": 0}
 
     def _event(self, kind: str, number: int | None = None, **members: Any) -> Json:
         if number is None:
@@ -395,15 +399,15 @@ def annotations(text: str, found: Iterable[SourceView]) -> list[Json]:
     ]
 
 
-def _outcome(whole: Whole) -> tuple[str, Json | None, Json | None]:
+def _outcome(result: RunResult) -> tuple[str, Json | None, Json | None]:
     """Status, error, and why the response is incomplete."""
-    end = whole.end
+    end = result.end
     if isinstance(end, Failed):
         if end.code == FILTERED:
             return "incomplete", None, {"reason": "content_filter"}
         error = {"code": CODES.get(end.code, "server_error"), "message": errors.words(end.code)}
         return "failed", error, None
-    if whole.done and whole.done.finish_reason == "length":
+    if result.done and result.done.finish_reason == "length":
         return "incomplete", None, {"reason": "max_output_tokens"}
     return STATUSES.get(end.state if end else "", "completed"), None, None
 

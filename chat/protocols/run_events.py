@@ -14,14 +14,14 @@ from chat.events import (
     Json,
     MessageDone,
     MessageStarted,
+    RunMessage,
+    RunResult,
     Searching,
-    Spoken,
     Started,
     TextDelta,
     Thinking,
     TitleChanged,
     Usage,
-    Whole,
 )
 
 from .answer_context import context, verification
@@ -38,7 +38,7 @@ def waiting(number: int) -> Json:
     return {"seq": number, "type": "waiting"}
 
 
-def outcome(end: Finished | Failed, whole: Whole) -> Json:
+def outcome(end: Finished | Failed, result: RunResult) -> Json:
     """The outcome of the run and its messages."""
     error: Json | None = None
     if isinstance(end, Failed):
@@ -48,8 +48,8 @@ def outcome(end: Finished | Failed, whole: Whole) -> Json:
     return {
         "state": end.state,
         "error": error,
-        "messages": [_message(spoken) for spoken in whole.spoken],
-        "followup_questions": list(whole.followups),
+        "messages": [_message(message) for message in result.messages],
+        "followup_questions": list(result.followups),
     }
 
 
@@ -87,13 +87,13 @@ def _kind_and_members(event: Event) -> tuple[str, Json]:
             return "end", {}
 
 
-def _message(spoken: Spoken) -> Json:
+def _message(message: RunMessage) -> Json:
     return {
-        "id": spoken.message_id,
-        "agent": spoken.agent,
-        "content": spoken.text,
-        "finish_reason": spoken.done.finish_reason if spoken.done else None,
-        "citations": list(spoken.done.citations) if spoken.done else [],
-        **verification(spoken.done.verification if spoken.done else ()),
-        "context": context(spoken.context) if spoken.context else None,
+        "id": message.message_id,
+        "agent": message.agent,
+        "content": message.text,
+        "finish_reason": message.done.finish_reason if message.done else None,
+        "citations": list(message.done.citations) if message.done else [],
+        **verification(message.done.verification if message.done else ()),
+        "context": context(message.context) if message.context else None,
     }

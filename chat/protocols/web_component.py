@@ -25,8 +25,8 @@ from chat.events import (
     FollowUps,
     Json,
     MessageDone,
+    RunResult,
     TextDelta,
-    Whole,
 )
 from chat.requests import EarlierMessage, RunRequest
 from chat.sources import SourceView
@@ -82,12 +82,12 @@ class WebComponent(ChatCompletions):
     def encoder(self) -> "WebComponentStream":
         return WebComponentStream(WebComponentEncoder(self))
 
-    def content(self, whole: Whole) -> str:
+    def content(self, result: RunResult) -> str:
         markup = Markup(streamed=False)
-        for message in whole.spoken:
+        for message in result.messages:
             markup.cite(message.context.sources if message.context else ())
-        shown = "".join([*markup.feed(whole.text), *markup.end()])
-        questions = "".join(f"<<{question.translate(QUESTION | RATIO)}>>" for question in whole.followups)
+        shown = "".join([*markup.feed(result.text), *markup.end()])
+        questions = "".join(f"<<{question.translate(QUESTION | RATIO)}>>" for question in result.followups)
         return f"{shown}<span hidden>{questions}" if questions else shown
 
     def message_context(self, context: Json) -> Json:

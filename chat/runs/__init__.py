@@ -13,8 +13,8 @@ from .follow import (
     last_event,
     progress,
     run_so_far,
+    wait_for_result,
     watch,
-    whole,
 )
 from .lifecycle import (
     housekeeping,
@@ -39,5 +39,5 @@ from .start import (
 __all__ = [
     "access_revalidator", "again", "begin", "choose_branch", "close_expired", "end_afterthoughts",
     "expire_all", "follow", "housekeeping", "hub", "is_written_here", "last_event", "listening", "progress",
-    "request_stop", "run_so_far", "shutdown", "start", "stop", "watch", "whole",
+    "request_stop", "run_so_far", "shutdown", "start", "stop", "wait_for_result", "watch",
 ]  # fmt: skip

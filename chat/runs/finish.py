@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from chat.announcements import announce_end
 from chat.citations import cited_labels
-from chat.events import Event, Failed, Finished, Json, Spoken, Whole
+from chat.events import Event, Failed, Finished, Json, RunMessage, RunResult
 from chat.models import Lease
 from chat.statements import to_rows
 from chat.verification import verify
@@ -130,11 +130,11 @@ def _is_up_for_a_lease() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def fold(every: Sequence[Event]) -> Whole:
-    whole = Whole()
+def fold(every: Sequence[Event]) -> RunResult:
+    result = RunResult()
     for event in every:
-        whole.add(event)
-    return whole
+        result.add(event)
+    return result
 
 
 @transaction.atomic
@@ -156,50 +156,50 @@ def _close_dead(run_id: UUID) -> int:
     return int(close_run(run_id, Batch(run_id, last + UNWRITTEN, [end]), every))
 
 
-def _close(ended: Ended, whole: Whole) -> None:
+def _close(ended: Ended, result: RunResult) -> None:
     """Store the text of each message of the run; messages that were never begun end with it."""
-    assert whole.end is not None
-    spoken = list(whole.spoken) or [Spoken("")]
-    for each in spoken:
+    assert result.end is not None
+    messages = list(result.messages) or [RunMessage("")]
+    for each in messages:
         # A journal without its first events does not name the first message: it is the run's own.
         each.message_id = each.message_id or str(ended.answer_id)
-    known = {UUID(each.message_id) for each in spoken}
-    spoken += [Spoken(str(message_id)) for message_id in ended.unfinished if message_id not in known]
-    closings = {UUID(each.message_id): _closing(each, whole, whole.end) for each in spoken}
+    known = {UUID(each.message_id) for each in messages}
+    messages += [RunMessage(str(message_id)) for message_id in ended.unfinished if message_id not in known]
+    closings = {UUID(each.message_id): _closing(each, result, result.end) for each in messages}
     recording.close_answers(ended.owner_id, closings)
     if ended.webhooks:
         announce_end(ended.owner_id, closings)
 
 
-def _closing(spoken: Spoken, whole: Whole, end: Finished | Failed) -> Closing:
+def _closing(message: RunMessage, result: RunResult, end: Finished | Failed) -> Closing:
     """The outcome of one message: a whole text is complete, even if later messages failed."""
-    last = not whole.spoken or spoken is whole.spoken[-1]
-    whole_text = spoken.done is not None
-    usage = whole.usage if last else None
+    last = not result.messages or message is result.messages[-1]
+    whole_text = message.done is not None
+    usage = result.usage if last else None
     return Closing(
         state=Message.State.COMPLETE if whole_text else Message.State(end.state),
-        content=spoken.text,
-        finish_reason=spoken.done.finish_reason if spoken.done else "",
+        content=message.text,
+        finish_reason=message.done.finish_reason if message.done else "",
         error_code="" if whole_text or isinstance(end, Finished) else end.code,
-        citations=spoken.done.citations if spoken.done else _citations(UUID(spoken.message_id), spoken.text),
-        followups=whole.followups if last else (),
+        citations=message.done.citations if message.done else _citations(message),
+        followups=result.followups if last else (),
         usage={"prompt": usage.prompt, "completion": usage.completion} if usage else None,
-        verification=to_rows(spoken.done.verification) if spoken.done else _verified(spoken),
+        verification=to_rows(message.done.verification) if message.done else _verified(message),
     )
 
 
-def _verified(spoken: Spoken) -> list[Json] | None:
+def _verified(message: RunMessage) -> list[Json] | None:
     """Verify the statements of an incomplete text."""
-    if not spoken.text:
+    if not message.text:
         return None
     # Its writer and its owner may have been deleted; the result reveals nothing beyond the text.
     with reading_everything():
-        sources = list(Source.objects.filter(message=UUID(spoken.message_id)).order_by("rank"))
-    return to_rows(verify(spoken.text, sources))
+        sources = list(Source.objects.filter(message=UUID(message.message_id)).order_by("rank"))
+    return to_rows(verify(message.text, sources))
 
 
-def _citations(answer_id: UUID, text: str) -> tuple[str, ...]:
+def _citations(message: RunMessage) -> tuple[str, ...]:
     """The citations of an incomplete text."""
     # Not only the remaining sources: one may have been deleted while the answer was written.
-    labels = Message.objects.filter(pk=answer_id).values_list("labels", flat=True).first()
-    return cited_labels(text, labels or ())
+    labels = Message.objects.filter(pk=UUID(message.message_id)).values_list("labels", flat=True).first()
+    return cited_labels(message.text, labels or ())

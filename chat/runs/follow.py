@@ -22,10 +22,10 @@ from chat.events import (
     FollowUps,
     MessageDone,
     MessageStarted,
+    RunResult,
     Started,
     TextDelta,
     Usage,
-    Whole,
     thought_from_json,
     verified_from_json,
 )
@@ -176,9 +176,9 @@ async def watch(
                 yield await withheld.part(part)
 
 
-async def whole(principal: Principal, run_id: UUID) -> Whole:
-    """Wait for the end of a run and return the whole of it."""
-    result = Whole()
+async def wait_for_result(principal: Principal, run_id: UUID) -> RunResult:
+    """Wait for the end of a run and return its result."""
+    result = RunResult()
     async with aclosing(follow(principal, run_id)) as numbered:
         async for _, event in numbered:
             result.add(event)
@@ -261,7 +261,7 @@ async def _from_messages(
         yield part
 
 
-async def run_so_far(principal: Principal, run_id: UUID) -> Whole:
+async def run_so_far(principal: Principal, run_id: UUID) -> RunResult:
     """An ended run from its messages, with the sources that the caller may open now."""
     run = await retry_until_available(_run, principal, run_id)
     events = await retry_until_available(replay, run)
@@ -270,7 +270,7 @@ async def run_so_far(principal: Principal, run_id: UUID) -> Whole:
     return finish.fold([await withheld.event(event) for event in events])
 
 
-async def progress(principal: Principal, run_id: UUID) -> tuple[Run, Whole]:
+async def progress(principal: Principal, run_id: UUID) -> tuple[Run, RunResult]:
     """A run and its content so far: only the first event before its end. Raises Refused."""
     run = await retry_until_available(_run, principal, run_id)
     events = await retry_until_available(replay, run)

@@ -2,7 +2,16 @@
 
 from django.test import SimpleTestCase
 
-from chat.events import ContextReady, Failed, Finished, MessageDone, MessageStarted, Started, TextDelta, Whole
+from chat.events import (
+    ContextReady,
+    Failed,
+    Finished,
+    MessageDone,
+    MessageStarted,
+    RunResult,
+    Started,
+    TextDelta,
+)
 from chat.protocols import (
     ChatUi,
     OpenAI,
@@ -30,8 +39,8 @@ TEAM = [
 ]
 
 
-def whole(events):
-    result = Whole()
+def folded(events):
+    result = RunResult()
     for event in events:
         result.add(event)
     return result
@@ -39,7 +48,7 @@ def whole(events):
 
 class TeamTests(SimpleTestCase):
     def test_whole_is_an_array_with_a_message_of_each_agent(self):
-        status, messages = TeamChatUi().whole(whole(TEAM))
+        status, messages = TeamChatUi().full_response(folded(TEAM))
         self.assertEqual(status, 200)
         first, second = messages
         self.assertEqual(
@@ -62,12 +71,12 @@ class TeamTests(SimpleTestCase):
 
     def test_a_failure_fails_the_message_that_was_being_written(self):
         events = [*TEAM[:-2], Failed("interrupted", "upstream_timeout")]
-        first, second = TeamChatUi().whole(whole(events))[1]
+        first, second = TeamChatUi().full_response(folded(events))[1]
         self.assertEqual((first["status"], second["status"]), ("completed", "failed"))
         self.assertEqual(second["error"]["code"], "upstream_timeout")
 
     def test_minimal_names_the_author_of_each_message(self):
-        messages = TeamChatUiMinimal().whole(whole(TEAM))[1]
+        messages = TeamChatUiMinimal().full_response(folded(TEAM))[1]
         self.assertEqual([message["AuthorName"] for message in messages], ["Research", "Code"])
         self.assertEqual([message["Items"][0]["Text"] for message in messages], [f"Facts {LINK}.", "So."])
 
@@ -77,7 +86,9 @@ class TeamTests(SimpleTestCase):
         self.assertFalse(ChatUi().parse(body).team)
 
     def test_protocols_with_one_message_tell_all_that_was_said(self):
-        self.assertEqual(RagChat().whole(whole(TEAM))[1]["message"]["content"], "Facts [a.md#x].\n\nSo.")
+        self.assertEqual(
+            RagChat().full_response(folded(TEAM))[1]["message"]["content"], "Facts [a.md#x].\n\nSo."
+        )
         chunks = [
             chunk for encoder in [RagChat().encoder()] for event in TEAM for chunk in encoder.encode(event)
         ]
@@ -85,5 +96,6 @@ class TeamTests(SimpleTestCase):
         self.assertEqual(streamed, "Facts [a.md#x].\n\nSo.")
         self.assertEqual(sum("context" in chunk for chunk in chunks), 1)
         self.assertEqual(
-            OpenAI().whole(whole(TEAM))[1]["choices"][0]["message"]["content"], "Facts [a.md#x].\n\nSo."
+            OpenAI().full_response(folded(TEAM))[1]["choices"][0]["message"]["content"],
+            "Facts [a.md#x].\n\nSo.",
         )

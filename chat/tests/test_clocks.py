@@ -94,7 +94,7 @@ class ClockTests(TransactionTestCase):
     async def answered(self):
         accepted = await in_database(self.ask)
         runs.start(accepted)
-        await runs.whole(self.principal, accepted.run_id)
+        await runs.wait_for_result(self.principal, accepted.run_id)
 
 
 @patch.object(finish, "_is_up_for_a_lease", lambda: True)

@@ -8,6 +8,7 @@ from chat.events import (
     Finished,
     FollowUps,
     MessageDone,
+    RunResult,
     Searching,
     Started,
     TextDelta,
@@ -15,7 +16,6 @@ from chat.events import (
     Thought,
     TitleChanged,
     Usage,
-    Whole,
     from_json,
     list_from_json,
     list_to_json,
@@ -59,7 +59,7 @@ class EventTests(SimpleTestCase):
         self.assertEqual(from_json(context), ContextReady((), (Thought("Step", "text"),), "m"))
 
     def test_an_exchange_folds_into_its_whole(self):
-        whole = Whole()
+        whole = RunResult()
         for event in EVERY[:-1]:
             whole.add(event)
         self.assertEqual(whole.text, "Hello")

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import TransactionTestCase, override_settings
 
 from chat import runs
-from chat.events import Finished, TextDelta, Whole
+from chat.events import Finished, RunResult, TextDelta
 from chat.llm import Prompt, local_server
 from chat.llm.connections import connection
 from chat.llm.remote import RemoteModel
@@ -61,7 +61,7 @@ class LocalModelTests(TransactionTestCase):
         """(whole, number of pieces, message); stopped after so many pieces."""
         accepted = await in_database(self.begin)
         runs.start(accepted)
-        whole, pieces = Whole(), 0
+        whole, pieces = RunResult(), 0
         async with aclosing(runs.follow(self.principal, accepted.run_id)) as numbered:
             async for _, event in numbered:
                 whole.add(event)

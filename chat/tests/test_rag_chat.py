@@ -9,10 +9,10 @@ from chat.events import (
     Finished,
     FollowUps,
     MessageDone,
+    RunResult,
     Started,
     TextDelta,
     Thought,
-    Whole,
 )
 from chat.protocols.framing import json_lines
 from chat.protocols.rag_chat import RagChat
@@ -44,8 +44,8 @@ def body(**members):
     return {"messages": [{"content": "What is covered?", "role": "user"}]} | members
 
 
-def whole(events):
-    result = Whole()
+def folded(events):
+    result = RunResult()
     for event in events:
         result.add(event)
     return result
@@ -129,7 +129,7 @@ class ParsingTests(SimpleTestCase):
 
 class WholeTests(SimpleTestCase):
     def test_the_answer_has_the_documented_members(self):
-        status, answer = RagChat().whole(whole(EXCHANGE))
+        status, answer = RagChat().full_response(folded(EXCHANGE))
         self.assertEqual(status, 200)
         self.assertEqual(set(answer), {"message", "output_text", "context", "session_state"})
         self.assertEqual(
@@ -175,12 +175,12 @@ class WholeTests(SimpleTestCase):
         self.assertEqual(answer["session_state"], SESSION)
 
     def test_a_request_that_names_no_session_gets_it_under_both_spellings(self):
-        answer = RagChat(decided=False).whole(whole(EXCHANGE))[1]
+        answer = RagChat(decided=False).full_response(folded(EXCHANGE))[1]
         self.assertEqual((answer["session_state"], answer["sessionState"]), (SESSION, SESSION))
 
     def test_a_failure_has_the_documented_error(self):
         self.assertEqual(
-            RagChat().whole(whole([*EXCHANGE[:2], Failed("failed", "internal")])),
+            RagChat().full_response(folded([*EXCHANGE[:2], Failed("failed", "internal")])),
             (
                 500,
                 {
@@ -190,7 +190,7 @@ class WholeTests(SimpleTestCase):
             ),
         )
         self.assertEqual(
-            RagChat().whole(whole([Failed("blocked", "content_filter")])),
+            RagChat().full_response(folded([Failed("blocked", "content_filter")])),
             (400, {"error": "Your message contains content that was flagged by the OpenAI content filter."}),
         )
 

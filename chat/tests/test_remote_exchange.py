@@ -8,7 +8,7 @@ from dataclasses import asdict
 from django.test import TransactionTestCase, override_settings
 
 from chat import runs
-from chat.events import TERMINAL, Finished, TextDelta, Whole
+from chat.events import TERMINAL, Finished, RunResult, TextDelta
 from chat.llm.connections import connection
 from chat.requests import RunRequest
 from chat.tests.fake_openai import FakeOpenAI
@@ -40,7 +40,7 @@ class ExchangeTests(TransactionTestCase):
         self.fake.script(*script)
         accepted = await in_database(self.begin, QUESTION, conversation)
         runs.start(accepted)
-        whole, seen = Whole(), []
+        whole, seen = RunResult(), []
         async with aclosing(runs.follow(self.principal, accepted.run_id)) as numbered:
             async for _, event in numbered:
                 whole.add(event)
@@ -98,7 +98,7 @@ class ExchangeTests(TransactionTestCase):
         async def one(number):
             accepted = await in_database(self.begin, f"{QUESTION} Number {number}.")
             runs.start(accepted)
-            return number, await runs.whole(self.principal, accepted.run_id)
+            return number, await runs.wait_for_result(self.principal, accepted.run_id)
 
         async def echo(exchange):
             number = exchange.request.prompt.rpartition("Number ")[2].split(".")[0]

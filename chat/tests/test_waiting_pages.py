@@ -105,7 +105,7 @@ class WaitingTests(TransactionTestCase):
     async def test_what_was_asked_and_answered_before_it_waits_is_told_at_once(self):
         with use_model(ScriptedModel(words=["Five days."])):
             accepted = await self.ask_elsewhere()
-            await runs.whole(self.principal, accepted.run_id)
+            await runs.wait_for_result(self.principal, accepted.run_id)
         socket = await self.opened()
         await socket.send_json_to({"type": "wait", "first": 0})
         asked = await socket.receive_json_from(10)
@@ -116,7 +116,7 @@ class WaitingTests(TransactionTestCase):
     async def test_a_stranger_finds_nothing_to_wait_for(self):
         with use_model(ScriptedModel()):
             accepted = await self.ask_elsewhere()
-            await runs.whole(self.principal, accepted.run_id)
+            await runs.wait_for_result(self.principal, accepted.run_id)
         stranger = command_principal(await in_database(make_user, "stranger"))
         self.assertIsNone(await in_database(asked_after, stranger, self.conversation.pk, 0))
 

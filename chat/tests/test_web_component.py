@@ -12,11 +12,11 @@ from chat.events import (
     FollowUps,
     MessageDone,
     MessageStarted,
+    RunResult,
     Started,
     TextDelta,
     Thought,
     Usage,
-    Whole,
 )
 from chat.protocols import (
     ChatCompletions,
@@ -77,11 +77,11 @@ def contents(events):
     ]
 
 
-def whole(events):
-    folded = Whole()
+def choice_of(events):
+    folded = RunResult()
     for event in events:
         folded.add(event)
-    return WebComponent().whole(folded)[1]["choices"][0]
+    return WebComponent().full_response(folded)[1]["choices"][0]
 
 
 class ChoiceTests(SimpleTestCase):
@@ -183,26 +183,26 @@ class StreamTests(SimpleTestCase):
 
 class WholeTests(SimpleTestCase):
     def test_citations_are_marked_and_found_by_file_name(self):
-        content = whole(exchange(f"Of 25 [{LABEL}] and [plain.md] [{LABEL}].", questions=()))["message"][
+        content = choice_of(exchange(f"Of 25 [{LABEL}] and [plain.md] [{LABEL}].", questions=()))["message"][
             "content"
         ]
         self.assertEqual(re.findall(r"\[(.*?)]", content), [FILE, "plain.md", FILE])
         self.assertEqual(re.findall(r'<sup class="citation">(\d)</sup>', content), ["1", "2", "1"])
 
     def test_no_colon_begins_a_list_of_steps(self):
-        content = whole(exchange("At noons: 10:15.\n\n" + STEPS))["message"]["content"]
+        content = choice_of(exchange("At noons: 10:15.\n\n" + STEPS))["message"]["content"]
         self.assertNotIn(":", content)
         self.assertIn("<ol", content)
 
     def test_follow_up_questions_are_read_but_not_shown(self):
-        choice = whole(exchange("Yes."))
+        choice = choice_of(exchange("Yes."))
         content = choice["message"]["content"]
         self.assertTrue(content.startswith("Yes.<span hidden>"))
         self.assertEqual(re.findall(r"<<([^<>]+)>>", content), ["Are 3 enough∶ yes?", "Next Question?"])
         self.assertEqual(choice["context"]["followup_questions"][0], "Are 3 enough: yes?")
 
     def test_the_thoughts_are_html_in_the_message(self):
-        choice = whole(exchange("Yes."))
+        choice = choice_of(exchange("Yes."))
         self.assertIsInstance(choice["message"]["context"]["thoughts"], str)
         self.assertIsInstance(choice["context"]["thoughts"], list)
 
@@ -213,7 +213,7 @@ class HistoryTests(SimpleTestCase):
         cited = said.replace(FILE, LABEL)
         for shown in (
             "".join(contents(exchange(cited, questions=()))),
-            re.sub(r"<sup[^>]*>(.*?)</sup>", "", whole(exchange(cited))["message"]["content"]),
+            re.sub(r"<sup[^>]*>(.*?)</sup>", "", choice_of(exchange(cited))["message"]["content"]),
         ):
             self.assertEqual(plain_text(shown + "\n\n"), said)
 

@@ -46,7 +46,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return self.filter(RawSQL(own_or_joined, [reader, reader], models.BooleanField()))  # noqa: S611
 
 
-# chat/runs/sql/own_wish.sql has the same rule.
+# chat/runs/sql/owner_instructions.sql has the same rule.
 IS_MEMBER = """
 history_project.access_list_id = ANY(
     ARRAY(SELECT mine.access_list_id FROM ingestion_readable_entries(%s) AS mine)

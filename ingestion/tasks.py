@@ -87,7 +87,7 @@ YIELD_CHECK_SECONDS = 1.0
 @dataclass(frozen=True, slots=True)
 class _ActiveJob:
     interruption: Interruption = field(default_factory=Interruption)
-    begun: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic)
 
 
 _active_jobs: dict[int, _ActiveJob] = {}  # whose documents this process is reading
@@ -117,7 +117,7 @@ def read(context: JobContext, document_id: int, replacement: dict[str, str | int
     else:
         metrics.DOCUMENTS_READ.add("ended")
     finally:
-        traces.record("read document", time.monotonic() - active.begun, chatsite__document=document_id)
+        traces.record("read document", time.monotonic() - active.started, chatsite__document=document_id)
         del _active_jobs[job_id]
 
 
@@ -126,7 +126,7 @@ async def yield_to_others() -> None:
     while True:
         await asyncio.sleep(YIELD_CHECK_SECONDS)
         for job_id, active in list(_active_jobs.items()):
-            if time.monotonic() - active.begun < fair_queue.YIELD_SECONDS:
+            if time.monotonic() - active.started < fair_queue.YIELD_SECONDS:
                 continue
             try:
                 must = await _must_yield(job_id)

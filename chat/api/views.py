@@ -54,7 +54,7 @@ from .streaming import (
 KEY_LENGTH = 200
 # Accepted beside the stream's own type: clients that stream often ask for plain JSON.
 SENDABLE = ("*/*", "application/*", "text/*", "application/x-ndjson", "application/json")
-Begun = tuple[bool, AcceptedRun]  # whether a stream is wanted
+StartedRun = tuple[bool, AcceptedRun]  # whether a stream is wanted
 
 
 class RunView(ProtocolView):
@@ -72,22 +72,22 @@ class RunView(ProtocolView):
         # A stored question is answered even if the caller disconnects meanwhile.
         starting = asyncio.create_task(self._started(request))
         try:
-            begun = await asyncio.shield(starting)
+            started = await asyncio.shield(starting)
         except asyncio.CancelledError:
             starting.add_done_callback(lambda _: self._release())
             raise
-        if isinstance(begun, HttpResponseBase):
-            return begun
-        streamed, run = begun
+        if isinstance(started, HttpResponseBase):
+            return started
+        streamed, run = started
         request_may_wait()
         release_slot()
         return _with_headers(await self._answer(run, streamed=streamed), run)
 
-    async def _started(self, request: HttpRequest) -> Begun | HttpResponseBase:
-        begun = await self.authenticate(request, self._begin)
-        if not isinstance(begun, HttpResponseBase):
-            runs.start(begun[1])
-        return begun
+    async def _started(self, request: HttpRequest) -> StartedRun | HttpResponseBase:
+        started = await self.authenticate(request, self._start_run)
+        if not isinstance(started, HttpResponseBase):
+            runs.start(started[1])
+        return started
 
     def refusal_protocol(self, request: Request) -> ChatProtocol:
         """The protocol of the request if its body can be read, otherwise that of the URL."""
@@ -114,7 +114,7 @@ class RunView(ProtocolView):
         response._has_been_logged = failed is not None  # type: ignore[attr-defined]
         return response
 
-    def _begin(self, request: Request) -> Begun:
+    def _start_run(self, request: Request) -> StartedRun:
         self.protocol, streamed = self.choose(request)
         check_accepted(request, (*SENDABLE, self.protocol.stream_type))
         return streamed, self._accept(request)

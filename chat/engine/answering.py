@@ -15,7 +15,7 @@ from chat.events import (
     TextDelta,
     TitleChanged,
 )
-from chat.llm import ChatModel, Prompt, Said, SearchQuery, configured_model
+from chat.llm import ChatModel, Contribution, Prompt, SearchQuery, configured_model
 from chat.llm.base import NOTHING_FITS
 from chat.requests import EarlierMessage
 from chat.statements import Statement, marks_by_rank, to_rows
@@ -29,7 +29,7 @@ from ingestion.search.retrieval import SearchResult
 
 from . import searching
 from .awaiting import documents_read
-from .continuing import begun
+from .continuing import partial_answer
 from .run import AcceptedRun, Speaker
 from .searching import Search, keep_context, search
 from .team import next_speaker
@@ -66,13 +66,13 @@ async def answer(run: AcceptedRun, publish: Callable[[Event], object]) -> None:
         request.options.temperature,
         images=request.images,
         template=request.options.prompt_template,
-        wish="\n\n".join(filter(None, (run.own_wish, request.wish))),
+        wish="\n\n".join(filter(None, (run.owner_instructions, request.wish))),
         generation=request.generation,
     )
     state = _Answer(run, publish, prompt)
-    known = await retry_until_available(begun, run) if request.continues else None
+    known = await retry_until_available(partial_answer, run) if request.continues else None
     if known:
-        found, state.prompt = known.found, replace(prompt, begun=known.text)
+        found, state.prompt = known.found, replace(prompt, prefill=known.text)
     else:
         model, found = await _model_and_search(run, model)
     if run.team:
@@ -105,18 +105,20 @@ def _verified_or_candidates(
 
 async def _team_messages(state: _Answer, model: ChatModel, found: Search) -> None:
     """Yield one message per agent, in turn; each agent sees the messages of the others."""
-    said: list[Said] = []
+    contributions: list[Contribution] = []
     run = state.run
-    while speaker := await next_speaker(run, model, said):
+    while speaker := await next_speaker(run, model, contributions):
         agent_model = configured_model(speaker.model)
-        if speaker.may_search and said:
-            more = await agent_model.further_query(run.request.question, said)
+        if speaker.may_search and contributions:
+            more = await agent_model.further_query(run.request.question, contributions)
             found = await search(run, agent_model, SearchQuery(more)) if more else found
-        message = await retry_until_available(_open_message, state, speaker, first=not said)
+        message = await retry_until_available(_open_message, state, speaker, first=not contributions)
         state.publish(MessageStarted(str(message.pk), speaker.name, recording.timestamp(message.created_at)))
-        state.prompt = replace(state.prompt, said=tuple(said), instructions=speaker.instructions)
+        state.prompt = replace(
+            state.prompt, contributions=tuple(contributions), instructions=speaker.instructions
+        )
         found = await _write_message(state, agent_model, found, message.pk)
-        said.append(Said(speaker.name, state.text))
+        contributions.append(Contribution(speaker.name, state.text))
 
 
 async def _write_message(state: _Answer, model: ChatModel, found: Search, message_id: UUID) -> Search:

@@ -13,14 +13,14 @@ from .searching import Search, as_source
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class PartialAnswer:
     """The text so far and its sources."""
 
     text: str
     found: Search
 
 
-def begun(run: AcceptedRun) -> Begun | None:
+def partial_answer(run: AcceptedRun) -> PartialAnswer | None:
     """The text and its sources; None if a source was deleted, withdrawn or read again since.
 
     The text based on such a source is not given to the model: the question is answered from the beginning.
@@ -37,4 +37,4 @@ def begun(run: AcceptedRun) -> Begun | None:
     thoughts = [thought_from_json(each) for each in former.thoughts]
     searched = tuple(each for each in thoughts if each.title == "Generated search query")
     views = tuple(as_source(rank, passage) for rank, passage in enumerate(found, start=1))
-    return Begun(former.content, Search(run.request.question, views, tuple(found), searched, ()))
+    return PartialAnswer(former.content, Search(run.request.question, views, tuple(found), searched, ()))

@@ -31,7 +31,7 @@ class AcceptedRun(TurnIds):
     by_team: bool  # whether the team of agents answers
     allowance: Allowance | None  # the messages that the owner has left today
     readable: int = 0  # documents that the owner may read
-    own_wish: str = ""  # how the owner likes answers, for questions asked in the portal
+    owner_instructions: str = ""  # how the owner likes answers, for questions asked in the portal
     is_new: bool = True
     is_first: bool = False  # whether this is the first turn of the conversation
     is_untitled: bool = False  # whether the model writes a title: not where the owner has chosen one

@@ -35,7 +35,7 @@ async def written(
 
     On failure raises ModelError after yielding all text that has arrived.
     """
-    if not (prompt.sources or prompt.earlier or prompt.said or prompt.images or prompt.begun):
+    if not (prompt.sources or prompt.earlier or prompt.contributions or prompt.images or prompt.prefill):
         # Without sources and without a conversation the model could only invent an answer.
         yield TextDelta(NOTHING_FITS)
         yield MessageDone("stop", ())
@@ -97,8 +97,8 @@ async def _verified(
 ) -> AsyncGenerator[str | Reasoning, None]:
     """Yield Reasoning and verified text, which may be empty; on failure also the text held back."""
     stops = StopSequences(prompt.generation.stop)
-    if prompt.begun:
-        yield citations.feed(prompt.begun)
+    if prompt.prefill:
+        yield citations.feed(prompt.prefill)
     try:
         async with aclosing(model.answer(prompt)) as parts:
             async for part in parts:

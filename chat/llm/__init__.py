@@ -7,10 +7,10 @@
 
 from .base import (
     ChatModel,
+    Contribution,
     ModelError,
     Part,
     Prompt,
-    Said,
     SearchQuery,
     Text,
     TokenCount,
@@ -18,6 +18,6 @@ from .base import (
 from .selection import configured_model, use_model
 
 __all__ = [
-    "ChatModel", "ModelError", "Part", "Prompt", "Said", "SearchQuery", "Text", "TokenCount",
+    "ChatModel", "Contribution", "ModelError", "Part", "Prompt", "SearchQuery", "Text", "TokenCount",
     "configured_model", "use_model",
 ]  # fmt: skip

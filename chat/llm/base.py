@@ -27,7 +27,7 @@ def instructions(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Contribution:
     """The contribution of one agent of a team."""
 
     agent: str
@@ -42,7 +42,7 @@ class Prompt:
     earlier: Sequence[EarlierMessage]
     sources: Sequence[SourceView]
     temperature: float
-    said: Sequence[Said] = ()  # by the other agents of a team, about this question
+    contributions: Sequence[Contribution] = ()  # by the other agents of a team, about this question
     instructions: str = ""  # of the agent who speaks
     images: Sequence[ImageInput] = ()  # that came with the question
     pages: Sequence[PageImage] = ()  # of the sources
@@ -50,7 +50,7 @@ class Prompt:
     template: str = ""  # in place of the site's own instructions, or after >>> behind them
     wish: str = ""  # of the caller, for the form of the answer
     generation: Generation = field(default_factory=Generation)
-    begun: str = ""  # the beginning of the answer, from which the model goes on
+    prefill: str = ""  # the beginning of the answer, which the model continues
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +144,13 @@ class ChatModel(Protocol):
         """A short title for a conversation."""
         ...
 
-    async def further_query(self, question: str, said: Sequence[Said]) -> str:
+    async def further_query(self, question: str, contributions: Sequence[Contribution]) -> str:
         """A query for what the contributions so far leave open; empty if nothing is missing."""
         ...
 
-    async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
+    async def next_speaker(
+        self, question: str, team: Sequence[tuple[str, str]], contributions: Sequence[Contribution]
+    ) -> str:
         """The name of one of `team`, which holds (name, description), or anything else to end."""
         ...
 
@@ -166,11 +168,11 @@ def messages(prompt: Prompt) -> list[dict[str, Any]]:
     earlier += [{"role": turn.role, "content": turn.content} for turn in prompt.earlier]
     question = f"{wish_text(prompt.wish)}\n\nQuestion:\n{prompt.question}" if prompt.wish else prompt.question
     content = f"{question}\n\nSources:\n{sources_text(prompt.sources)}"
-    if prompt.said:
-        content += f"\n\nWhat the other agents have said:\n{said_text(prompt.said)}"
-    if prompt.begun:
+    if prompt.contributions:
+        content += f"\n\nWhat the other agents have said:\n{contributions_text(prompt.contributions)}"
+    if prompt.prefill:
         cut = [
-            {"role": "assistant", "content": prompt.begun},
+            {"role": "assistant", "content": prompt.prefill},
             {"role": "user", "content": instructions("continue")},
         ]
         return [*earlier, {"role": "user", "content": content}, *cut]
@@ -202,9 +204,9 @@ def _image(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url, "detail": "auto"}}
 
 
-def said_text(said: Sequence[Said]) -> str:
+def contributions_text(contributions: Sequence[Contribution]) -> str:
     """The contributions, each under its agent's name."""
-    return "\n\n".join(f"{item.agent}:\n{item.text}" for item in said)
+    return "\n\n".join(f"{item.agent}:\n{item.text}" for item in contributions)
 
 
 def sources_text(sources: Sequence[SourceView]) -> str:

@@ -107,12 +107,12 @@ class Progress:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._characters = Characters()
-        self.begun = self.thinking = self.ended = False
+        self.started = self.thinking = self.ended = False
 
     def add(self, part: Part) -> list[Part]:
         """What to pass on. Raises ModelError for a finish reason other than the model's own end."""
         if isinstance(part, Text):
-            self.begun = True
+            self.started = True
             self._clock.content_came()
             text = self._characters.of(part.text)
             return [Text(text)] if text else []
@@ -128,7 +128,7 @@ class Progress:
         return [part]
 
     def _think(self, part: Part) -> list[Part]:
-        if self.begun or self.ended:
+        if self.started or self.ended:
             return []
         self._clock.reasoning_came()
         known, self.thinking = self.thinking, True
@@ -145,7 +145,7 @@ async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
     try:
         while not events.done:
             try:
-                piece = await body.read(clock.by, at_once=not (progress.begun or progress.thinking))
+                piece = await body.read(clock.by, at_once=not (progress.started or progress.thinking))
             except TimeoutError:
                 raise ModelError("upstream_timeout", detail="nothing came in time") from None
             received += len(piece)
@@ -166,7 +166,7 @@ async def parts(body: GatheredBody, clock: Clock) -> AsyncGenerator[Part, None]:
             raise
     except TRANSPORT_ERRORS as error:
         if not progress.ended:
-            code = "interrupted" if progress.begun else "upstream_unavailable"
+            code = "interrupted" if progress.started else "upstream_unavailable"
             raise ModelError(code, detail=f"the stream broke: {type(error).__name__}") from None
 
 

@@ -26,10 +26,10 @@ from ingestion.search.translations import question_in_english
 from . import side_texts
 from .base import (
     NOTHING_FITS,
+    Contribution,
     End,
     Part,
     Prompt,
-    Said,
     SearchQuery,
     Text,
 )
@@ -112,12 +112,14 @@ class QuotingModel:
     async def title(self, question: str) -> str:
         return side_texts.title_of(question)
 
-    async def further_query(self, question: str, said: Sequence[Said]) -> str:
+    async def further_query(self, question: str, contributions: Sequence[Contribution]) -> str:
         return ""
 
-    async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
+    async def next_speaker(
+        self, question: str, team: Sequence[tuple[str, str]], contributions: Sequence[Contribution]
+    ) -> str:
         """In the order of the team."""
-        return team[len(said)][0] if len(said) < len(team) else ""
+        return team[len(contributions)][0] if len(contributions) < len(team) else ""
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
         """No score of passage against question that was tried here orders better than the search itself."""
@@ -127,8 +129,8 @@ class QuotingModel:
 def _quoted_text(prompt: Prompt) -> str:
     quoted = quote(prompt)
     if not quoted.texts:
-        return NOTHING_MORE if prompt.said else NOTHING_FITS
-    return "\n\n".join(quoted.texts if quoted.is_sure or prompt.said else [UNSURE, *quoted.texts])
+        return NOTHING_MORE if prompt.contributions else NOTHING_FITS
+    return "\n\n".join(quoted.texts if quoted.is_sure or prompt.contributions else [UNSURE, *quoted.texts])
 
 
 def search_query(question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
@@ -163,13 +165,13 @@ def _quote(prompt: Prompt) -> Quoted:
         [*leaned_on(prompt.question, prompt.earlier), context_of(prompt.question, prompt.earlier)]
     ).strip()
     passages = [replace(source, content=source.model_text) for source in prompt.sources]
-    count = LOOKED_AT * (1 + len(prompt.said))
+    count = LOOKED_AT * (1 + len(prompt.contributions))
     question = prompt.question
     if passages and language_of(passages[0].content) == "english":
         question = question_in_english(question) or question
     found = best_sentences(question, passages, count, earlier)
     asked = f"{earlier} {question}"
-    texts, held = _quotations(asked, found, passages, prompt.said)
+    texts, held = _quotations(asked, found, passages, prompt.contributions)
     is_sure = bool(texts) and prompt.sure and found[0].score >= SURE and answers(asked, held)
     is_sure = is_sure and question == prompt.question  # not by words put into another language
     return Quoted(tuple(texts), is_sure)
@@ -181,7 +183,10 @@ def is_answered_by(question: str, earlier: Sequence[EarlierMessage], sources: Se
 
 
 def _quotations(
-    asked: str, found: Sequence[Sentence], sources: Sequence[SourceView], said: Sequence[Said]
+    asked: str,
+    found: Sequence[Sentence],
+    sources: Sequence[SourceView],
+    contributions: Sequence[Contribution],
 ) -> tuple[list[str], list[str]]:
     """The best sentences with what belongs to them, each place once, as Markdown; and the words of the first
     with its headings."""
@@ -206,7 +211,7 @@ def _quotations(
             continue
         places.append((quoted.start, quoted.end))
         words = " ".join((quoted.lead, *quoted.lines))
-        if any(sentence.text in item.text or words in item.text for item in said):
+        if any(sentence.text in item.text or words in item.text for item in contributions):
             continue
         if not held:
             held = [words, source.title, source.heading]

@@ -21,17 +21,17 @@ from . import (
     side_texts,
 )
 from .base import (
+    Contribution,
     ModelError,
     Part,
     Prompt,
     Reasoning,
-    Said,
     SearchQuery,
     ServerResting,
     Text,
+    contributions_text,
     instructions,
     messages,
-    said_text,
     sources_text,
 )
 from .completion_stream import (
@@ -73,26 +73,26 @@ class RemoteModel:
                 settings.ANSWER_TOTAL_SECONDS,
             )
         )
-        begun = repeated = False
+        started = repeated = False
         dropped: set[str] = set()  # members of this request alone that the server has refused
         while True:
             try:
                 async with aclosing(self._attempt(prompt, clock, dropped)) as parts:
                     async for part in parts:
-                        if not begun and "max_tokens" in dropped:
+                        if not started and "max_tokens" in dropped:
                             connection().refused.add("max_tokens")  # the server knows it by its other name
-                        begun = begun or isinstance(part, Text | Reasoning)
+                        started = started or isinstance(part, Text | Reasoning)
                         yield part
                 return
             except MemberRefused as error:
-                if begun or error.name in dropped | connection().refused:
+                if started or error.name in dropped | connection().refused:
                     raise
                 dropped.add(error.name)
                 logger.warning("The model is asked once more: %s", error.summary)
                 if error.name in OWN:
                     connection().refused.add(error.name)
             except ModelError as error:
-                if begun or repeated:
+                if started or repeated:
                     raise
                 prompt = await self._prepare_repetition(prompt, error)
                 repeated = True
@@ -102,8 +102,8 @@ class RemoteModel:
     async def search_query(self, question: str, earlier: Sequence[EarlierMessage]) -> SearchQuery:
         if not earlier:
             return SearchQuery(question)
-        said = [{"role": turn.role, "content": turn.content} for turn in earlier]
-        text = await self._side("search_query", [*said, {"role": "user", "content": question}])
+        messages = [{"role": turn.role, "content": turn.content} for turn in earlier]
+        text = await self._side("search_query", [*messages, {"role": "user", "content": question}])
         return SearchQuery(side_texts.search_query(text) or question)
 
     async def followups(self, prompt: Prompt, answer: str) -> list[str]:
@@ -115,23 +115,27 @@ class RemoteModel:
         return side_texts.followups(text, asked)
 
     async def document_questions(self, title: str, text: str) -> list[str]:
-        said = [{"role": "user", "content": f"Title: {title}\n\n{text}"}]
-        return side_texts.questions(await self._side("document_questions", said))
+        messages = [{"role": "user", "content": f"Title: {title}\n\n{text}"}]
+        return side_texts.questions(await self._side("document_questions", messages))
 
     async def title(self, question: str) -> str:
         text = await self._side("title", [{"role": "user", "content": question[:2000]}])
         return side_texts.title(text) or side_texts.title_of(question)
 
-    async def further_query(self, question: str, said: Sequence[Said]) -> str:
-        content = f"Question: {question}\n\n{said_text(said)}"
+    async def further_query(self, question: str, contributions: Sequence[Contribution]) -> str:
+        content = f"Question: {question}\n\n{contributions_text(contributions)}"
         query = side_texts.search_query(
             await self._side("further_query", [{"role": "user", "content": content}])
         )
         return "" if query.upper().startswith("NONE") else query
 
-    async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
+    async def next_speaker(
+        self, question: str, team: Sequence[tuple[str, str]], contributions: Sequence[Contribution]
+    ) -> str:
         agents = "\n".join(f"{name}: {description}" for name, description in team)
-        content = f"Question: {question}\n\nAgents:\n{agents}\n\nSaid so far:\n{said_text(said)}"
+        content = (
+            f"Question: {question}\n\nAgents:\n{agents}\n\nSaid so far:\n{contributions_text(contributions)}"
+        )
         return side_texts.search_query(
             await self._side("next_speaker", [{"role": "user", "content": content}])
         )
@@ -217,13 +221,13 @@ class RemoteModel:
         accepted = {name: value for name, value in members.items() if name not in connection().refused}
         return {"model": self.name, "messages": conversation, **accepted}
 
-    async def _side(self, name: str, said: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
+    async def _side(self, name: str, messages: list[dict[str, str]], tokens: int = SIDE_TOKENS) -> str:
         """Ask for a short text beside the answer; empty if the model fails."""
         try:
             if connection().breaker(self.name).is_open:
                 return ""
             async with asyncio.timeout(SIDE_SECONDS):
-                conversation = [{"role": "system", "content": instructions(name)}, *said]
+                conversation = [{"role": "system", "content": instructions(name)}, *messages]
                 members = self._members(conversation, temperature=0, max_tokens=tokens)
                 data = await connection().server.post(COMPLETIONS, members)
             content = json.loads(data)["choices"][0]["message"]["content"]
@@ -233,7 +237,7 @@ class RemoteModel:
             refused = translated(error)
             if isinstance(refused, MemberRefused) and refused.name not in connection().refused:
                 connection().refused.add(refused.name)
-                return await self._side(name, said, tokens)
+                return await self._side(name, messages, tokens)
             logger.warning("The model gave no %s: %s", name, describe_error(error))
         except (TimeoutError, ModelError, openai.OpenAIError) as error:
             logger.warning("The model gave no %s: %s", name, describe_error(error))

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from chat.requests import EarlierMessage
 
 from .base import (
+    Contribution,
     End,
     ModelError,
     Part,
     Prompt,
-    Said,
     SearchQuery,
     Text,
 )
@@ -62,11 +62,13 @@ class ScriptedModel:
     async def title(self, question: str) -> str:
         return question[:40]
 
-    async def further_query(self, question: str, said: Sequence[Said]) -> str:
+    async def further_query(self, question: str, contributions: Sequence[Contribution]) -> str:
         return ""
 
-    async def next_speaker(self, question: str, team: Sequence[tuple[str, str]], said: Sequence[Said]) -> str:
-        return self.speakers[len(said)] if len(said) < len(self.speakers) else ""
+    async def next_speaker(
+        self, question: str, team: Sequence[tuple[str, str]], contributions: Sequence[Contribution]
+    ) -> str:
+        return self.speakers[len(contributions)] if len(contributions) < len(self.speakers) else ""
 
     async def graded(self, question: str, passages: Sequence[str]) -> dict[int, float] | None:
         return self.grades

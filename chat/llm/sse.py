@@ -24,7 +24,7 @@ class EventParser:
         self._line: list[bytes] = []  # pieces of the current line
         self._line_bytes = 0
         self._after_return = False  # a line feed that follows is part of the same line end
-        self._begun = False
+        self._first_line_read = False
         self._recognized = False
         self._type = b""
         self._data: list[bytes] = []  # data lines of the current event
@@ -69,8 +69,8 @@ class EventParser:
             return []
         data = b"".join([*self._line, piece])
         self._line, self._line_bytes = [], 0
-        if not self._begun:
-            self._begun = True
+        if not self._first_line_read:
+            self._first_line_read = True
             data = data.removeprefix(BYTE_ORDER_MARK)
         lines = data.splitlines()
         self._after_return = data.endswith(b"\r")

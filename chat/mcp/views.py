@@ -85,19 +85,19 @@ class McpView(ProtocolView):
         if comes_from_elsewhere(request):
             return refused_with(self.protocol.error(FOREIGN, status=403), 403)
         # A stored question is answered even if the client disconnects meanwhile.
-        answering = asyncio.create_task(self._begun(request))
+        answering = asyncio.create_task(self._start_run(request))
         try:
-            begun = await asyncio.shield(answering)
+            started = await asyncio.shield(answering)
         except asyncio.CancelledError:
             answering.add_done_callback(lambda _: self._release())
             raise
-        if isinstance(begun, HttpResponseBase):
-            if begun.status_code == HTTPStatus.UNAUTHORIZED:
-                begun.headers["WWW-Authenticate"] = challenge(request)
-            return begun
+        if isinstance(started, HttpResponseBase):
+            if started.status_code == HTTPStatus.UNAUTHORIZED:
+                started.headers["WWW-Authenticate"] = challenge(request)
+            return started
         request_may_wait()
         release_slot()
-        call, run = begun
+        call, run = started
         slot, self.slot = self.slot, None
         assert slot
         if EVENT_STREAM in request.headers.get("Accept", "").lower():
@@ -105,11 +105,11 @@ class McpView(ProtocolView):
         with slot:
             return self._result(call, await self._wait_for_result(run))
 
-    async def _begun(self, request: HttpRequest) -> tuple[Call, AcceptedRun] | HttpResponseBase:
-        begun = await self.authenticate(request, self._answer)
-        if not isinstance(begun, HttpResponseBase):
-            runs.start(begun[1])
-        return begun
+    async def _start_run(self, request: HttpRequest) -> tuple[Call, AcceptedRun] | HttpResponseBase:
+        started = await self.authenticate(request, self._answer)
+        if not isinstance(started, HttpResponseBase):
+            runs.start(started[1])
+        return started
 
     def _answer(self, request: Request) -> tuple[Call, AcceptedRun] | HttpResponseBase:
         """The answer to a message, or the run that will give it."""

@@ -172,12 +172,12 @@ class AnswerRenderer:
             if (CODE if in_fence else PLAIN).fullmatch(more):
                 self._sent = text
                 return [{"type": "grow", "text": more}] if more else []
-        begun = time.monotonic()
-        if begun < self._pause_until:
+        started = time.monotonic()
+        if started < self._pause_until:
             return []
         html = self._renderer.open
-        if (spent := time.monotonic() - begun) > SLOW_SECONDS:
-            self._pause_until = begun + PAUSE * spent
+        if (spent := time.monotonic() - started) > SLOW_SECONDS:
+            self._pause_until = started + PAUSE * spent
         self._sent = self._shown_as_written(text, in_fence=in_fence)
         if html == self._open:
             return []
@@ -303,7 +303,7 @@ class SocketFrames:
         self._after = after
         self._fresh = after == 0  # the page has no frame yet, only what it was rendered with
         self._in_sync = not self._fresh
-        self._begun = False  # a team's first message is the one that the page was opened with
+        self._started = False  # a team's first message is the one that the page was opened with
         self._whole = False  # the page has the end of the text
         self._answer = AnswerRenderer(place)
 
@@ -313,10 +313,10 @@ class SocketFrames:
         messages: list[Json] = []
         for seq, event in _joined(batch, self._after):
             if isinstance(event, MessageStarted):
-                if self._begun:
+                if self._started:
                     frames += await self._turn(seq, event, messages)
                     messages = []
-                self._begun = True
+                self._started = True
             if isinstance(event, ContextReady) and event.message_id:
                 self._answer.labels = await in_database(
                     labels_of_message, self._principal, UUID(event.message_id)
@@ -329,7 +329,7 @@ class SocketFrames:
             frames.append(self._frame(messages))
         self._in_sync = True
         # In a team, the next agent's start or the end of the run announces this end.
-        if self._answer.ended and not self._begun and not self._whole:
+        if self._answer.ended and not self._started and not self._whole:
             self._whole = True
             frames += await self._ended("whole", [])
         return frames

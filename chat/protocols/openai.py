@@ -29,7 +29,7 @@ from .completion_envelope import (
 )
 from .openai_members import (
     Reader,
-    Said,
+    RequestMessages,
 )
 from .request_body import an_exchange
 from .single_message import Single
@@ -97,8 +97,8 @@ class OpenAI:
         shared.check_tools(members)
         shared.check_tools(members, "functions", "function_call")
         limits = [found[name] for name in ("max_tokens", "max_completion_tokens") if name in found]
-        said = _said(members.get("messages"))
-        return said.request(
+        collected = _read_messages(members.get("messages"))
+        return collected.request(
             "messages",
             options=shared.options(found),
             listed=False,
@@ -173,16 +173,18 @@ class OpenAI:
 
     def choice(self, text: str, reason: str, *, refused: bool, noted: list[Json]) -> Json:
         """A whole answer; an answer `refused` before its first word has a refusal."""
-        said = {"refusal": errors.words(reason)} if refused else self._said(text)
-        message = {"role": "assistant", "content": None, "refusal": None, "annotations": noted} | said
+        content = {"refusal": errors.words(reason)} if refused else self._content(text)
+        message = {"role": "assistant", "content": None, "refusal": None, "annotations": noted} | content
         return {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
 
     def piece(self, text: str | None, reason: str | None) -> Json:
         """A choice of a stream: the role, the next text, or the end."""
-        delta = {} if reason else {"role": "assistant", "content": ""} if text is None else self._said(text)
+        delta = (
+            {} if reason else {"role": "assistant", "content": ""} if text is None else self._content(text)
+        )
         return {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
 
-    def _said(self, text: str) -> Json:
+    def _content(self, text: str) -> Json:
         return {"refusal" if self._json and is_refusal(text) else "content": text}
 
 
@@ -294,8 +296,8 @@ def _format(members: Mapping[str, Any]) -> Any:
     return None if given is None else shared.json_format(given, "response_format", nested=True)
 
 
-def _said(messages: Any) -> Said:
-    said = Said()
+def _read_messages(messages: Any) -> RequestMessages:
+    collected = RequestMessages()
     items = validators.a_list(messages, "messages")
     if not items:
         raise InvalidRequest("“messages” must not be empty.", "messages")
@@ -304,17 +306,17 @@ def _said(messages: Any) -> Said:
         if not isinstance(item, dict):
             raise InvalidRequest(f"“{member}” must be an object.", member)
         role = validators.one_of(item.get("role"), f"{member}.role", ROLES)
-        said.add(role, said.text(role, item.get("content"), f"{member}.content", _part), member)
-    return said
+        collected.add(role, collected.text(role, item.get("content"), f"{member}.content", _part), member)
+    return collected
 
 
-def _part(said: Said, role: str, part: Any, member: str) -> str | None:
+def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str | None:
     """The text of one part of a message, or None for an image, which goes to `said`."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" or (kind == "refusal" and role == "assistant"):
         return validators.a_text(part.get(kind), f"{member}.{kind}")
     if kind == "image_url" and role == "user":
         given = validators.an_object(part.get("image_url"), f"{member}.image_url")
-        said.add_image(given.get("url"), f"{member}.image_url.url")
+        collected.add_image(given.get("url"), f"{member}.image_url.url")
         return None
     raise InvalidRequest(f"“{member}” must be a text part, or of the user an image_url part.", member)

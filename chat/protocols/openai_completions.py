@@ -21,7 +21,7 @@ from .openai import (
 )
 from .openai_members import (
     Reader,
-    Said,
+    RequestMessages,
 )
 from .request_body import an_exchange
 
@@ -67,7 +67,9 @@ class OpenAICompletions(OpenAI):
             prompt = prompt[0]
         text = validators.a_text(prompt, "prompt")
         written = shared.generation(found, max_tokens=found.get("max_tokens"), stop=found.get("stop", ()))
-        return _said(text).request("prompt", options=shared.options(found), listed=False, generation=written)
+        return _read_prompt(text).request(
+            "prompt", options=shared.options(found), listed=False, generation=written
+        )
 
     def envelope(self, started: Started, *, streamed: bool) -> Json:
         return envelope(started, "text_completion") | {"id": f"cmpl-{started.answer_id}"}
@@ -79,8 +81,8 @@ class OpenAICompletions(OpenAI):
         return {"index": 0, "text": text or "", "finish_reason": reason, "logprobs": None}
 
 
-def _said(prompt: str) -> Said:
-    said = Said()
+def _read_prompt(prompt: str) -> RequestMessages:
+    said = RequestMessages()
     lines = list(_LINE.finditer(prompt))
     if not (lines and lines[0].start() == 0 and _TO_ANSWER.search(prompt)):
         said.add("user", prompt, "prompt")

@@ -196,7 +196,7 @@ def storable(value: Any, member: str) -> Any:
 
 
 @dataclass(slots=True)
-class Said:
+class RequestMessages:
     """Collects the messages of a request in order."""
 
     turns: list[EarlierMessage] = field(default_factory=list)
@@ -220,11 +220,15 @@ class Said:
             self.question = len(self.turns)
             self.turns.append(EarlierMessage("user", text))
         elif text.strip():
-            said = f"Result of a tool:\n{text}" if role in ("tool", "function") else text
-            self.turns.append(EarlierMessage("assistant", said))
+            answer = f"Result of a tool:\n{text}" if role in ("tool", "function") else text
+            self.turns.append(EarlierMessage("assistant", answer))
 
     def text(
-        self, role: str, content: Any, member: str, read: Callable[["Said", str, Any, str], str | None]
+        self,
+        role: str,
+        content: Any,
+        member: str,
+        read: Callable[["RequestMessages", str, Any, str], str | None],
     ) -> str:
         """The text of a message, a text itself or a list of parts, of which `read` reads one."""
         if content is None and role != "user":

@@ -40,7 +40,7 @@ from .openai import (
 )
 from .openai_members import (
     Reader,
-    Said,
+    RequestMessages,
 )
 from .request_body import an_exchange
 from .single_message import Single
@@ -157,15 +157,15 @@ class Responses(OpenAI):
     def parse(self, body: Any) -> RunRequest:
         members = an_exchange(body)
         found = shared.read_members(members, KNOWN)
-        said = Said()
+        collected = RequestMessages()
         if "instructions" in found:
-            said.add("system", found["instructions"], "instructions")
-        self._read_input(said, members.get("input"))
+            collected.add("system", found["instructions"], "instructions")
+        self._read_input(collected, members.get("input"))
         text, effort = members.get("text") or {}, (members.get("reasoning") or {}).get("effort")
-        request = said.request(
+        request = collected.request(
             "input",
             options=shared.options(found),
-            listed=found.get("store", True) and not any(turn.role == "assistant" for turn in said.turns),
+            listed=found.get("store", True) and not any(turn.role == "assistant" for turn in collected.turns),
             generation=shared.generation(
                 found,
                 max_tokens=found.get("max_output_tokens"),
@@ -177,13 +177,13 @@ class Responses(OpenAI):
         )
         if self.previous is None:
             return request
-        if any(turn.role != "user" for turn in said.turns):
+        if any(turn.role != "user" for turn in collected.turns):
             words = (
                 "“input” must hold messages of the user alone, where “previous_response_id” names the others."
             )
             raise InvalidRequest(words, "input")
         # All of it is new, in one message.
-        return replace(request, question="\n\n".join(turn.content for turn in said.turns), earlier=())
+        return replace(request, question="\n\n".join(turn.content for turn in collected.turns), earlier=())
 
     def encoder(self) -> "ResponsesEncoder":  # type: ignore[override]
         return ResponsesEncoder(self, self._after)
@@ -244,17 +244,17 @@ class Responses(OpenAI):
         kind = self.echo.get("text", ECHO["text"])["format"]["type"]
         return kind != "text" and bool(text) and is_refusal(text)
 
-    def _read_input(self, said: Said, given: Any) -> None:
+    def _read_input(self, collected: RequestMessages, given: Any) -> None:
         if isinstance(given, str):
-            said.add("user", validators.a_text(given, "input"), "input")
+            collected.add("user", validators.a_text(given, "input"), "input")
             return
         items = validators.a_list(given, "input")
         if not items:
             raise InvalidRequest("“input” must not be empty.", "input")
         for place, item in enumerate(items):
-            self._read_item(said, item, f"input[{place}]")
+            self._read_item(collected, item, f"input[{place}]")
 
-    def _read_item(self, said: Said, item: Any, member: str) -> None:
+    def _read_item(self, collected: RequestMessages, item: Any, member: str) -> None:
         if not isinstance(item, dict):
             raise InvalidRequest(f"“{member}” must be an object.", member)
         kind = item.get("type")
@@ -262,14 +262,16 @@ class Responses(OpenAI):
             text = self.known.get(row_id(item.get("id"), "msg", f"{member}.id"))
             if text is None:
                 raise InvalidRequest(errors.words("answer_not_found"), f"{member}.id", status=404)
-            said.add("assistant", text, member)
+            collected.add("assistant", text, member)
         elif kind in _TOOL_OUTPUTS:
-            said.add("tool", said.text("tool", item.get("output"), f"{member}.output", _part), member)
+            collected.add(
+                "tool", collected.text("tool", item.get("output"), f"{member}.output", _part), member
+            )
         elif kind in (None, "message"):
             role = validators.one_of(
                 item.get("role"), f"{member}.role", ("user", "assistant", "system", "developer")
             )
-            said.add(role, said.text(role, item.get("content"), f"{member}.content", _part), member)
+            collected.add(role, collected.text(role, item.get("content"), f"{member}.content", _part), member)
         elif kind not in _PASSED_OVER:
             raise InvalidRequest(f"“{member}” is of a type that is not read here.", member)
 
@@ -465,7 +467,7 @@ def _references(given: Any) -> tuple[UUID, ...]:
     )
 
 
-def _part(said: Said, role: str, part: Any, member: str) -> str | None:
+def _part(collected: RequestMessages, role: str, part: Any, member: str) -> str | None:
     """The text of one part of an item, or None for an image, which goes to `said`."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind in ("input_text", "output_text", "text"):
@@ -473,6 +475,6 @@ def _part(said: Said, role: str, part: Any, member: str) -> str | None:
     if kind == "refusal" and role == "assistant":
         return validators.a_text(part.get("refusal"), f"{member}.refusal")
     if kind == "input_image" and role == "user":
-        said.add_image(part.get("image_url"), f"{member}.image_url")
+        collected.add_image(part.get("image_url"), f"{member}.image_url")
         return None
     raise InvalidRequest(f"“{member}” must be a text, or of the user an input_image.", member)

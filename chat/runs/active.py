@@ -104,20 +104,20 @@ class ActiveRun:
     withdrawn: bool = False  # because its owner lost access to one of its sources
     task: asyncio.Task[None] | None = None
     _waiting: "list[asyncio.Future[None]]" = field(default_factory=list)
-    begun: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic)
     first_word_ms: int | None = None  # from its start to its first text
     _woken: float = 0.0  # event-loop time of the last wake-up for text
     _stride: asyncio.TimerHandle | None = None
 
     def was_just_accepted_for(self, principal: Principal) -> bool:
         """Whether this caller started the run a moment ago, so that the rights need no new check."""
-        return principal == self.run.principal and time.monotonic() - self.begun < JUST_ACCEPTED_SECONDS
+        return principal == self.run.principal and time.monotonic() - self.started < JUST_ACCEPTED_SECONDS
 
     def publish(self, event: Event) -> None:
         self.events.append(event)
         if isinstance(event, TextDelta):
             if self.first_word_ms is None and not self.run.request.continues:
-                seconds = time.monotonic() - self.begun
+                seconds = time.monotonic() - self.started
                 self.first_word_ms = round(1000 * seconds)
                 metrics.FIRST_TOKEN_SECONDS.observe(seconds)
             self._wake_in_strides()

@@ -182,7 +182,7 @@ class RunManager:
     async def _close(self, active: ActiveRun, end: Finished | Failed) -> None:
         """Store the end, however long the database takes, and only then publish it."""
         events = active.events if active.has_ended() else [*active.events, end]
-        begun, pause = time.monotonic(), 0.1
+        started, pause = time.monotonic(), 0.1
         while True:
             try:
                 async with self._writing:
@@ -191,7 +191,7 @@ class RunManager:
                 break
             except DatabaseError as error:
                 logger.exception("The end of an answer could not be stored yet")
-                if time.monotonic() > begun + _retry_seconds(active, error):
+                if time.monotonic() > started + _retry_seconds(active, error):
                     # Another process will close the run with what the journal has.
                     code = "storage_full" if is_disk_full(error) else "interrupted"
                     end = Failed(Message.State.INTERRUPTED, code, active.run.request_id)
@@ -235,9 +235,9 @@ class RunManager:
             for active in running
             if ends[active.run.run_id] > active.written
         ]
-        begun = time.monotonic()
+        started = time.monotonic()
         stops = await in_database(journal.flush, list(ends), batches)
-        metrics.FLUSH_SECONDS.observe(time.monotonic() - begun)
+        metrics.FLUSH_SECONDS.observe(time.monotonic() - started)
         for active in running:
             active.written = ends[active.run.run_id]
             # A missing run was closed by another process after our lease expired.
@@ -274,7 +274,7 @@ def _trace(active: ActiveRun, end: Finished | Failed) -> None:
     reasons = [event.finish_reason for event in active.events if isinstance(event, MessageDone)]
     traces.record(
         f"chat {model}",
-        time.monotonic() - active.begun,
+        time.monotonic() - active.started,
         gen_ai__operation__name="chat",
         gen_ai__request__model=model,
         gen_ai__conversation__id=str(active.run.conversation_id),
@@ -291,7 +291,7 @@ def _retry_seconds(active: ActiveRun, error: Exception) -> float:
 
     Such a run has not written anything yet, which is how it is recognised.
     """
-    late = is_disk_full(error) and (active.begun > breaker.full_since or not active.written)
+    late = is_disk_full(error) and (active.started > breaker.full_since or not active.written)
     return FULL_DISK_SECONDS if late else CLOSING_SECONDS
 
 

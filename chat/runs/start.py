@@ -220,12 +220,12 @@ def _store_run(run: AcceptedRun, digest: str, key: str | None) -> AcceptedRun:
         "user_id": run.principal.user_id,
         "today": timezone.localdate(),
     }
-    texts = [statement("store_run", SQL), statement("count_readable"), statement("own_wish", SQL)]
+    texts = [statement("store_run", SQL), statement("count_readable"), statement("owner_instructions", SQL)]
     with reading_as(run.principal.user_id):
         _, counted, wished = rows_of_each(texts, parameters)
     # Programs specify the form of an answer in each request.
-    own_wish = wished[0]["wish"] if run.principal.method == "session" else ""
-    return replace(run, readable=counted[0]["count"], own_wish=own_wish)
+    owner_instructions = wished[0]["wish"] if run.principal.method == "session" else ""
+    return replace(run, readable=counted[0]["count"], owner_instructions=owner_instructions)
 
 
 def _project(principal: Principal, project_id: UUID) -> Project:

@@ -22,7 +22,7 @@ REST = ("ys until March ", "[guide.md]", ".")
 
 class PromptTests(SimpleTestCase):
     def test_the_model_is_given_its_own_words_and_asked_to_go_on(self):
-        said = messages(Prompt("Leave?", (), (), 0.0, begun="Five da"))
+        said = messages(Prompt("Leave?", (), (), 0.0, prefill="Five da"))
         self.assertEqual(said[-2:], [
             {"role": "assistant", "content": "Five da"},
             {"role": "user", "content": instructions("continue")},
@@ -62,7 +62,7 @@ class ContinuingTests(TransactionTestCase):
         self.assertEqual(told, "Five days until March [guide.md].")
         self.assertEqual((whole.content, whole.finish_reason), (told, "stop"))
         self.assertEqual((whole.state, whole.citations), ("complete", ["guide.md"]))
-        self.assertEqual(model.prompts[0].begun, "Five da")
+        self.assertEqual(model.prompts[0].prefill, "Five da")
         sources = Source.objects.order_by("rank")
         given, kept = [
             await in_database(list, sources.filter(message=answer).values_list("passage_id", "score"))
@@ -94,7 +94,7 @@ class ContinuingTests(TransactionTestCase):
         await in_database(set_audience, self.document, Audience(user_ids=frozenset({reader.pk})))
         model = ScriptedModel(words=["Ten days."])
         told, _ = await self.go_on(former, model)
-        self.assertEqual((told, model.prompts[0].begun), ("Ten days.", ""))
+        self.assertEqual((told, model.prompts[0].prefill), ("Ten days.", ""))
         self.assertEqual({source.sourcefile for source in model.prompts[0].sources}, {other.name})
 
     async def test_only_what_was_cut_short_is_gone_on_with(self):

@@ -134,7 +134,7 @@ class WishTests(GoldenTestCase):
         self.assertEqual(response.status_code, 200)
         return messages(model.prompts[0])
 
-    async def test_ones_own_wish_goes_with_what_is_asked_in_the_browser_alone(self):
+    async def test_ones_own_instructions_go_with_what_is_asked_in_the_browser_alone(self):
         await User.objects.filter(pk=self.user.pk).aupdate(wish="As a list.")
         browser = AsyncClient()
         await browser.aforce_login(self.user)

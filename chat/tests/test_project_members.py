@@ -142,7 +142,7 @@ class Seeing(MembersCase):
 class Asking(MembersCase):
     def test_a_members_question_has_the_instructions_and_the_scope(self):
         run = self.ask(self.theirs)
-        self.assertEqual(run.own_wish, "As a table.")
+        self.assertEqual(run.owner_instructions, "As a table.")
         conversation = Conversation.objects.get(pk=run.conversation_id)
         self.assertEqual((conversation.owner, conversation.scope), (self.member, "folder:Routes"))
 
@@ -179,7 +179,7 @@ class Leaving(MembersCase):
         self.withdraw()
         self.assertEqual(self.client.get(self.page).status_code, 404)
         self.assertEqual(self.client.post(f"{self.page}ask", {"question": "When?"}).status_code, 404)
-        self.assertEqual(self.ask(self.theirs, conversation).own_wish, "")
+        self.assertEqual(self.ask(self.theirs, conversation).owner_instructions, "")
         page = self.client.get(f"/c/{conversation}/")
         self.assertEqual(page.status_code, 200)
         self.assertNotContains(page, self.page)
@@ -220,7 +220,7 @@ class Leaving(MembersCase):
         self.owner.is_active = False
         self.owner.save()
         self.assertEqual(self.client.get(self.page).status_code, 404)
-        self.assertEqual(self.ask(self.theirs, conversation).own_wish, "")
+        self.assertEqual(self.ask(self.theirs, conversation).owner_instructions, "")
 
     def test_members_keep_their_conversations_when_it_is_deleted(self):
         conversation = self.ask(self.theirs).conversation_id

@@ -24,7 +24,7 @@ from chatsite.http.error_pages import is_for_programs
 from chatsite.http.languages import activate_persons
 from chatsite.http.middleware import AsyncMiddleware, OnLoop
 
-from .sessions import BEGUN, keep_alive, seconds_left
+from .sessions import STARTED, keep_alive, seconds_left
 
 Somebody = TypeVar("Somebody", bound=AbstractBaseUser | AnonymousUser)
 
@@ -84,7 +84,7 @@ class SessionMiddleware(OnLoop, middleware.SessionMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response = super().process_response(request, response)
         cookie = response.cookies.get(settings.SESSION_COOKIE_NAME)
-        if cookie and cookie.value and BEGUN in request.session:
+        if cookie and cookie.value and STARTED in request.session:
             # The row says when a session was idle for too long: sockets renew it, and cannot send a cookie.
             now = timezone.now().timestamp()
             cookie["max-age"] = max(1, seconds_left(request.session, now))

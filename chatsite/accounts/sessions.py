@@ -20,7 +20,7 @@ from django.utils import timezone
 from .guests import BACKEND as GUEST_BACKEND
 from .models import Device, User
 
-BEGUN, SEEN, SEEN_IN_ADMIN = "begun_at", "seen_at", "admin_seen_at"  # seconds of the epoch
+STARTED, SEEN, SEEN_IN_ADMIN = "begun_at", "seen_at", "admin_seen_at"  # seconds of the epoch
 # The first that a browser names: many name the others, too.
 BROWSERS = (
     ("Edg", "Edge"), ("OPR/", "Opera"), ("Vivaldi", "Vivaldi"), ("SamsungBrowser", "Samsung Internet"),
@@ -37,7 +37,7 @@ PRECISION = 20  # a twentieth of a limit passes before activity is stored again
 def begin(request: HttpRequest, user: User) -> None:
     """Somebody has just proved who they are."""
     session = request.session
-    session[BEGUN] = session[SEEN_IN_ADMIN] = timezone.now().timestamp()
+    session[STARTED] = session[SEEN_IN_ADMIN] = timezone.now().timestamp()
     session.pop(SEEN, None)
     keep_alive(session)
     note_device(request, user)
@@ -90,8 +90,8 @@ def kept_alive(session: SessionBase) -> SessionBase:
 
 def seconds_left(session: SessionBase, now: float) -> int:
     """Until the session ends, however active; one without a beginning begins now."""
-    begun = session.setdefault(BEGUN, now)
-    return int(begun + settings.SESSION_DAYS * 86_400 - now)
+    started = session.setdefault(STARTED, now)
+    return int(started + settings.SESSION_DAYS * 86_400 - now)
 
 
 def _is_due(session: SessionBase) -> bool:

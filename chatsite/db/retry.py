@@ -24,12 +24,12 @@ async def retry_until_available(function: Callable[P, T], *args: P.args, **kwarg
     Nothing is sent to readers meanwhile, so nobody reads on while their rights cannot be checked. Raises the
     database's error after half a minute, or after a few seconds if its disk is full.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     while True:
         try:
             return await in_database(function, *args, **kwargs)
         except (OperationalError, InterfaceError) as error:
             limit = FULL_DISK_SECONDS if is_disk_full(error) else RETRY_SECONDS
-            if time.monotonic() > begun + limit:
+            if time.monotonic() > started + limit:
                 raise
         await asyncio.sleep(PAUSE)

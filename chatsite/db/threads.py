@@ -120,11 +120,11 @@ def waiting() -> Iterator[None]:
     if budget is None:
         yield
         return
-    left, begun = budget.left, time.monotonic()
+    left, started = budget.left, time.monotonic()
     try:
         yield
     finally:
-        budget.left = left - (time.monotonic() - begun)
+        budget.left = left - (time.monotonic() - started)
 
 
 def _budget() -> Budget | None:
@@ -292,7 +292,7 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 
     Cancelling the caller does not undo the work: the thread finishes its statement.
     """
-    return await asyncio.wrap_future(_begun(_reader.get(), time.monotonic(), function, *args, **kwargs))
+    return await asyncio.wrap_future(_submit(_reader.get(), time.monotonic(), function, *args, **kwargs))
 
 
 async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -316,12 +316,12 @@ async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.
                     places.callback(lane.release)
         except TimeoutError:
             raise OperationalError(BUSY) from None
-        begun = _begun(reader, asked, function, *args, **kwargs)
-        result = asyncio.wrap_future(begun)
+        started = _submit(reader, asked, function, *args, **kwargs)
+        result = asyncio.wrap_future(started)
         taken = places.pop_all()
         result.add_done_callback(lambda _: taken.close())  # when the thread is free again
     await asyncio.wait({result}, timeout=max(0.0, asked + seconds - time.monotonic()))
-    if not result.done() and begun.cancel():
+    if not result.done() and started.cancel():
         raise OperationalError(BUSY)
     return await result
 
@@ -348,7 +348,7 @@ def _localized(function: "functools.partial[T]") -> Callable[[], T]:
     return call
 
 
-def _begun(
+def _submit(
     reader: _Reader | None, asked: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> "Future[T]":
     call = traces.carried(_localized(functools.partial(function, *args, **kwargs)))

@@ -94,7 +94,7 @@ class AccessLog:
         self, scope: Scope, receive: Receive, send: Send, attributes: dict[str, traces.Value | None]
     ) -> None:
         is_socket = scope["type"] == "websocket"
-        begun = time.perf_counter()
+        started = time.perf_counter()
         record = scope[RECORD] = Record()
 
         def seen(message: Message) -> Awaitable[None]:
@@ -131,9 +131,9 @@ class AccessLog:
                 known = method if method in METHODS else "other"
                 metrics.REQUESTS.add(known, record.route, str(record.status or "left"))
                 if record.head and not is_socket:
-                    metrics.REQUEST_SECONDS.observe(record.head - begun, record.route)
+                    metrics.REQUEST_SECONDS.observe(record.head - started, record.route)
             if settings.ACCESS_LOG:
-                _write(method, record, time.perf_counter() - begun)
+                _write(method, record, time.perf_counter() - started)
 
     def _route(self, path: str) -> str:
         """The pattern of a socket's address."""

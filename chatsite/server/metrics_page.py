@@ -92,7 +92,7 @@ def _counted() -> metrics.Snapshot:
 
 async def _stored() -> metrics.Snapshot:
     """What the database knows. Where it does not answer, the page says so and has the rest."""
-    begun = time.monotonic()
+    started = time.monotonic()
     try:
         found = await asyncio.wait_for(in_database_soon(stored_numbers), DATABASE_SECONDS)
     except (DatabaseError, TimeoutError):
@@ -100,7 +100,7 @@ async def _stored() -> metrics.Snapshot:
     return {
         **found,
         metrics.DATABASE_UP.name: [((), [1.0])],
-        metrics.DATABASE_LOOK_SECONDS.name: [((), [time.monotonic() - begun])],
+        metrics.DATABASE_LOOK_SECONDS.name: [((), [time.monotonic() - started])],
     }
 
 

@@ -110,7 +110,7 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
 
     Where no readable passage holds a word, a second run seeks what may stand in for it.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     words = [*search["words"], *search["added"]]
     alike = [""] * len(words)
     worths = [1.0] * len(search["words"]) + list(search["added"].values())
@@ -131,7 +131,7 @@ def find_candidates(search: Mapping[str, Any], dimensions: int) -> tuple[list[Ca
         if surveyed.is_sampled:  # which words are together in how many passages is different now
             surveyed = survey({**asked, **second})
         found = _run({**asked, **second}, dimensions, surveyed)
-    plan, seconds = surveyed.plan(dimensions), time.monotonic() - begun
+    plan, seconds = surveyed.plan(dimensions), time.monotonic() - started
     metrics.SEARCH_SECONDS.observe(seconds, plan)
     traces.record("search", seconds, chatsite__search__plan=plan, chatsite__search__found=len(found))
     return [Candidate(*map(row.__getitem__, Candidate._fields)) for row in found], surveyed.visible

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import DatabaseError
 from django.template import loader
 
-from chatsite.db.threads import in_database_soon
+from chatsite.db.threads import in_database_within_budget
 from chatsite.demo import known_passwords
 from chatsite.http.loopback import is_local
 from chatsite.http.middleware import PORTAL_POLICY
@@ -48,7 +48,7 @@ class DemoGuard:
     async def _passwords_are_known(self) -> bool:
         if time.monotonic() - self._looked_at > LOOK_SECONDS:
             try:
-                self._open = bool(await in_database_soon(known_passwords))
+                self._open = bool(await in_database_within_budget(known_passwords))
             except DatabaseError:
                 logger.warning("The demo accounts could not be looked at", exc_info=True)
                 return self._open  # without the database nobody can sign in

@@ -25,7 +25,7 @@ from chat.protocols import (
 from chat.requests import InvalidRequest
 from chatsite.accounts.api_keys import Scope
 from chatsite.db.availability import is_disk_full
-from chatsite.db.threads import in_database_soon
+from chatsite.db.threads import in_database_within_budget
 from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.retry_after import set_retry_after
 
@@ -68,7 +68,7 @@ class ProtocolView(APIView):
     async def authenticate(self, original: HttpRequest, act: Callable[[Request], T]) -> T | HttpResponseBase:
         """Call `act` with the authenticated request; returns its result, or the refusal as a response."""
         try:
-            return await in_database_soon(self._authenticated, original, act)
+            return await in_database_within_budget(self._authenticated, original, act)
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database was unavailable for a request", exc_info=True)
             return refused(self.protocol, storage_full() if is_disk_full(error) else database_away())

@@ -33,7 +33,7 @@ from chat.protocols.openai_embeddings import EmbeddingRequest
 from chat.requests import InvalidRequest
 from chatsite.accounts.principal import Principal
 from chatsite.db.sql_files import rows
-from chatsite.db.threads import in_database_soon
+from chatsite.db.threads import in_database_within_budget
 from ingestion.embedding.base import BUILT_IN_NAME, Embedder, EmbeddingError, unit
 from ingestion.embedding.spaces import active_space, embedder_of
 
@@ -73,7 +73,7 @@ class EmbeddingsView(ProtocolView):
             return refused(self.protocol, _failure(error))
         except Refused as refusal:
             with suppress(OperationalError, InterfaceError):
-                await in_database_soon(_give_back, principal)
+                await in_database_within_budget(_give_back, principal)
             return refused(self.protocol, refusal)
         return HttpResponse(body, content_type="application/json")
 

@@ -43,10 +43,10 @@ from chatsite.db.availability import is_disk_full
 from chatsite.db.retry import retry_until_available
 from chatsite.db.threads import (
     Budget,
-    hurried,
     in_database,
-    in_database_soon,
+    in_database_within_budget,
     reading_as,
+    time_budget,
 )
 from history.models import Conversation
 
@@ -100,8 +100,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.principal = principal_of(user, session.session_key)
         if not await self._reserve_slot():
             return
-        with hurried(self.scope.get("budget") or Budget()):
-            may_open = await in_database_soon(_may_open, self.principal, self.conversation_id)
+        with time_budget(self.scope.get("budget") or Budget()):
+            may_open = await in_database_within_budget(_may_open, self.principal, self.conversation_id)
         if not may_open:
             await self.close(CLOSED_UNKNOWN)
             return
@@ -165,8 +165,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _act(self, message: Json) -> None:
         budget = Budget()
-        with hurried(budget):
-            may_open = await in_database_soon(_may_open, self.principal, self.conversation_id)
+        with time_budget(budget):
+            may_open = await in_database_within_budget(_may_open, self.principal, self.conversation_id)
         if not may_open:
             await self.close(CLOSED_UNKNOWN)
             return
@@ -233,8 +233,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _begin(self, asked: RunRequest, key: str, budget: Budget) -> AcceptedRun:
         """Start a run; retry if only the follow-up questions of the previous answer are pending."""
         try:
-            with hurried(budget):
-                return await in_database_soon(
+            with time_budget(budget):
+                return await in_database_within_budget(
                     runs.begin, self.principal, asked, idempotency_key=key, request_id=uuid4().hex
                 )
         except Refused as refused:

@@ -35,7 +35,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.availability import breaker
 from chatsite.db.sql_files import rows, rows_of_each, statement
-from chatsite.db.threads import reading_as, tried_twice
+from chatsite.db.threads import reading_as, retry_on_deadlock
 from history import projects, recording
 from history.branches import Branches, question_of
 from history.citation_text import without
@@ -273,7 +273,7 @@ RETRY_SECONDS = 300  # within which the same request after a failure counts as i
 SET_PROMPT = "chat.set_prompt"
 
 
-@tried_twice
+@retry_on_deadlock
 def begin(
     principal: Principal,
     request: RunRequest,
@@ -320,7 +320,7 @@ def begin(
     return _repeated(principal, request, earlier)
 
 
-@tried_twice
+@retry_on_deadlock
 def again(
     principal: Principal, answer_id: UUID, *, goes_on: bool = False, request_id: str = ""
 ) -> AcceptedRun:
@@ -361,7 +361,7 @@ def _question_of(principal: Principal, answer_id: UUID) -> Message:
     return question
 
 
-@tried_twice
+@retry_on_deadlock
 def choose_branch(principal: Principal, conversation_id: UUID, position: int) -> None:
     """Go on from another version of a question or an answer. Raises Refused, also during an answer."""
     with transaction.atomic():
@@ -371,7 +371,7 @@ def choose_branch(principal: Principal, conversation_id: UUID, position: int) ->
             raise Refused("not_found") from None
 
 
-@tried_twice
+@retry_on_deadlock
 def request_stop(principal: Principal, run_id: UUID) -> None:
     """Request the end of a run; its process notices with the next flush at the latest. Raises Refused."""
     with transaction.atomic():

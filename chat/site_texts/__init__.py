@@ -19,7 +19,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 
 from chatsite.accounts.models import User
-from chatsite.db.threads import Budget, hurried, in_database_soon
+from chatsite.db.threads import Budget, in_database_within_budget, time_budget
 
 from .models import SiteTexts, StartingQuestion
 
@@ -121,8 +121,8 @@ async def follow() -> None:
     """Keep up with what other processes change, until cancelled."""
     while True:
         try:
-            with hurried(Budget()):
-                await in_database_soon(reload)
+            with time_budget(Budget()):
+                await in_database_within_budget(reload)
         except (OperationalError, InterfaceError):
             pass  # what is known is still good; that the database is away is said elsewhere
         except Exception:  # whatever it is, the next round must come

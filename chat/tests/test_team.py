@@ -71,7 +71,8 @@ class TeamTests(TransactionTestCase):
         )
         self.assertEqual({row.state for row in answers}, {"complete"})
         self.assertEqual(
-            [[said.agent for said in prompt.said] for prompt in model.prompts], [[], ["Ann"], ["Ann", "Bob"]]
+            [[each.agent for each in prompt.contributions] for prompt in model.prompts],
+            [[], ["Ann"], ["Ann", "Bob"]],
         )
         started = [event for event in events if isinstance(event, MessageStarted)]
         self.assertEqual([event.message_id for event in started], [str(row.pk) for row in answers])
@@ -115,7 +116,7 @@ class TeamTests(TransactionTestCase):
     async def test_a_failure_in_the_middle_keeps_what_the_others_said(self):
         class Failing(TeamModel):
             async def answer(self, prompt):
-                self.error = ModelError("upstream_unavailable") if prompt.said else None
+                self.error = ModelError("upstream_unavailable") if prompt.contributions else None
                 async for part in super().answer(prompt):
                     yield part
 

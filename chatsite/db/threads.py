@@ -74,7 +74,7 @@ class _Reader:
 
 
 _default = _Reader(NOBODY)  # where nothing says otherwise, in every thread of this process
-_lanes_of: PerEventLoop[dict[str, asyncio.Semaphore]] = PerEventLoop(dict)
+_semaphores_of: PerEventLoop[dict[str, asyncio.Semaphore]] = PerEventLoop(dict)
 _reader: ContextVar[_Reader | None] = ContextVar("reader", default=None)
 
 
@@ -181,19 +181,19 @@ def current_view() -> str:
 
 def request_reads_everything() -> None:
     """The rest of the request is for a page of the admin, which may take its time."""
-    _set_request(EVERYTHING, hurried=False)
+    _set_request(EVERYTHING, keep_budget=False)
 
 
 def request_may_wait() -> None:
-    """The request was accepted: what is left to do for it is not given up for a database that is slow."""
+    """Lift the request's time budget: it was accepted, and its remaining work waits for a slow database."""
     current = _reader.get()
     if current and current.request:
         current.request.budget = None
 
 
 @contextmanager
-def hurried(budget: Budget) -> Iterator[None]:
-    """For somebody who waits, outside of requests: all that is asked in the block shares one budget."""
+def time_budget(budget: Budget) -> Iterator[None]:
+    """Let all database calls in the block share one time budget; for callers outside of requests."""
     current = _reader.get()
     token = _reader.set(_Reader(reader_name(), current.request if current else None, budget))
     try:
@@ -219,16 +219,16 @@ def _reading(name: str) -> Iterator[None]:
         _reader.reset(token)
 
 
-def _set_request(name: str, *, hurried: bool = True) -> None:
+def _set_request(name: str, *, keep_budget: bool = True) -> None:
     current = _reader.get()
     if current and current.request:
         current.request.name = name
-        if not hurried:
+        if not keep_budget:
             current.request.budget = None
 
 
-def _in_a_hurry() -> _Reader:
-    """The reader around, as somebody who waits. A request's is that already, and is not copied."""
+def _reader_with_budget() -> _Reader:
+    """The current reader, with a budget; a request's reader already has one and is not copied."""
     current = _reader.get()
     if current is not None and current.budget is not None:
         return current
@@ -269,11 +269,8 @@ def _call(reader: _Reader | None, asked: float, function: Callable[[], T]) -> T:
         release_connection()
 
 
-def tried_twice(function: Callable[P, T]) -> Callable[P, T]:
-    """For a function that is one transaction, which PostgreSQL may undo for no fault of its own.
-
-    After a deadlock or a serialization failure nothing has happened: it is done once more. Then it raises.
-    """
+def retry_on_deadlock(function: Callable[P, T]) -> Callable[P, T]:
+    """Repeat a function that is one transaction once after a deadlock or a serialization failure."""
 
     @functools.wraps(function)
     def twice(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -295,15 +292,15 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
     return await asyncio.wrap_future(_submit(_reader.get(), time.monotonic(), function, *args, **kwargs))
 
 
-async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """As :func:`in_database`, for a caller who is better refused than kept waiting.
+async def in_database_within_budget(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """As :func:`in_database`, within the caller's time budget.
 
-    Raises OperationalError where no thread was free in time, and at once while the database is missing:
-    nothing has happened then.
+    Raises OperationalError, without having run anything, if no thread becomes free in time, and at once while
+    the database is unavailable.
     """
     if breaker.is_open or (breaker.is_missing and _threads()._work_queue.qsize()):
         raise OperationalError("The database does not answer at the moment.")
-    reader, asked, view = _in_a_hurry(), time.monotonic(), current_view()
+    reader, asked, view = _reader_with_budget(), time.monotonic(), current_view()
     assert reader.budget is not None
     seconds = max(MIN_SECONDS, min(WAIT_SECONDS, reader.budget.left))
     if bulkheads.refuses(view):
@@ -311,7 +308,7 @@ async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.
     with ExitStack() as places:
         try:
             async with asyncio.timeout(seconds):
-                for lane in _lanes(view):
+                for lane in _semaphores(view):
                     await lane.acquire()
                     places.callback(lane.release)
         except TimeoutError:
@@ -326,14 +323,14 @@ async def in_database_soon(function: Callable[P, T], *args: P.args, **kwargs: P.
     return await result
 
 
-def _lanes(view: str) -> tuple[asyncio.Semaphore, ...]:
+def _semaphores(view: str) -> tuple[asyncio.Semaphore, ...]:
     """Places to take before a thread: two are left to running answers, and half to other views."""
-    lanes = _lanes_of()
-    if view not in lanes:
-        lanes[view] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS // 2))
-    if ALL not in lanes:
-        lanes[ALL] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS - 2))
-    return (lanes[view], lanes[ALL])
+    semaphores = _semaphores_of()
+    if view not in semaphores:
+        semaphores[view] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS // 2))
+    if ALL not in semaphores:
+        semaphores[ALL] = asyncio.Semaphore(max(1, settings.DATABASE_THREADS - 2))
+    return (semaphores[view], semaphores[ALL])
 
 
 def _localized(function: "functools.partial[T]") -> Callable[[], T]:

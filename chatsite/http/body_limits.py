@@ -17,7 +17,7 @@ from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.db import InterfaceError, OperationalError
 from django.http import HttpResponseBase
 
-from chatsite.db.threads import in_database_soon
+from chatsite.db.threads import in_database_within_budget
 from chatsite.event_loops import PerEventLoop
 
 from . import error_pages
@@ -179,7 +179,7 @@ class BodyLimit:
         if large == small or 0 <= _declared_length(scope) <= small:
             return small, ""
         guests = large <= settings.ATTACHMENT_BODY_LIMIT  # they ask, but add no documents
-        caller: str = await in_database_soon(self._known_caller, scope, guests)
+        caller: str = await in_database_within_budget(self._known_caller, scope, guests)
         return large if caller else small, caller
 
 

@@ -13,8 +13,8 @@ from django.http import HttpRequest, parse_cookie
 from chatsite import logs
 from chatsite.db.threads import (
     Budget,
-    hurried,
-    in_database_soon,
+    in_database_within_budget,
+    time_budget,
 )
 
 from .access_log import RECORD
@@ -49,8 +49,8 @@ class OwnSession:
             await send(message)
 
         try:
-            with hurried(budget):
-                known = await in_database_soon(_known, session_key(scope))
+            with time_budget(budget):
+                known = await in_database_within_budget(_known, session_key(scope))
             activate_browsers(_request(scope))
             activate_persons(known["user"])
             if record := scope.get(RECORD):

@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from chatsite.db.migration_state import unapplied_migrations
-from chatsite.db.threads import in_database_soon
+from chatsite.db.threads import in_database_within_budget
 from chatsite.http.retry_after import set_retry_after
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ def _look() -> "asyncio.Task[bool]":
     loop = asyncio.get_running_loop()
     look = _looks.get(loop)
     if look is None or look.done():
-        look = _looks[loop] = loop.create_task(in_database_soon(_migrated))
+        look = _looks[loop] = loop.create_task(in_database_within_budget(_migrated))
         look.add_done_callback(_looked)
     return look
 

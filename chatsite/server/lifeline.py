@@ -7,7 +7,7 @@ import signal
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-def die_with(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """Ask the kernel to kill this process when the process `parent` ends. Called first of all in a child.
 
     The signal is SIGKILL, so that the address is free at once for the next start.

@@ -119,13 +119,13 @@ class Children:
         ended = [(child, child.ended()) for child in self.children]
         return [(child, status) for child, status in ended if status is not None]
 
-    def keep_running(self, tend: Callable[[], None]) -> None:
+    def keep_running(self, check: Callable[[], None]) -> None:
         """Watch until interrupted: what dies is said in one line and started again.
 
-        `tend` is called every second, for what is not a process of ours.
+        `check` is called every second, for servers that are not child processes.
         """
         while True:
-            tend()
+            check()
             for child, status in self.wait(min(self._next_start(), TEND_SECONDS)):
                 child.plan_restart()
                 report(f"The {child.title} {_describe(status)}; it starts again.")

@@ -60,7 +60,7 @@ def max_connections() -> int:
     return max(64, soft - SPARE_FILES) if soft != resource.RLIM_INFINITY else 1_000_000
 
 
-class HeldFlow(FlowControl):
+class PausedFlowControl(FlowControl):
     """Keeps reading paused while received bytes wait for the parser, even if uvicorn resumes it."""
 
     held = False
@@ -77,7 +77,7 @@ class LimitedProtocol(HttpToolsProtocol):
     closing. Received data does not extend it. A second timer drops clients that read too slowly.
     """
 
-    flow: "HeldFlow"
+    flow: "PausedFlowControl"
     silent: dict["LimitedProtocol", None] = {}  # connections without any request so far, oldest first
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -100,7 +100,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.flow = HeldFlow(transport)
+        self.flow = PausedFlowControl(transport)
         if len(self.connections) > max_connections():
             oldest = next(iter(self.silent), None)
             if oldest is None:

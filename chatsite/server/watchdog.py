@@ -48,16 +48,16 @@ class Watchdog:
         self._over = threading.Event()
 
     def start(self) -> None:
-        self._came_round()
+        self._tick()
         threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def stop(self) -> None:
         self._over.set()
         self._next.cancel()
 
-    def _came_round(self) -> None:
+    def _tick(self) -> None:
         self._rounds += 1
-        self._next = self._loop.call_later(self._interval, self._came_round)
+        self._next = self._loop.call_later(self._interval, self._tick)
 
     def _watch(self) -> None:
         seen, reported = 0, 0
@@ -66,9 +66,9 @@ class Watchdog:
         while not self._over.wait(self._interval):
             now = self._now()
             # A call that holds the interpreter's lock keeps this thread waiting too, but it uses the CPU.
-            overslept = now - before - self._interval
-            overworked = time.process_time() - worked - self._interval
-            since += max(0.0, overslept - max(0.0, overworked))
+            delay = now - before - self._interval
+            cpu_time = time.process_time() - worked - self._interval
+            since += max(0.0, delay - max(0.0, cpu_time))
             before, worked = now, time.process_time()
             if self._rounds != seen:
                 seen, since = self._rounds, now

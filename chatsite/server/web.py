@@ -9,7 +9,7 @@ import uvicorn
 from django.conf import settings
 
 from .address import BACKLOG
-from .lifeline import die_with
+from .lifeline import exit_with_parent
 from .uvicorn_server import (
     LimitedProtocol,
     Server,
@@ -32,7 +32,7 @@ def main() -> None:
         "--serving", type=int, required=True, help="Descriptor to which the start of serving is reported."
     )
     options = parser.parse_args()
-    die_with(options.parent)
+    exit_with_parent(options.parent)
     raise_file_limit()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
     # One thread for numerical libraries: for a question, waiting for more threads costs more than the work.

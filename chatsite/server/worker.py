@@ -32,9 +32,9 @@ from ingestion import documents  # noqa: E402
 from ingestion.tasks import recover_stalled_jobs, requeue_active_jobs, yield_to_others  # noqa: E402
 
 from . import metrics_page  # noqa: E402
-from .lifeline import die_with  # noqa: E402
+from .lifeline import exit_with_parent  # noqa: E402
 
-LANES = (
+QUEUES = (
     (documents.QUEUE, 1),
     (side_jobs.QUEUE, 2),
 )  # queues, and how many jobs of each are done at once
@@ -44,7 +44,7 @@ GRACE_SECONDS = 2  # what is still being read then goes back into the queue
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--parent", type=int, required=True)
-    die_with(parser.parse_args().parent)
+    exit_with_parent(parser.parse_args().parent)
     try:
         recover_stalled_jobs()  # jobs of killed workers
         release_connection()
@@ -68,7 +68,7 @@ async def work() -> None:
     assert isinstance(app.connector, DjangoConnector)
     with app.replace_connector(app.connector.get_worker_connector()) as worker_app:
         async with worker_app.open_async():
-            lanes = {
+            workers = {
                 asyncio.create_task(
                     worker_app.run_worker_async(
                         queues=[queue],
@@ -77,22 +77,22 @@ async def work() -> None:
                         delete_jobs="successful",
                     )
                 )
-                for queue, concurrency in LANES
+                for queue, concurrency in QUEUES
             }
             beside = [asyncio.create_task(yield_to_others()), asyncio.create_task(send_while_running())]
             asked = asyncio.create_task(stopping.wait())
-            await asyncio.wait({*lanes, asked}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*workers, asked}, return_when=asyncio.FIRST_COMPLETED)
             asked.cancel()
             for task in beside:
                 task.cancel()
-            for lane in lanes:
-                lane.cancel()  # it finishes its current jobs and takes no others
-            _, unfinished = await asyncio.wait(lanes, timeout=GRACE_SECONDS)
+            for worker in workers:
+                worker.cancel()  # it finishes its current jobs and takes no others
+            _, unfinished = await asyncio.wait(workers, timeout=GRACE_SECONDS)
             if unfinished:
                 await _leave()
-            for lane in lanes:
+            for worker in workers:
                 with contextlib.suppress(asyncio.CancelledError):
-                    await lane
+                    await worker
 
 
 async def _leave() -> NoReturn:

@@ -171,7 +171,7 @@ class Guard(DemoCase):
         super().setUp()
         demo.create_demo()
         in_this_transaction = sync_to_async(lambda function: function())
-        self.enterContext(mock.patch("chatsite.demo_guard.in_database_soon", in_this_transaction))
+        self.enterContext(mock.patch("chatsite.demo_guard.in_database_within_budget", in_this_transaction))
 
     async def served(self, client="127.0.0.1", kind="http", **headers):
         sent = []

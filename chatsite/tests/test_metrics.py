@@ -207,7 +207,7 @@ class Access(TransactionTestCase):
 
     @override_settings(METRICS_TOKEN=TOKEN)
     def test_without_the_database_it_has_the_rest(self):
-        with mock.patch.object(metrics_page, "in_database_soon", side_effect=OperationalError):
+        with mock.patch.object(metrics_page, "in_database_within_budget", side_effect=OperationalError):
             answer = self.ask(self.TOKEN)
         self.assertEqual(answer.status_code, 200)
         self.assertEqual(samples(answer.text)["chatsite_database_up", ()], 0)

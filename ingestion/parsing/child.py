@@ -47,7 +47,7 @@ JUNK_TITLES = (
 )
 
 
-def die_with_parent() -> None:
+def exit_with_parent() -> None:
     """Ask the kernel to kill this process with the one that waits for it: nobody else would end it."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -117,7 +117,7 @@ def main(arguments: list[str], output: BinaryIO) -> None:
     `read` the ending and what `Limits` holds, for the others the page.
     """
     command, path, memory, seconds, *rest = arguments
-    die_with_parent()
+    exit_with_parent()
     limit_resources(int(memory), int(seconds))
 
     def send(message: dict[str, Any]) -> None:

@@ -121,13 +121,13 @@ def _output(picture: Image.Image, *arguments: str) -> bytes:
         return subprocess.run(  # noqa: S603 - a fixed program; the picture goes through a pipe
             [PROGRAM, "stdin", "stdout", *arguments],
             input=data.getvalue(), capture_output=True, timeout=PAGE_SECONDS, check=False,
-            env=os.environ | {"OMP_THREAD_LIMIT": "1"}, preexec_fn=_die_with_parent,
+            env=os.environ | {"OMP_THREAD_LIMIT": "1"}, preexec_fn=_exit_with_parent,
         ).stdout  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise Unreadable(TOO_LONG.format(seconds=PAGE_SECONDS)) from error
 
 
-def _die_with_parent() -> None:
+def _exit_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

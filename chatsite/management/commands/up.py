@@ -33,14 +33,14 @@ from chatsite.server import (
     embedded_postgres,
     static_files,
 )
-from chatsite.server.keeper import Keeper
+from chatsite.server.database_supervisor import DatabaseSupervisor
+from chatsite.server.fallback_server import FallbackServer
 from chatsite.server.processes import (
     Child,
     Children,
 )
 from chatsite.server.readiness import wait_until_ready
 from chatsite.server.refusal import StartRefused
-from chatsite.server.stand_in import StandIn
 from ingestion.embedding import pending_change
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Command(BaseCommand):
                 _check_folder("folder for files (CHATSITE_MEDIA_ROOT)", Path(settings.MEDIA_ROOT), 0o700)
             listener = address.take(environment.text("HOST", "127.0.0.1"), environment.whole("PORT", 8000))
             static_files.collect()
-            stand_in = StandIn(listener, lambda: ceil(children.seconds_to_start()) + START_SECONDS)
+            fallback = FallbackServer(listener, lambda: ceil(children.seconds_to_start()) + START_SECONDS)
             gate, opener = os.pipe()
             children.add(_web_servers(options["web_workers"], listener.fileno(), gate))
             # The address is given up first: a proxy asks another machine while answers are finished here.
@@ -87,11 +87,11 @@ class Command(BaseCommand):
                 connections.close_all()
                 children.add(workers(options["workers"]))
 
-                def tend() -> None:
-                    database.tend()
-                    stand_in.answer(children.all_crash())
+                def check() -> None:
+                    database.check()
+                    fallback.answer(children.all_crash())
 
-                children.keep_running(tend)
+                children.keep_running(check)
         except (StartRefused, embedded_postgres.EmbeddedDatabaseError) as error:
             sys.exit(str(error))
         finally:
@@ -135,12 +135,12 @@ def _alone() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _database() -> Iterator[Keeper]:
+def _database() -> Iterator[DatabaseSupervisor]:
     if settings.EMBEDDED_DATABASE:
         with embedded_postgres.running(settings.DATA_DIR) as cluster:
-            yield Keeper(cluster)
+            yield DatabaseSupervisor(cluster)
     else:
-        yield Keeper(None)
+        yield DatabaseSupervisor(None)
 
 
 def _prepare() -> None:

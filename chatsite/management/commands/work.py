@@ -53,7 +53,7 @@ class Command(BaseCommand):
         children = Children()
         alive_file: Path | None = options["alive_file"]
 
-        def tend() -> None:
+        def check() -> None:
             if alive_file and all(child.process for child in children.children):
                 alive_file.touch()
 
@@ -61,7 +61,7 @@ class Command(BaseCommand):
             if alive_file:
                 alive_file.touch()  # fails here, not later, where it cannot be written
             children.add(workers(options["workers"]))
-            children.keep_running(tend)
+            children.keep_running(check)
         except OSError as error:
             sys.exit(f"{alive_file} cannot be written ({error.strerror}).")
         finally:

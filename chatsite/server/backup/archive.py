@@ -43,7 +43,7 @@ class Source(Protocol):
     def open(self, mode: Literal["rb"], /) -> IO[bytes]: ...
 
 
-class Digesting:
+class HashingReader:
     """A file that is digested while it is read."""
 
     def __init__(self, source: IO[bytes]) -> None:
@@ -70,9 +70,9 @@ class Archive:
         """Returns the file's SHA-256. Raises OSError where it is shorter than `size`."""
         member = tarfile.TarInfo(name)
         member.size, member.mode, member.mtime = size, 0o600, int(time.time())
-        digesting = Digesting(source)
-        self._tar.addfile(member, digesting)
-        self.checksums[name] = digesting.digest.hexdigest()
+        reader = HashingReader(source)
+        self._tar.addfile(member, reader)
+        self.checksums[name] = reader.digest.hexdigest()
         return self.checksums[name]
 
 
@@ -154,10 +154,10 @@ def checked(source: Source, passphrase: str) -> dict[str, Any]:
                 head = json.loads(data)
                 found[name] = hashlib.sha256(data).hexdigest()
                 continue
-            digesting = Digesting(file)
-            while digesting.read(COPY_BYTES):
+            reader = HashingReader(file)
+            while reader.read(COPY_BYTES):
                 pass
-            found[name] = digesting.digest.hexdigest()
+            found[name] = reader.digest.hexdigest()
     if expected is None:
         raise BadBackup("The backup is cut off: its end is missing.")
     if head is None or head.get("format") != FORMAT:

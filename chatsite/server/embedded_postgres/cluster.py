@@ -114,7 +114,7 @@ class Cluster:
             return "(postgres)" in status and ") Z " not in status
         return False
 
-    def revive(self) -> bool:
+    def restart(self) -> bool:
         """Start the server again where it has died, for want of memory for instance; whether it lives now."""
         with self._exclusively():
             with contextlib.suppress(ChildProcessError):

@@ -18,7 +18,7 @@ MAX_HEAD_BYTES = 65_536
 MAX_CALLERS = 500  # at once; any more are answered without reading their request
 
 
-class StandIn:
+class FallbackServer:
     """Takes connections from the site's socket, in a thread of the supervising process."""
 
     def __init__(self, listener: socket.socket, retry_after: Callable[[], int]) -> None:
@@ -32,7 +32,9 @@ class StandIn:
         """Start or stop answering. Called often; repeating the same state does nothing."""
         if needed and self._stop is None:
             loop, over = asyncio.new_event_loop(), asyncio.Event()
-            thread = threading.Thread(target=self._run, args=(loop, over), name="stand-in", daemon=True)
+            thread = threading.Thread(
+                target=self._run, args=(loop, over), name="fallback-server", daemon=True
+            )
             thread.start()
             self._stop = lambda: self._join(thread, loop, over)
         elif not needed and self._stop is not None:

@@ -67,12 +67,12 @@ WHERE verified ->> 'by' = %s
 """
 
 
-class CannotErase(Exception):
+class ErasureRefused(Exception):
     """Why a person cannot be erased now, in words for people."""
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class DataCounts:
     """How much the site has of a person."""
 
     conversations: int
@@ -114,9 +114,9 @@ class Holdings:
         return ", ".join(parts)
 
 
-def holdings_of(person: User) -> Holdings:
+def count_data(person: User) -> DataCounts:
     with reading_everything():
-        return Holdings(
+        return DataCounts(
             conversations=Conversation.objects.filter(owner=person).count(),
             messages=Message.objects.filter(conversation__owner=person).count(),
             documents=Document.objects.filter(owner=person).count(),
@@ -129,14 +129,14 @@ def holdings_of(person: User) -> Holdings:
 
 def erase(
     person: User, *, actor: User | None, documents_to: User | None = None, delete_documents: bool = False
-) -> Holdings:
+) -> DataCounts:
     """Delete the person and all that is theirs; the audit log keeps their number. Returns what they had.
 
     Documents that only they could read are deleted. Those that others read, their verified answers and the
     questions that they added to the proof go to `documents_to` or with `delete_documents` are deleted too.
-    Raises CannotErase before anything is deleted.
+    Raises ErasureRefused before anything is deleted.
     """
-    had = holdings_of(person)
+    had = count_data(person)
     _check(person, had, documents_to, delete_documents)
     _close_account(person)
     with reading_everything():
@@ -151,7 +151,7 @@ def erase(
             # Locked, so that a hold that is set meanwhile either counts or finds nobody.
             locked = User.objects.select_for_update().filter(pk=person.pk).first()
             if locked is None or locked.legal_hold:
-                raise CannotErase("Meanwhile this account was put under a legal hold, or erased.")
+                raise ErasureRefused("Meanwhile this account was put under a legal hold, or erased.")
             line = Erased(
                 person.pk, person.date_joined.isoformat(), documents_to.pk if documents_to else None
             )
@@ -169,15 +169,15 @@ def erase(
 def delete_own(person: User, *, documents: bool) -> None:
     """Delete a person's conversations and projects for good, on demand also documents only they can read.
 
-    Raises CannotErase before anything is deleted.
+    Raises ErasureRefused before anything is deleted.
     """
     if person.legal_hold:
-        raise CannotErase(ON_HOLD)
+        raise ErasureRefused(ON_HOLD)
     _stop_answers(person)
     with reading_everything(), transaction.atomic():
         locked = User.objects.select_for_update().get(pk=person.pk)
         if locked.legal_hold:
-            raise CannotErase(ON_HOLD)
+            raise ErasureRefused(ON_HOLD)
         had = Conversation.objects.filter(owner=person).count()
         _delete_conversations(person)
         subject = f"{had} conversations of their own"
@@ -198,23 +198,23 @@ def erase_returned() -> list[str]:
         successor = active.filter(pk=erased.documents_to).first() if erased.documents_to else None
         try:
             erase(person, actor=None, documents_to=successor, delete_documents=successor is None)
-        except CannotErase as refused:
+        except ErasureRefused as refused:
             said.append(f"Person {erased.number} was erased once, and cannot be erased again: {refused}")
         else:
             said.append(f"Person {erased.number}, whom a backup had brought back, is erased again.")
     return said
 
 
-def _check(person: User, had: Holdings, documents_to: User | None, delete_documents: bool) -> None:
+def _check(person: User, had: DataCounts, documents_to: User | None, delete_documents: bool) -> None:
     if person.legal_hold:
-        raise CannotErase(f"This account is under a legal hold and stays as it is: {person.legal_hold}")
+        raise ErasureRefused(f"This account is under a legal hold and stays as it is: {person.legal_hold}")
     if documents_to and (documents_to.pk == person.pk or not documents_to.is_active or documents_to.is_guest):
-        raise CannotErase("Documents can be handed over only to another active account.")
+        raise ErasureRefused("Documents can be handed over only to another active account.")
     if documents_to and delete_documents:
-        raise CannotErase("Either hand the documents over or delete them.")
+        raise ErasureRefused("Either hand the documents over or delete them.")
     used = had.documents_of_others or had.verified_answers or had.proof_questions
     if used and not (documents_to or delete_documents):
-        raise CannotErase(
+        raise ErasureRefused(
             f"Others use what is this person's: {had.documents_of_others} documents,"
             f" {had.verified_answers} verified answers, {had.proof_questions} proof questions."
             " Hand them over to somebody, or delete them."
@@ -230,7 +230,7 @@ def _close_account(person: User) -> None:
 
 
 def _stop_answers(person: User, done: str = "") -> None:
-    """Stop all that is being written for the person, and wait for its end. Raises CannotErase."""
+    """Stop all that is being written for the person, and wait for its end. Raises ErasureRefused."""
     running = Run.objects.unfinished().filter(owner=person)
     with transaction.atomic():
         running.update(stop_requested=True)
@@ -239,7 +239,7 @@ def _stop_answers(person: User, done: str = "") -> None:
     deadline = time.monotonic() + STOP_SECONDS
     while running.exists():
         if time.monotonic() >= deadline:
-            raise CannotErase(f"An answer is still being written.{done} Try again in a minute.")
+            raise ErasureRefused(f"An answer is still being written.{done} Try again in a minute.")
         time.sleep(POLL_SECONDS)
 
 

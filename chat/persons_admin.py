@@ -23,7 +23,7 @@ from chatsite.accounts.pickers import Picker
 from ingestion.models import Document
 
 from .export_response import ExportRunning, export_response
-from .persons import CannotErase, erase, holdings_of
+from .persons import ErasureRefused, count_data, erase
 
 
 class ErasingForm(forms.Form):
@@ -124,7 +124,7 @@ class PersonAdmin(UserAdmin):
             "title": gettext("Export all that a person has"),
             "opts": self.opts,
             "object": person,
-            "holdings": holdings_of(person),
+            "holdings": count_data(person),
             "form": form,
             "days": settings.LOOK_NOTICE_DAYS,
         }
@@ -147,7 +147,7 @@ class PersonAdmin(UserAdmin):
                     documents_to=form.cleaned_data["successor"],
                     delete_documents=form.cleaned_data["documents"] == "delete",
                 )
-            except CannotErase as refused:
+            except ErasureRefused as refused:
                 form.add_error(None, str(refused))
             else:
                 messages.success(request, gettext("The person was erased."))
@@ -157,7 +157,7 @@ class PersonAdmin(UserAdmin):
             "title": gettext("Erase a person"),
             "opts": self.opts,
             "object": person,
-            "holdings": holdings_of(person),
+            "holdings": count_data(person),
             "form": form,
             "media": self.media + form.media,
             **(extra_context or {}),

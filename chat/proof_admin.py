@@ -284,7 +284,7 @@ class ProofRunAdmin(WithResults, AuditedChanges, admin.ModelAdmin):  # type: ign
             group, note = form.cleaned_data["group"], form.cleaned_data["note"]
             try:
                 run = running.start(user, group, note)
-            except running.CannotRun as refusal:
+            except running.ProofRefused as refusal:
                 messages.error(request, str(refusal))
             else:
                 subject = f"{run}, with the rights of {group.name if group else 'their own'}: {note}"

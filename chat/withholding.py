@@ -58,7 +58,7 @@ class _Reader:
     closed_words: set[str] = field(default_factory=set)  # of these sources
     shown_words: set[str] = field(default_factory=set)  # of the questions
 
-    def meet(self, message: Message, *, first: bool) -> None:
+    def add_answer(self, message: Message, *, first: bool) -> None:
         """Note what an answer rests on; `first` where all before it is open to the reader."""
         open_sources = self.sources.get(message.pk, ())
         closed_sources = self.closed_sources.get(message.pk, ())
@@ -117,7 +117,7 @@ def _shown(message: Message, reader: _Reader) -> SharedMessage:
             reader.shown_words |= _words(message.content)
         return SharedMessage(_bare(message, "" if closed else message.content), closed=closed)
     sources = reader.sources.get(message.pk, ())
-    reader.meet(message, first=not reader.doubtful)
+    reader.add_answer(message, first=not reader.doubtful)
     if message.state in Message.UNFINISHED:
         return SharedMessage(_bare(message, ""), closed=True)
     if not reader.doubtful:

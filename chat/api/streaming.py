@@ -63,20 +63,20 @@ class ClosingStream(StreamingHttpResponse):
             self._slot.release()
 
 
-class Silence:
+class KeepAliveTimer:
     """Decides when to send a keep-alive: proxies drop connections that stay silent."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
 
-    def broken(self) -> None:
+    def reset(self) -> None:
         self._since = time.monotonic()
 
-    def too_long(self) -> bool:
+    def is_due(self) -> bool:
         """Whether a keep-alive is due, which the caller then sends."""
         if time.monotonic() - self._since < KEEP_ALIVE_SECONDS:
             return False
-        self.broken()
+        self.reset()
         return True
 
 
@@ -90,13 +90,13 @@ async def run_stream(
     """
     frame = FRAMINGS[protocol.stream_type]
     sent_at = float("-inf")
-    silence = Silence()
+    keep_alive = KeepAliveTimer()
     with slot:
-        async with aclosing(_chunks(principal, run_id, protocol, apart)) as news:
-            async for chunks in news:
+        async with aclosing(_chunks(principal, run_id, protocol, apart)) as parts:
+            async for chunks in parts:
                 if chunks is None:
                     # Only server-sent events have comments.
-                    if protocol.stream_type == EVENT_STREAM and silence.too_long():
+                    if protocol.stream_type == EVENT_STREAM and keep_alive.is_due():
                         yield COMMENT
                     continue
                 if not protocol.gap:
@@ -106,7 +106,7 @@ async def run_stream(
                         await asyncio.sleep(max(0.0, sent_at + protocol.gap - time.monotonic()))
                         sent_at = time.monotonic()
                         yield frame(chunk)
-                silence.broken()
+                keep_alive.reset()
 
 
 async def _chunks(
@@ -117,8 +117,8 @@ async def _chunks(
     encode = _encoding(encoder)
     failed = Failed("failed", "internal")
     try:
-        async with aclosing(runs.watch(principal, run_id, apart=apart)) as news:
-            async for part in news:
+        async with aclosing(runs.watch(principal, run_id, apart=apart)) as parts:
+            async for part in parts:
                 if not part:
                     yield None
                 elif chunks := [chunk for item in part for chunk in encode(*item)]:
@@ -150,17 +150,17 @@ async def resumed_stream(
     without an end: it can be resumed.
     """
     frame = FRAMINGS[media_type]
-    silence = Silence()
+    keep_alive = KeepAliveTimer()
     number = after
     with slot:
         try:
-            async with aclosing(runs.watch(principal, run_id, after, replay_purged=False)) as news:
-                async for part in news:
+            async with aclosing(runs.watch(principal, run_id, after, replay_purged=False)) as parts:
+                async for part in parts:
                     if part:
                         number = part[-1][0]
                         yield b"".join([frame(await _resumed(principal, run_id, item)) for item in part])
-                        silence.broken()
-                    elif silence.too_long():
+                        keep_alive.reset()
+                    elif keep_alive.is_due():
                         yield COMMENT if media_type == EVENT_STREAM else frame(run_events.waiting(number))
         except errors.Refused:
             return

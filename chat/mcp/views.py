@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from chat import errors, runs
 from chat.api.base import ProtocolView, refused_with
-from chat.api.streaming import ClosingStream, Silence
+from chat.api.streaming import ClosingStream, KeepAliveTimer
 from chat.engine import AcceptedRun
 from chat.engine.searching import as_source
 from chat.errors import Refused
@@ -201,19 +201,19 @@ class McpView(ProtocolView):
         """Progress where it was asked for, and the result."""
         token = call.progress_token
         progress = None if token is None else mcp.Progress(token)
-        silence = Silence()
+        keep_alive = KeepAliveTimer()
         result = RunResult()
         failure = ""
         with slot:
             try:
-                async with aclosing(runs.watch(run.principal, run.run_id)) as news:
-                    async for part in news:
-                        if not part and silence.too_long():
+                async with aclosing(runs.watch(run.principal, run.run_id)) as parts:
+                    async for part in parts:
+                        if not part and keep_alive.is_due():
                             yield COMMENT
                         for _, event in part:
                             result.add(event)
                             if progress and (message := progress.of(event)):
-                                silence.broken()
+                                keep_alive.reset()
                                 yield server_sent_event(message)
             except Refused as refusal:
                 failure = _with_wait(refusal.message, refusal.retry_after)

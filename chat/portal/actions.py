@@ -399,7 +399,7 @@ def _begin(request: HttpRequest, principal: Principal, asked: RunRequest, key: s
 @async_to_sync
 async def _free(principal: Principal, conversation_id: UUID | None) -> bool:
     """Whether only the follow-up questions of the previous answer were pending, which are cancelled."""
-    return conversation_id is not None and await runs.end_afterthoughts(principal, conversation_id)
+    return conversation_id is not None and await runs.stop_followups(principal, conversation_id)
 
 
 def _stop_answers(principal: Principal, row: Conversation) -> None:

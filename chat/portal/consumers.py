@@ -238,7 +238,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                     runs.begin, self.principal, asked, idempotency_key=key, request_id=uuid4().hex
                 )
         except Refused as refused:
-            if refused.code != "generation_in_progress" or not await runs.end_afterthoughts(
+            if refused.code != "generation_in_progress" or not await runs.stop_followups(
                 self.principal, self.conversation_id
             ):
                 raise
@@ -287,9 +287,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _wait(self, first: int) -> None:
         """Wait until another page has asked something; send what it asked and follow the answer."""
-        with runs.hub().waiting(self.conversation_id) as news:
+        with runs.hub().waiting(self.conversation_id) as waiter:
             while (found := await retry_until_available(self._asked_after, first)) is None:
-                await news.comes()
+                await waiter.comes()
         run_id, html = found
         if html is None:
             await self._send_message({"type": "branched"})
@@ -321,8 +321,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """
         frames = SocketFrames(self.principal, self.conversation_id, place, after)
         self.following, silent = run_id, 0
-        async with aclosing(runs.watch(self.principal, run_id, apart=after, names_gone=True)) as news:
-            async for part in news:
+        async with aclosing(runs.watch(self.principal, run_id, apart=after, names_gone=True)) as stream:
+            async for part in stream:
                 silent = 0 if part else silent + 1
                 if part:
                     for frame in await frames.encode(part):

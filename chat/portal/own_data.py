@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chat.export_response import ExportRunning, export_response
-from chat.persons import CannotErase, delete_own, holdings_of
+from chat.persons import ErasureRefused, count_data, delete_own
 from chatsite.accounts import looks
 from chatsite.accounts.authentication import session_principal
 from chatsite.accounts.models import Look, User
@@ -40,12 +40,12 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
         else:
             try:
                 delete_own(person, documents="documents" in request.POST)
-            except CannotErase as refused:
+            except ErasureRefused as refused:
                 problem = str(refused)
             else:
                 messages.success(request, gettext("It is deleted."))
                 return redirect("chat:own-data")
-    shown = {"had": holdings_of(person), "problem": problem, "looks": _looks_at(person)}
+    shown = {"had": count_data(person), "problem": problem, "looks": _looks_at(person)}
     shown |= {"notice_days": settings.LOOK_NOTICE_DAYS}
     return render(request, "chat/own_data.html", shown, status=422 if problem else 200)
 

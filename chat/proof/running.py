@@ -31,7 +31,7 @@ SECONDS = 10.0  # of one job; the next one goes on behind the documents that wai
 State = ProofRun.State
 
 
-class CannotRun(Exception):
+class ProofRefused(Exception):
     """Why no run can be started now, in words for people."""
 
 
@@ -70,16 +70,16 @@ def pairs_of(
 
 
 def start(user: User, group: Group | None, note: str) -> ProofRun:
-    """Queue a run of all questions that `user` may see. Raises CannotRun."""
+    """Queue a run of all questions that `user` may see. Raises ProofRefused."""
     questions = list(ProofQuestion.objects.managed_by(user.pk).order_by("pk")[:MAX_QUESTIONS])
     if not questions:
-        raise CannotRun("There is no question to ask yet.")
+        raise ProofRefused("There is no question to ask yet.")
     with transaction.atomic():
         try:
             with transaction.atomic():
                 run = ProofRun.objects.create(started_by=user, group=group, note=note)
         except IntegrityError:
-            raise CannotRun("A run is under way. Wait for its end, or cancel it.") from None
+            raise ProofRefused("A run is under way. Wait for its end, or cancel it.") from None
         ProofResult.objects.bulk_create(
             ProofResult(
                 run=run, question=question, asked=_digest(question), wants_nothing=question.wants_nothing

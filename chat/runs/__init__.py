@@ -22,10 +22,10 @@ from .lifecycle import (
     shutdown,
 )
 from .manager import (
-    end_afterthoughts,
     is_written_here,
     start,
     stop,
+    stop_followups,
 )
 from .notifications import hub
 from .revalidation import access_revalidator
@@ -37,7 +37,25 @@ from .start import (
 )
 
 __all__ = [
-    "access_revalidator", "again", "begin", "choose_branch", "close_expired", "end_afterthoughts",
-    "expire_all", "follow", "housekeeping", "hub", "is_written_here", "last_event", "listening", "progress",
-    "request_stop", "run_so_far", "shutdown", "start", "stop", "wait_for_result", "watch",
+    "access_revalidator",
+    "again",
+    "begin",
+    "choose_branch",
+    "close_expired",
+    "expire_all",
+    "follow",
+    "housekeeping",
+    "hub",
+    "is_written_here",
+    "last_event",
+    "listening",
+    "progress",
+    "request_stop",
+    "run_so_far",
+    "shutdown",
+    "start",
+    "stop",
+    "stop_followups",
+    "wait_for_result",
+    "watch",
 ]  # fmt: skip

@@ -89,7 +89,7 @@ metrics.RUNS_RUNNING.read_from(lambda: {(): float(run_slots.taken)})
 
 
 JUST_ACCEPTED_SECONDS = 1.0  # for which the rights checked at the request remain valid
-STRIDE_SECONDS = 0.2  # between two wake-ups of readers for text: each costs more than a token
+WAKEUP_SECONDS = 0.2  # between two wake-ups of readers for text: each costs more than a token
 
 
 @dataclass(eq=False)
@@ -107,7 +107,7 @@ class ActiveRun:
     started: float = field(default_factory=time.monotonic)
     first_word_ms: int | None = None  # from its start to its first text
     _woken: float = 0.0  # event-loop time of the last wake-up for text
-    _stride: asyncio.TimerHandle | None = None
+    _wakeup: asyncio.TimerHandle | None = None
 
     def was_just_accepted_for(self, principal: Principal) -> bool:
         """Whether this caller started the run a moment ago, so that the rights need no new check."""
@@ -120,7 +120,7 @@ class ActiveRun:
                 seconds = time.monotonic() - self.started
                 self.first_word_ms = round(1000 * seconds)
                 metrics.FIRST_TOKEN_SECONDS.observe(seconds)
-            self._wake_in_strides()
+            self._schedule_wakeup()
             return
         if isinstance(event, Usage):
             metrics.TOKENS.add("prompt", amount=event.prompt)
@@ -130,25 +130,25 @@ class ActiveRun:
             self.sources[message_id] = len(event.sources)
         self.wake()
 
-    async def wait_for_news(self) -> None:
+    async def wait_for_events(self) -> None:
         """Return when something is published, or after about a second."""
         waiting = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         await waiting
 
-    def _wake_in_strides(self) -> None:
-        """Wake readers at once for the first text, then at the end of each stride."""
-        if self._stride is not None or not self._waiting:
+    def _schedule_wakeup(self) -> None:
+        """Wake readers at once for the first text, then at most every WAKEUP_SECONDS."""
+        if self._wakeup is not None or not self._waiting:
             return
         loop = asyncio.get_running_loop()
-        if (now := loop.time()) >= self._woken + STRIDE_SECONDS:
+        if (now := loop.time()) >= self._woken + WAKEUP_SECONDS:
             self._woken = now
             self.wake()
         else:
-            self._stride = loop.call_at(self._woken + STRIDE_SECONDS, self._end_of_stride)
+            self._wakeup = loop.call_at(self._woken + WAKEUP_SECONDS, self._deferred_wakeup)
 
-    def _end_of_stride(self) -> None:
-        self._stride = None
+    def _deferred_wakeup(self) -> None:
+        self._wakeup = None
         self._woken = asyncio.get_running_loop().time()
         self.wake()
 

@@ -31,7 +31,7 @@ from . import (
 )
 from .journal import (
     Batch,
-    Ended,
+    EndedRun,
 )
 
 # More events than a process can pass to its own readers before the journal has them: the end of a run whose
@@ -94,7 +94,7 @@ def close_expired(conversation: Conversation | None = None, run_id: UUID | None 
         for renewed in set(_suspected).difference(leases):  # a copy: other threads add to it
             _suspected.pop(renewed, None)
     dead = _seen_before(leases)
-    return _close_all(dead) if dead and _is_up_for_a_lease() else 0
+    return _close_all(dead) if dead and _database_is_stable() else 0
 
 
 def needs_second_look() -> bool:
@@ -121,7 +121,7 @@ def _close_all(dead: Sequence[UUID]) -> int:
     return closed
 
 
-def _is_up_for_a_lease() -> bool:
+def _database_is_stable() -> bool:
     """Whether PostgreSQL was available for a whole lease, so that living processes could renew theirs."""
     if breaker.timed_out_within(settings.LEASE_SECONDS):
         return False
@@ -156,7 +156,7 @@ def _close_dead(run_id: UUID) -> int:
     return int(close_run(run_id, Batch(run_id, last + UNWRITTEN, [end]), every))
 
 
-def _close(ended: Ended, result: RunResult) -> None:
+def _close(ended: EndedRun, result: RunResult) -> None:
     """Store the text of each message of the run; messages that were never begun end with it."""
     assert result.end is not None
     messages = list(result.messages) or [RunMessage("")]

@@ -122,7 +122,7 @@ def _message(message: Message) -> list[Event]:
 
 Part = Sequence[Numbered]
 
-LOOK_SECONDS = 1.0  # between two checks of the sources that a reader may no longer open
+REFRESH_SECONDS = 1.0  # between two checks of the sources that a reader may no longer open
 MAX_READ = 2_000  # events of the journal in one read
 
 
@@ -135,8 +135,8 @@ async def follow(principal: Principal, run_id: UUID, after: int = 0) -> AsyncGen
     is no longer valid; Refused("interrupted") if this process ends while another one still executes the run.
     Iterate under `aclosing`.
     """
-    async with aclosing(watch(principal, run_id, after)) as news:
-        async for part in news:
+    async with aclosing(watch(principal, run_id, after)) as stream:
+        async for part in stream:
             for item in part:
                 yield item
 
@@ -162,15 +162,15 @@ async def watch(
     withheld = _Withheld(principal, shows_itself=names_gone, active=active)
     if active:
         if after or not active.was_just_accepted_for(principal):
-            await withheld.look(await in_database(_conversation, principal, run_id), again=False)
+            await withheld.refresh(await in_database(_conversation, principal, run_id), repeat=False)
         source = _from_memory(active, after, apart)
     else:
         run = await in_database(_run, principal, run_id)
-        await withheld.look(run.conversation_id)
+        await withheld.refresh(run.conversation_id)
         source = _from_journal(principal, run, after, apart, replay_purged=replay_purged)
-    async with aclosing(source) as news:
+    async with aclosing(source) as stream:
         with access_revalidator().watch(principal) as access:
-            async for part in news:
+            async for part in stream:
                 # A slow reader may lose access before it takes the next part.
                 await access.check()
                 yield await withheld.part(part)
@@ -202,7 +202,7 @@ async def _from_memory(active: ActiveRun, after: int, apart: int) -> AsyncGenera
         if isinstance(active.events[-1], TERMINAL):
             yield [(len(active.events), active.events[-1])]
             return
-        await active.wait_for_news()
+        await active.wait_for_events()
         if position >= len(active.events):
             yield []
 
@@ -223,10 +223,10 @@ async def _from_journal(
     principal: Principal, run: Run, after: int, apart: int, *, replay_purged: bool
 ) -> AsyncGenerator[Part, None]:
     position, behind, hub = after, False, notifications.hub()
-    with hub.waiting(run.pk) as news:
+    with hub.waiting(run.pk) as waiter:
         while True:
             async with catch_up_lock() if behind else nullcontext():
-                parts, ended = await retry_until_available(_look, run.pk, position, apart)
+                parts, ended = await retry_until_available(_read_new, run.pk, position, apart)
             behind = bool(parts) and parts[-1][-1][0] - position > MAX_EVENTS
             for part in parts:
                 if len(parts) > 1:
@@ -242,7 +242,7 @@ async def _from_journal(
             if hub.closing:
                 raise Refused("interrupted")
             yield []
-            await news.wait()
+            await waiter.wait()
     async with aclosing(_from_messages(principal, run, position, replay_purged=replay_purged)) as replayed:
         async for part in replayed:
             yield part
@@ -266,7 +266,7 @@ async def run_so_far(principal: Principal, run_id: UUID) -> RunResult:
     run = await retry_until_available(_run, principal, run_id)
     events = await retry_until_available(replay, run)
     withheld = _Withheld(principal)
-    await withheld.look(run.conversation_id)
+    await withheld.refresh(run.conversation_id)
     return finish.fold([await withheld.event(event) for event in events])
 
 
@@ -277,7 +277,7 @@ async def progress(principal: Principal, run_id: UUID) -> tuple[Run, RunResult]:
     if run.finished_at is None:
         return run, finish.fold(events[:1])
     withheld = _Withheld(principal)
-    await withheld.look(run.conversation_id)
+    await withheld.refresh(run.conversation_id)
     return run, finish.fold([await withheld.event(event) for event in events])
 
 
@@ -303,7 +303,7 @@ def last_event(principal: Principal, run_id: UUID) -> int | None:
     return run.last_event if run.finished_at else None
 
 
-def _look(run_id: UUID, after: int, apart: int) -> tuple[list[Part], bool]:
+def _read_new(run_id: UUID, after: int, apart: int) -> tuple[list[Part], bool]:
     """New events, and whether the run has ended. Closes a run whose process died."""
     # Queried first: if the run ends in between, its last events are in the read that follows.
     ended = not Run.objects.unfinished().filter(pk=run_id).exists()
@@ -328,20 +328,20 @@ class _Withheld:
         self._shows_itself = shows_itself
         self._conversation: UUID | None = None  # whose labels are looked up again
         self._labels: frozenset[str] = frozenset()
-        self._looked = 0.0
+        self._refreshed_at = 0.0
         self._length = 0  # the message's text so far, as stored
         self._edits: list[Edit] = []  # what is left out of it
 
-    async def look(self, conversation: UUID, *, again: bool = True) -> None:
-        self._conversation = conversation if again else None
+    async def refresh(self, conversation: UUID, *, repeat: bool = True) -> None:
+        self._conversation = conversation if repeat else None
         # A stream outlives its request, and with it the request's row-level security.
         with reading_as(self._principal.user_id):
             self._labels = await retry_until_available(withheld_labels, self._principal, conversation)
-        self._looked = time.monotonic()
+        self._refreshed_at = time.monotonic()
 
     async def part(self, part: Part) -> Part:
-        if part and self._conversation and time.monotonic() - self._looked > LOOK_SECONDS:
-            await self.look(self._conversation)
+        if part and self._conversation and time.monotonic() - self._refreshed_at > REFRESH_SECONDS:
+            await self.refresh(self._conversation)
         if not self._labels and not any(isinstance(event, ContextReady) for _, event in part):
             return part
         return [(number, await self.event(event)) for number, event in part]
@@ -382,14 +382,14 @@ class _Withheld:
         sources, seen = event.sources, True
         # A stream outlives its request, and with it the request's row-level security.
         with reading_as(self._principal.user_id):
-            if not self._have_just_been_found():
+            if not self._sources_are_fresh():
                 sources, seen = await retry_until_available(_visible, self._principal, UUID(event.message_id))
             images = await of_sources(self._principal, sources)
         return dataclasses.replace(
             event, sources=sources, images=images, thoughts=event.thoughts if seen else ()
         )
 
-    def _have_just_been_found(self) -> bool:
+    def _sources_are_fresh(self) -> bool:
         """Whether the search found the sources for this very reader a moment ago."""
         if self._active is None or settings.THOUGHTS_RESTRICTED:
             return False

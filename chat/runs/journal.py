@@ -48,7 +48,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedRun:
     """A run that has just ended, and those of its messages that are still unfinished.
 
     `webhooks` is whether some program wants to hear of the end of answers.
@@ -69,7 +69,7 @@ def _entry(batch: Batch) -> dict[str, Any]:
     }
 
 
-def news(batches: Sequence[Batch]) -> list[str]:
+def change_messages(batches: Sequence[Batch]) -> list[str]:
     """The notifications for these batches."""
     conversations = [batch.conversation_id for batch in batches if batch.conversation_id]
     return notifications.messages("news", [*(batch.run_id for batch in batches), *conversations])
@@ -94,7 +94,7 @@ def flush(runs: Iterable[UUID], batches: Sequence[Batch]) -> dict[UUID, bool]:
     return {row["id"]: row["stop"] for row in rows("flush", parameters, SQL)}
 
 
-def end_run(rest: Batch) -> Ended | None:
+def end_run(rest: Batch) -> EndedRun | None:
     """Write the last events of a run and end it, in the caller's transaction; None if it has ended."""
     entry = _entry(rest)
     parameters: dict[str, Any] = {
@@ -106,7 +106,7 @@ def end_run(rest: Batch) -> Ended | None:
         "webhook_events": ANNOUNCED,
     }
     found = rows("end_run", parameters, SQL)
-    return Ended(**found[0] | {"unfinished": tuple(found[0]["unfinished"])}) if found else None
+    return EndedRun(**found[0] | {"unfinished": tuple(found[0]["unfinished"])}) if found else None
 
 
 def read(run_id: UUID, after: int = 0, most: int | None = None) -> list[tuple[int, Event]]:

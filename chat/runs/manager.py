@@ -59,7 +59,7 @@ ENDING_SECONDS = 0.015  # for each run that ends at a shutdown: they are stored 
 MAX_PAUSE = 1.0  # between two attempts
 LAST_SECONDS = 3.5  # for storing ends at a shutdown; what is left is closed by other processes
 TICK_SECONDS = 1.0
-AFTERTHOUGHT_SECONDS = 3.0  # within which the process that executes a run ends it on request
+STOP_SECONDS = 3.0  # within which the process that executes a run ends it on request
 
 
 class RunManager:
@@ -69,8 +69,8 @@ class RunManager:
         self.active: dict[UUID, ActiveRun] = {}
         self._writer: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
-        self._looked = 0.0
-        self._look: asyncio.Task[None] | None = None
+        self._checked_at = 0.0
+        self._access_check: asyncio.Task[None] | None = None
         self._ticking: asyncio.TimerHandle | None = None
         self._over, self._until = False, float("inf")  # when the process ends at the latest
 
@@ -207,9 +207,11 @@ class RunManager:
     async def _write(self) -> None:
         while self.active:
             await asyncio.sleep(settings.JOURNAL_FLUSH_SECONDS)
-            if time.monotonic() - self._looked >= RIGHTS_SECONDS and (not self._look or self._look.done()):
+            if time.monotonic() - self._checked_at >= RIGHTS_SECONDS and (
+                not self._access_check or self._access_check.done()
+            ):
                 # Beside the journal, which must not wait where the documents' tables are locked.
-                self._look = asyncio.create_task(self._check_rights())
+                self._access_check = asyncio.create_task(self._check_rights())
             try:
                 async with self._writing:
                     await self._flush()
@@ -243,7 +245,7 @@ class RunManager:
             # A missing run was closed by another process after our lease expired.
             if stops.get(active.run.run_id, True):
                 active.stop()
-        notifications.publish(journal.news(batches))
+        notifications.publish(journal.change_messages(batches))
 
     async def _check_rights(self) -> None:
         """End runs with a source that was deleted or that their owner may no longer read."""
@@ -255,7 +257,7 @@ class RunManager:
         except DatabaseError:
             logger.exception("The sources of answers could not be checked")
             return
-        self._looked = time.monotonic()
+        self._checked_at = time.monotonic()
         for active, sources in expected:
             if any(counts.get(message, 0) < count for message, count in sources.items()):
                 active.withdraw()
@@ -319,10 +321,10 @@ async def stop(principal: Principal, run_id: UUID) -> None:
     run_manager().stop(run_id)
 
 
-async def end_afterthoughts(principal: Principal, conversation_id: UUID) -> bool:
+async def stop_followups(principal: Principal, conversation_id: UUID) -> bool:
     """End a run that awaits only follow-up questions or a title, because the next question has come.
 
-    False if there is none, or if it has not ended within AFTERTHOUGHT_SECONDS. Raises Refused.
+    False if there is none, or if it has not ended within STOP_SECONDS. Raises Refused.
     """
     run_id = next(
         (run_id for run_id, active in run_manager().active.items()
@@ -332,7 +334,7 @@ async def end_afterthoughts(principal: Principal, conversation_id: UUID) -> bool
     if run_id is None:
         return False
     await stop(principal, run_id)
-    for _ in range(int(AFTERTHOUGHT_SECONDS / 0.05)):
+    for _ in range(int(STOP_SECONDS / 0.05)):
         if not await in_database(is_unfinished, run_id):
             return True
         await asyncio.sleep(0.05)

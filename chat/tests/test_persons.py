@@ -27,7 +27,7 @@ from chat.models import (
     Run,
     Usage,
 )
-from chat.persons import CannotErase, erase, erase_returned, holdings_of
+from chat.persons import ErasureRefused, count_data, erase, erase_returned
 from chat.tests.conversations import answered
 from chat.tests.test_verified_answers import make_verified
 from chatsite.accounts.audit import record
@@ -239,7 +239,7 @@ class ErasingTests(TestCase):
         person = make_user("anna")
         private = make_document("diary.md", owner=person)
         public = make_document("rules.md", owner=person, everyone=True)
-        with self.assertRaisesMessage(CannotErase, "Others use what is this person's: 1 documents"):
+        with self.assertRaisesMessage(ErasureRefused, "Others use what is this person's: 1 documents"):
             erase(person, actor=None)
         person.refresh_from_db()
         self.assertTrue(person.is_active)
@@ -251,7 +251,7 @@ class ErasingTests(TestCase):
 
     def test_a_legal_hold_refuses_in_words(self):
         person = make_user("anna", legal_hold="case 17/2026")
-        with self.assertRaisesMessage(CannotErase, "under a legal hold and stays as it is: case 17/2026"):
+        with self.assertRaisesMessage(ErasureRefused, "under a legal hold and stays as it is: case 17/2026"):
             erase(person, actor=None)
         person.refresh_from_db()
         self.assertTrue(person.is_active)
@@ -261,13 +261,13 @@ class ErasingTests(TestCase):
         Run.objects.update(finished_at=None)
         with (
             patch("chat.persons.STOP_SECONDS", 0),
-            self.assertRaisesMessage(CannotErase, "still being written"),
+            self.assertRaisesMessage(ErasureRefused, "still being written"),
         ):
             erase(person, actor=None, delete_documents=True)
         self.assertTrue(Run.objects.get().stop_requested)
         person.refresh_from_db()
         self.assertFalse(person.is_active)
-        self.assertEqual(holdings_of(person).messages, 2)
+        self.assertEqual(count_data(person).messages, 2)
 
 
 class RestoredTests(TestCase):

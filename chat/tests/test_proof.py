@@ -114,7 +114,7 @@ class RunTests(ProofCase):
     def test_one_run_goes_at_a_time_and_a_cancelled_one_asks_nothing_more(self):
         self.question()
         run = running.start(self.manager, None, "")
-        with self.assertRaisesMessage(running.CannotRun, "under way"):
+        with self.assertRaisesMessage(running.ProofRefused, "under way"):
             running.start(self.manager, None, "")
         self.client.post(f"{RUNS}{run.pk}/change/")
         running.go_on(run.pk)
@@ -145,7 +145,7 @@ class RunTests(ProofCase):
         self.assertEqual(run.state, "failed")
 
     def test_without_questions_there_is_no_run(self):
-        with self.assertRaisesMessage(running.CannotRun, "no question"):
+        with self.assertRaisesMessage(running.ProofRefused, "no question"):
             running.start(self.manager, None, "")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from chat.persons import CannotErase, erase, holdings_of
+from chat.persons import ErasureRefused, count_data, erase
 from chatsite.accounts.models import User
 from chatsite.db.migration_state import demand_migrations
 
@@ -32,14 +32,14 @@ class Command(BaseCommand):
         demand_migrations()
         person = account(options["user"])
         if not options["yes"]:
-            self.stdout.write(f"Would erase: {holdings_of(person)}. Nothing was erased; add --yes to erase.")
+            self.stdout.write(f"Would erase: {count_data(person)}. Nothing was erased; add --yes to erase.")
             return
         successor = account(options["documents_to"]) if options["documents_to"] else None
         try:
             had = erase(
                 person, actor=None, documents_to=successor, delete_documents=options["delete_documents"]
             )
-        except CannotErase as refused:
+        except ErasureRefused as refused:
             raise CommandError(str(refused)) from None
         self.stdout.write(f"Erased: {had}.")
 

@@ -87,7 +87,7 @@ def measure(collection: Collection, others: Sequence[str]) -> float:
             if mode == "hybrid":
                 cuts, unanswered, unsure = quantiles(times, n=20), empty, doubtful
         refused = refusals_of(principal, others, Settings())
-        bm25 = yardstick(collection)
+        bm25 = baseline(collection)
     asked = len(collection.questions)
     print(
         f"{collection.name:12}{len(collection.texts):9,}{scores['hybrid']:8.4f}{scores['text']:8.4f}"
@@ -115,7 +115,7 @@ def judge(
     return sum(scores) / len(scores), times, empty, unsure
 
 
-def yardstick(collection: Collection) -> float:
+def baseline(collection: Collection) -> float:
     """BM25 of a reference library, on the same words, with its own stop words, stemmed by Snowball."""
     stopwords = {"english": "en", "german": "de"}.get(collection.language, [])
     keys = list(collection.texts)

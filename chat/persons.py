@@ -39,7 +39,7 @@ from chatsite.accounts.sessions import end_sessions
 from chatsite.db.threads import reading_everything
 from history import exporting, projects
 from history.models import Conversation, Feedback, Message, Project, Share, Source
-from ingestion.documents import delete_documents, hand_over
+from ingestion.documents import delete_documents, transfer_ownership
 from ingestion.models import AccessEntry, BulkChange, BulkItem, Document
 from ingestion.storage import files
 
@@ -143,7 +143,7 @@ def erase(
         if documents_to:
             for document in _read_by_others(person):
                 BulkItem.objects.filter(document=document).delete()
-                hand_over(document, documents_to)
+                transfer_ownership(document, documents_to)
             VerifiedAnswer.objects.filter(owner=person).update(owner=documents_to)
             ProofQuestion.objects.filter(added_by=person).update(added_by=documents_to)
         _delete_documents(person)

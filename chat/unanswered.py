@@ -219,11 +219,11 @@ def _asked(principal: Principal) -> tuple[list[Asked], datetime | None]:
         "unsure": UNSURE,
         "most": MAX_ASKED,
     }
-    asked, in_vain = [], []
+    asked, unanswered = [], []
     for row in rows("asked_in_vain", parameters, SQL):
         reasons = {reason for reason in ("refused", "unsure", "bad", "again") if row[reason]}
         if reasons:
-            in_vain.append(row["created_at"])
+            unanswered.append(row["created_at"])
         if row["goes_on"] and alike(row["content"], row["next_content"]):
             reasons.add("again")
         if reasons:
@@ -237,7 +237,7 @@ def _asked(principal: Principal) -> tuple[list[Asked], datetime | None]:
                     row["closed"],
                 )
             )
-    return asked, in_vain[-1] if len(in_vain) >= MAX_ASKED else None
+    return asked, unanswered[-1] if len(unanswered) >= MAX_ASKED else None
 
 
 def _without_dismissed(asked: Iterable[Asked]) -> Iterator[Asked]:

@@ -77,7 +77,7 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
     conversation = recording.lock_conversation(principal, conversation_id)
     size = _bytes_of(conversation.messages.all())
     most = max(size, MAX_BYTES)
-    stored = _stored(conversation, incoming, sparing=size > MAX_BYTES)
+    stored = _stored(conversation, incoming, partial=size > MAX_BYTES)
     known = _match(stored, incoming)
     new = [item for item in incoming if item.key not in known]
     if len(stored) + len(new) > MAX_MESSAGES:
@@ -108,13 +108,13 @@ def merge(principal: Principal, conversation_id: UUID, incoming: Sequence[Incomi
         _date(conversation, [*stored, *added])
 
 
-def _stored(conversation: Conversation, incoming: Sequence[Incoming], *, sparing: bool) -> list[Message]:
+def _stored(conversation: Conversation, incoming: Sequence[Incoming], *, partial: bool) -> list[Message]:
     """The messages in order; `sparing` with only those texts that `incoming` may change or name.
 
     Raises TooLarge if those are too much.
     """
     rows = conversation.messages.order_by("position").only(*LOADED_FIELDS)
-    if not sparing:
+    if not partial:
         return list(rows)
     stored = list(rows.defer(*TEXTS))
     keys = {item.key for item in incoming}
@@ -158,7 +158,11 @@ def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str,
     known: dict[str, Message] = {}
     last = -1
     for item in incoming:
-        row = by_key.get(item.key) or by_id.get(_uuid(item.key)) or _nameless(stored[last + 1 :], item, named)
+        row = (
+            by_key.get(item.key)
+            or by_id.get(_uuid(item.key))
+            or _find_unnamed(stored[last + 1 :], item, named)
+        )
         if row is not None:
             known[item.key] = row
             last = max(last, places[row.pk])
@@ -168,7 +172,7 @@ def _match(stored: Sequence[Message], incoming: Sequence[Incoming]) -> dict[str,
     return known
 
 
-def _nameless(stored: Sequence[Message], item: Incoming, named: set[UUID]) -> Message | None:
+def _find_unnamed(stored: Sequence[Message], item: Incoming, named: set[UUID]) -> Message | None:
     for row in stored:
         unnamed = row.chosen and not row.imported and row.client_id is None and row.pk not in named
         unnamed = unnamed and "content" not in row.get_deferred_fields()

@@ -72,10 +72,10 @@ __all__ = [
     "change_details",
     "delete_document",
     "delete_documents",
-    "hand_over",
     "read_document",
     "replace_file",
     "retry",
+    "transfer_ownership",
     "upsert",
 ]
 
@@ -228,7 +228,7 @@ def change_details(document: Document, details: Details) -> None:
             _requeue(known, None)
 
 
-def hand_over(document: Document, to: User) -> None:
+def transfer_ownership(document: Document, to: User) -> None:
     """Make `to` the owner; the former owner's own right to read goes with them."""
     before = audience_of(document)
     audience = Audience(before.everyone, before.user_ids - {to.pk}, before.group_ids, before.guests)
@@ -284,7 +284,7 @@ def read_document(
     what they finished is not done again. Raises TemporaryFailure, and Yielded after an interruption.
     """
     stored = stored_file(replacement)
-    with _alone(document_id):
+    with _reading_lock(document_id):
         document = _to_read(document_id, stored)
         if document is None:
             return
@@ -500,7 +500,7 @@ def _arguments(document: Document, replacement: dict[str, str | int] | None) -> 
 
 
 @contextlib.contextmanager
-def _alone(document_id: int) -> Iterator[None]:
+def _reading_lock(document_id: int) -> Iterator[None]:
     """Wait until nobody else reads the document; PostgreSQL releases the lock of a process that dies."""
     key = [READING_LOCK, document_id % 2**31]
     with connection.cursor() as cursor:

@@ -76,7 +76,7 @@ def _projects(principal: Principal, query: str) -> list[Entry]:
 def _documents(principal: Principal, query: str) -> list[Entry]:
     if not query:
         return []
-    found = documents.page(principal, documents.Wish(words=query)).documents[:MAX_DOCUMENTS]
+    found = documents.page(principal, documents.ListingQuery(words=query)).documents[:MAX_DOCUMENTS]
     return [
         Entry(
             "doc", each.title or each.name, reverse("ingestion:document", args=[each.public_id]), each.folder

@@ -19,7 +19,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_as
 from ingestion.evaluation.bm25 import Place
-from ingestion.evaluation.judging import Wanted, ranking
+from ingestion.evaluation.judging import CitationTarget, ranking
 from ingestion.search.labels import cleaned_label
 from ingestion.search.retrieval import FoundPassage
 
@@ -95,7 +95,7 @@ def _rank(reply: Reply, question: ProofQuestion) -> int:
     """The place, from 1, of what the question wants; 0 if it is not there."""
     if question.document_id is None:
         return 0  # deleted: nothing can be right until somebody says what should be found now
-    wanted = Wanted(question.document_id, cleaned_label(question.place))
+    wanted = CitationTarget(question.document_id, cleaned_label(question.place))
     places = [
         Place(passage.document_id, passage.label.partition("#")[2]) for passage in reply.passages[:FIRST]
     ]

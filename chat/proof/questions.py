@@ -14,7 +14,7 @@ from chatsite.accounts.models import User
 from chatsite.accounts.principal import Principal
 from chatsite.http.csv_cells import plain, unplain
 from history.models import Feedback, Message
-from ingestion.evaluation.judging import Resolver, Wanted, resolver_for
+from ingestion.evaluation.judging import CitationTarget, Resolver, resolver_for
 from ingestion.models import AccessEntry, Document
 
 from .running import MAX_QUESTIONS
@@ -51,7 +51,9 @@ def write_csv(user: User) -> str:
     for each in ProofQuestion.objects.managed_by(user.pk).select_related("document").order_by("pk"):
         named = NOTHING if each.wants_nothing else ""
         if document := each.document:
-            is_clear = resolve(document.name) == Wanted(document.pk) and document.name.lower() != NOTHING
+            is_clear = (
+                resolve(document.name) == CitationTarget(document.pk) and document.name.lower() != NOTHING
+            )
             named = document.name if is_clear else str(document.public_id)
         writer.writerow([plain(cell) for cell in (each.text, named, each.place)])
     return "\ufeff" + written.getvalue()  # by which Excel knows UTF-8
@@ -70,9 +72,9 @@ def read_csv(user: User, content: bytes) -> int:
     with transaction.atomic():
         known = {_key(each) for each in ProofQuestion.objects.managed_by(user.pk)}
         new = list({_key(each): each for each in found if _key(each) not in known}.values())
-        room = MAX_QUESTIONS - ProofQuestion.objects.count()
-        if len(new) > room:
-            raise BadFile(f"{len(new)} questions are new, and there is room for {max(room, 0)}.")
+        free = MAX_QUESTIONS - ProofQuestion.objects.count()
+        if len(new) > free:
+            raise BadFile(f"{len(new)} questions are new, and there is room for {max(free, 0)}.")
         ProofQuestion.objects.bulk_create(new)
     return len(new)
 
@@ -90,7 +92,7 @@ def proposals(user: User) -> list[Proposal]:
 
 def add(user: User, chosen: Sequence[Proposal]) -> list[ProofQuestion]:
     """Store them, as far as there is room."""
-    room = max(MAX_QUESTIONS - ProofQuestion.objects.count(), 0)
+    free = max(MAX_QUESTIONS - ProofQuestion.objects.count(), 0)
     return ProofQuestion.objects.bulk_create(
         ProofQuestion(
             text=each.text,
@@ -99,7 +101,7 @@ def add(user: User, chosen: Sequence[Proposal]) -> list[ProofQuestion]:
             asker_id=each.asker_id,
             origin=each.origin,
         )
-        for each in chosen[:room]
+        for each in chosen[:free]
     )
 
 

@@ -30,7 +30,7 @@ def clock(difference):
         yield
 
 
-@patch.object(finish, "_is_up_for_a_lease", lambda: True)
+@patch.object(finish, "_database_is_stable", lambda: True)
 @patch.object(finish, "SECOND_LOOK_SECONDS", 0.0)
 class ClockTests(TransactionTestCase):
     def setUp(self):
@@ -97,7 +97,7 @@ class ClockTests(TransactionTestCase):
         await runs.wait_for_result(self.principal, accepted.run_id)
 
 
-@patch.object(finish, "_is_up_for_a_lease", lambda: True)
+@patch.object(finish, "_database_is_stable", lambda: True)
 class SecondLookTests(TransactionTestCase):
     """PostgreSQL, or its clock, may have stood still: then every lease has run out at once."""
 

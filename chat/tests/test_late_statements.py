@@ -59,7 +59,7 @@ class LateTests(TestCase):
         breaker._met = float("-inf")
         breaker.record_timeout()
         breaker.record_success()
-        self.assertFalse(finish._is_up_for_a_lease())
+        self.assertFalse(finish._database_is_stable())
 
     def test_the_next_message_of_a_team_is_opened_once_however_often_it_is_asked_for(self):
         Message.objects.filter(pk=self.run.answer_id).update(state=Message.State.COMPLETE)

@@ -28,7 +28,7 @@ MAX_CHARACTERS = 2_000  # of a statement that are compared
 MAX_UNITS = 3  # sentences of a passage on which a statement may rest
 LEAST_SHARE = 0.55  # of a statement's words that the sentences must hold
 LEAST_GAIN = 1.4  # by which a further sentence must hold more of a statement
-LEAST_GAIN_BESIDE = 1.0  # the same of a neighbour, where the sentence alone does not prove it
+MIN_GAIN_BESIDE = 1.0  # the same of a neighbour, where the sentence alone does not prove it
 LENGTH = 0.02  # what each word of a sentence costs: a short one with the same words is the better proof
 TOPIC = 0.5  # of a word: what it counts elsewhere in the passage
 HEADING = 0.5  # what a heading costs
@@ -171,7 +171,7 @@ def _compared(claim: Claim, units: Sequence[Unit], passages: Sequence[Passage]) 
         return _Finding("not_found")
     finding = _judged(claim, chosen, units, around, passages)
     if finding.verdict == "not_found":
-        more = _chosen(claim, units, LEAST_GAIN_BESIDE)
+        more = _chosen(claim, units, MIN_GAIN_BESIDE)
         if (
             len(more) > len(chosen)
             and (second := _judged(claim, more, units, around, passages)).verdict == "supported"

@@ -15,7 +15,7 @@ from chatsite.event_loops import PerEventLoop, close_at_end
 from .retry_after import retry_after_seconds
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
-KEYLESS = "no-key"  # local servers want none, the client library insists on one
+PLACEHOLDER_KEY = "no-key"  # local servers want none, the client library insists on one
 BODY_LIMIT = 1_000_000  # bytes of anything but a stream of events
 MAX_CONNECTIONS = 10_000  # the site limits its answers itself
 KEEP_ALIVE_SECONDS = 4.0  # many servers close idle connections after five
@@ -39,7 +39,7 @@ class ModelServer:
             limits=httpx2.Limits(max_connections=MAX_CONNECTIONS, keepalive_expiry=KEEP_ALIVE_SECONDS),
         )
         client = openai.AsyncOpenAI(
-            api_key=api_key or KEYLESS,
+            api_key=api_key or PLACEHOLDER_KEY,
             base_url=base_url or OPENAI_BASE_URL,
             max_retries=0,
             timeout=timeout,

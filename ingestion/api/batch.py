@@ -19,7 +19,7 @@ from chatsite.http.json_parser import StrictJSONParser
 from chatsite.http.problem_details import ProblemDetails, exception_handler, problem
 from chatsite.http.strict_fields import BoundedListField, StrictCharField, StrictChoiceField, StrictSerializer
 
-from .documents import CONDITIONS, ChangeSerializer, DocumentsChanging, DocumentSerializer
+from .documents import CONDITIONS, ChangeSerializer, DocumentSerializer, DocumentWriteView
 
 MAX_ITEMS = 100
 MAX_BYTES = 8_000_000  # of the whole body, which is held in memory
@@ -119,7 +119,7 @@ class BatchResponseSerializer(serializers.Serializer[Any]):
     results = BatchResultSerializer(many=True)
 
 
-class BatchView(DocumentsChanging):
+class BatchView(DocumentWriteView):
     """Many documents in one request."""
 
     required_scopes = (Scope.DOCUMENTS_WRITE,)
@@ -149,9 +149,9 @@ class BatchView(DocumentsChanging):
         name = str(values.get("id", "")) if isinstance(values, dict) else ""
         result: dict[str, Any] = {"id": name[:200], "document": None, "problem": None}
         try:
-            wish = BatchItemSerializer(data=values)
-            wish.is_valid(raise_exception=True)
-            return result | self._done(wish.validated_data)
+            requested = BatchItemSerializer(data=values)
+            requested.is_valid(raise_exception=True)
+            return result | self._done(requested.validated_data)
         except (exceptions.APIException, Http404) as error:
             refusal = exception_handler(error, {})
             assert refusal is not None

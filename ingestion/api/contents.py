@@ -82,9 +82,9 @@ class PassagesView(OneDocumentView):
         responses=DocumentPassageSerializer(many=True),
     )
     def get(self, request: Request, document_id: str) -> Response:
-        wish = validated(PassageQuerySerializer, request.query_params)
-        rows = self.found(document_id).passages.filter(position__gte=wish["start"]).order_by("position")
-        return Response(self.get_serializer(rows[: wish["limit"]], many=True).data)
+        requested = validated(PassageQuerySerializer, request.query_params)
+        rows = self.found(document_id).passages.filter(position__gte=requested["start"]).order_by("position")
+        return Response(self.get_serializer(rows[: requested["limit"]], many=True).data)
 
 
 class PageView(OneDocumentView):

@@ -297,23 +297,23 @@ class PutDocumentSerializer(DocumentSerializer):
         return str(self.context["outcome"])
 
 
-class WholeBody(dict[str, Any]):
+class RawBody(dict[str, Any]):
     """A body that is the file itself: what is known of it stands in the address."""
 
 
-class WholeBodyParser(BaseParser):
+class RawBodyParser(BaseParser):
     """Keeps a body of any type as a file on disk."""
 
     media_type = "*/*"
 
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> WholeBody:
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> RawBody:
         file = TemporaryUploadedFile("file", media_type or "", 0, None)
         size = 0
         while chunk := stream.read(CHUNK):
             size += file.write(chunk)
         file.seek(0)
         file.size = size
-        return WholeBody(file=file)
+        return RawBody(file=file)
 
 
 class Refusal(exceptions.APIException):
@@ -346,22 +346,22 @@ class DocumentsView(ResourceView):
         responses=DocumentSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        wish = validated(DocumentListQuerySerializer, request.query_params)
+        requested = validated(DocumentListQuerySerializer, request.query_params)
         found = listing.with_readers(listing.listed_for(self.principal)).prefetch_related("external_ids")
-        filters = {name: wish[name] for name in ("category", "status") if wish.get(name)}
-        if "folder" in wish:
-            filters["folder"] = wish["folder"]
-        if wish.get("label"):
-            filters["labels__contains"] = [wish["label"]]
-        if wish.get("owner"):
-            filters["owner__username"] = wish["owner"]
+        filters = {name: requested[name] for name in ("category", "status") if requested.get(name)}
+        if "folder" in requested:
+            filters["folder"] = requested["folder"]
+        if requested.get("label"):
+            filters["labels__contains"] = [requested["label"]]
+        if requested.get("owner"):
+            filters["owner__username"] = requested["owner"]
         found = found.filter(**filters)
-        if wish.get("valid"):
+        if requested.get("valid"):
             expired = Q(valid_until__lt=timezone.localdate())
-            found = found.exclude(expired) if wish["valid"] == "true" else found.filter(expired)
-        if wish["own"]:
+            found = found.exclude(expired) if requested["valid"] == "true" else found.filter(expired)
+        if requested["own"]:
             found = found.owned_by(self.principal)
-        page = listing.page_of(found, wish.get("q", ""), wish.get("cursor", ""), wish["limit"])
+        page = listing.page_of(found, requested.get("q", ""), requested.get("cursor", ""), requested["limit"])
         response = Response(self.get_serializer(page.documents, many=True).data)
         if page.next:
             values = request.query_params.dict() | {"cursor": page.next}
@@ -390,7 +390,7 @@ class OneDocumentView(ResourceView):
         return document
 
 
-class DocumentsChanging(OneDocumentView):
+class DocumentWriteView(OneDocumentView):
     """Base of the views that add, change and delete documents."""
 
     def put_file(
@@ -496,16 +496,16 @@ class DocumentsChanging(OneDocumentView):
                     raise Changed(GONE) from None
             yield
 
-    def audience(self, wish: Mapping[str, Any], current: Audience | None = None) -> Audience:
+    def audience(self, requested: Mapping[str, Any], current: Audience | None = None) -> Audience:
         """The readers of a wish, by the rule of the portal's form. Raises ValidationError."""
-        names, people = wish.get("groups", []), wish.get("users", [])
+        names, people = requested.get("groups", []), requested.get("users", [])
         # The form's field takes lists and entries like “Ann Smith (ann)”, too.
-        if strange := sorted(name for name in {*people} if directory.usernames(name) != {name}):
+        if unknown := sorted(name for name in {*people} if directory.usernames(name) != {name}):
             words = gettext("There is no account named %(names)s.")
-            raise exceptions.ValidationError({"users": [words % {"names": ", ".join(strange)[:200]}]})
+            raise exceptions.ValidationError({"users": [words % {"names": ", ".join(unknown)[:200]}]})
         groups = dict(Group.objects.filter(name__in=names).values_list("name", "pk"))
         some = bool(names or people)
-        who = EVERYONE if wish.get("everyone") else SOME if some else ONLY_ME
+        who = EVERYONE if requested.get("everyone") else SOME if some else ONLY_ME
         form = AudienceForm(
             {"who": who, "groups": [groups.get(name, 0) for name in names], "people": ", ".join(people)},
             principal=self.principal,
@@ -527,7 +527,7 @@ class DocumentsChanging(OneDocumentView):
         return form.audience()
 
 
-class DocumentView(DocumentsChanging):
+class DocumentView(DocumentWriteView):
     """One document."""
 
     required_scopes: ClassVar = {
@@ -537,7 +537,7 @@ class DocumentView(DocumentsChanging):
         "DELETE": (Scope.DOCUMENTS_WRITE,),
     }
 
-    parsers_by_method: ClassVar = {"PUT": [MultiPartParser, WholeBodyParser]}
+    parsers_by_method: ClassVar = {"PUT": [MultiPartParser, RawBodyParser]}
 
     def get_parsers(self) -> list[BaseParser]:
         method = str(self.request.method) if self.request else ""
@@ -576,7 +576,7 @@ class DocumentView(DocumentsChanging):
                 raise ProblemDetails(NO_FILE, "file")
             raise exceptions.ParseError(EMPTY)
         with file:
-            values = request.query_params if isinstance(body, WholeBody) else body
+            values = request.query_params if isinstance(body, RawBody) else body
             new = validated(NewDocumentSerializer, values)
             # Somebody else may add it at the same time.
             only_adds = self.conditions().get("If-None-Match") == ["*"]
@@ -595,9 +595,9 @@ class DocumentView(DocumentsChanging):
         responses=DocumentSerializer,
     )
     def patch(self, request: Request, document_id: str) -> Response:
-        wish = ChangeSerializer(data=request.data)
-        wish.is_valid(raise_exception=True)
-        document = self.change(document_id, wish.validated_data)
+        requested = ChangeSerializer(data=request.data)
+        requested.is_valid(raise_exception=True)
+        document = self.change(document_id, requested.validated_data)
         return Response(self.get_serializer(document).data, headers={"ETag": etag_of(document)})
 
     @extend_schema(
@@ -638,16 +638,16 @@ def etag_of(document: Document) -> str:
     return quote_etag(salted_hmac("ingestion.etag", repr(state), algorithm="sha256").hexdigest()[:32])
 
 
-def details_of(wish: Mapping[str, Any]) -> Details:
+def details_of(requested: Mapping[str, Any]) -> Details:
     """Those members of a wish that are a document's details."""
-    return cast(Details, {name: wish[name] for name in Details.__annotations__ if name in wish})
+    return cast(Details, {name: requested[name] for name in Details.__annotations__ if name in requested})
 
 
 def validated(serializer_class: type[serializers.Serializer[Any]], values: Mapping[str, Any]) -> Any:
     """The parameters of an address or a form. Raises ValidationError, also for one that has no meaning."""
-    wish = serializer_class(data=values)
-    unknown = sorted(values.keys() - wish.fields.keys() - {"file"})
+    requested = serializer_class(data=values)
+    unknown = sorted(values.keys() - requested.fields.keys() - {"file"})
     if unknown:
         raise exceptions.ValidationError({unknown[0]: ["There is no parameter of this name."]})
-    wish.is_valid(raise_exception=True)
-    return wish.validated_data
+    requested.is_valid(raise_exception=True)
+    return requested.validated_data

@@ -157,20 +157,23 @@ class SearchView(ResourceView):
     def post(self, request: Request) -> Response:
         asked = self.get_serializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        wish = asked.validated_data
+        requested = asked.validated_data
         found = retrieval.search(
             self.principal,
-            wish["query"],
-            mode=wish["mode"],
-            top=wish["limit"],
-            scope=wish["scope"],
-            exclude_category=wish["exclude_category"],
-            minimum_score=wish["minimum_score"],
+            requested["query"],
+            mode=requested["mode"],
+            top=requested["limit"],
+            scope=requested["scope"],
+            exclude_category=requested["exclude_category"],
+            minimum_score=requested["minimum_score"],
         )
         ids = [passage.passage_id for passage in found.passages]
-        neighbours = neighbours_of(self.principal, ids, wish["neighbours"]) if wish["neighbours"] else {}
+        neighbours = (
+            neighbours_of(self.principal, ids, requested["neighbours"]) if requested["neighbours"] else {}
+        )
         hits = [
-            _hit(request, passage, wish, neighbours.get(passage.passage_id, {})) for passage in found.passages
+            _hit(request, passage, requested, neighbours.get(passage.passage_id, {}))
+            for passage in found.passages
         ]
         body = {"mode": found.mode, "sure": found.sure, "results": hits}
         return Response(SearchResponseSerializer(body).data)
@@ -203,11 +206,11 @@ def neighbours_of(principal: Principal, passage_ids: Iterable[int], radius: int)
 
 
 def _hit(
-    request: Request, passage: FoundPassage, wish: dict[str, Any], neighbours: dict[str, Any]
+    request: Request, passage: FoundPassage, requested: dict[str, Any], neighbours: dict[str, Any]
 ) -> dict[str, Any]:
     address = content_address(passage.public_id, passage.sourcefile.rpartition("/")[2])
     page = f"#page={passage.page}" if passage.page else ""
-    matches = matching_words(wish["query"], passage.content)
+    matches = matching_words(requested["query"], passage.content)
     return {
         "passage_id": passage.passage_id,
         "document_id": passage.public_id,
@@ -225,5 +228,5 @@ def _hit(
         "source_url": passage.source_url,
         "before": neighbours.get("before", []),
         "after": neighbours.get("after", []),
-        "explanation": passage if wish["explain"] else None,
+        "explanation": passage if requested["explain"] else None,
     }

@@ -29,7 +29,7 @@ from ingestion.models import BulkChange, BulkItem, Document
 TASK = "ingestion.bulk_change"
 BATCH = 50  # documents in a transaction
 SECONDS = 5.0  # of one job
-KEPT = timedelta(days=30)  # changes, and with them the way back
+RETENTION = timedelta(days=30)  # changes, and with them the way back
 GONE = "It was deleted meanwhile."
 MOVED = "It belongs to somebody else meanwhile."
 MIRRORED = "It mirrors a file of a synchronised folder, which decides this."
@@ -162,7 +162,7 @@ class Owner(Change):
         if owner is None:
             raise Refused("There is no active account to own it.")
         former = document.owner
-        documents.hand_over(document, owner)
+        documents.transfer_ownership(document, owner)
         record(
             AuditEntry.Action.DOCUMENT_CHANGED,
             actor=actor,
@@ -294,8 +294,8 @@ def queue_lost() -> int:
 
 def delete_old() -> None:
     """Delete changes that are too old to be undone, and choices of which nothing came."""
-    BulkItem.objects.filter(change__created_at__lt=timezone.now() - KEPT).delete()
-    BulkChange.objects.filter(created_at__lt=timezone.now() - KEPT).delete()
+    BulkItem.objects.filter(change__created_at__lt=timezone.now() - RETENTION).delete()
+    BulkChange.objects.filter(created_at__lt=timezone.now() - RETENTION).delete()
 
 
 @transaction.atomic

@@ -29,7 +29,7 @@ BUSY = frozenset({408, 409, 425, 429})
 
 SILENT = "The embedding service does not answer."
 SLOW = "The embedding service took too long to answer."
-STRANGE = "The embedding service answers with something else than vectors."
+INVALID_RESPONSE = "The embedding service answers with something else than vectors."
 GONE = "The settings name no embedding service any more."
 
 
@@ -67,7 +67,7 @@ class EndpointEmbedder:
                 temporary=False,
             )
         if not np.isfinite(vectors).all():
-            raise EmbeddingError(STRANGE, temporary=True)
+            raise EmbeddingError(INVALID_RESPONSE, temporary=True)
         return vectors
 
     def _asked(self, texts: list[str], seconds: float) -> Vectors:
@@ -94,7 +94,7 @@ class EndpointEmbedder:
         except openai.APIConnectionError:
             raise EmbeddingError(SILENT, temporary=True) from None
         except (httpx2.InvalidURL, ValueError):
-            raise EmbeddingError(STRANGE, temporary=True) from None
+            raise EmbeddingError(INVALID_RESPONSE, temporary=True) from None
 
 
 def _read(data: bytes) -> Vectors:
@@ -102,13 +102,13 @@ def _read(data: bytes) -> Vectors:
     try:
         items = sorted(json.loads(data)["data"], key=lambda item: item["index"])
         if [item["index"] for item in items] != list(range(len(items))):
-            raise EmbeddingError(STRANGE, temporary=True)
+            raise EmbeddingError(INVALID_RESPONSE, temporary=True)
         with np.errstate(over="ignore"):  # what is too large becomes infinite, which is found out
             vectors = np.asarray([item["embedding"] for item in items], dtype=np.float32)
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
-        raise EmbeddingError(STRANGE, temporary=True) from None
+        raise EmbeddingError(INVALID_RESPONSE, temporary=True) from None
     if vectors.ndim != 2:
-        raise EmbeddingError(STRANGE, temporary=True)
+        raise EmbeddingError(INVALID_RESPONSE, temporary=True)
     return vectors
 
 

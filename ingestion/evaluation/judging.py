@@ -62,7 +62,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CitationTarget:
     """The target of a citation for one reader: a document and a place in it (empty: anywhere)."""
 
     document_id: int
@@ -70,7 +70,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class QuestionScore:
     """One question under one setting: the figures in the order of COLUMNS, the labels found, and whether
     search was sure of them."""
 
@@ -85,17 +85,17 @@ class Judged:
 
 
 # The target of a citation, or in words why it has none.
-Resolver = Callable[[str], Wanted | str]
+Resolver = Callable[[str], CitationTarget | str]
 
 
 def resolver_for(principal: Principal, name: str) -> Resolver:
     """Resolves citations as the reader (called `name`) would; an ending of a file name may be missing."""
 
-    def resolved(citation: str) -> Wanted | str:
+    def resolved(citation: str) -> CitationTarget | str:
         source, _, anchor = citation.partition("#")
         document = resolve(principal, source) or _by_stem(principal, source)
         if document:
-            return Wanted(document.pk, cleaned_label(anchor))
+            return CitationTarget(document.pk, cleaned_label(anchor))
         named = _named(source.rpartition("/")[2])
         if named.visible_to(principal).count() > 1:
             return "several documents have this name"
@@ -121,7 +121,7 @@ class Task:
     """A question whose truth is resolved for one reader: the grade of each place that should be found."""
 
     question: Question
-    grades: dict[Wanted, float]
+    grades: dict[CitationTarget, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def resolve_truths(questions: Iterable[Question], resolver: Resolver) -> tuple[l
     known = functools.cache(resolver)
     tasks, problems = [], []
     for question in questions:
-        grades: dict[Wanted, float] = {}
+        grades: dict[CitationTarget, float] = {}
         for citation, grade in question.truth.items():
             meaning = known(citation)
             if isinstance(meaning, str):
@@ -150,16 +150,16 @@ def resolve_truths(questions: Iterable[Question], resolver: Resolver) -> tuple[l
     return tasks, problems
 
 
-def judge(principal: Principal, tasks: Iterable[Task], settings: Settings) -> Iterator[Judged]:
+def judge(principal: Principal, tasks: Iterable[Task], settings: Settings) -> Iterator[QuestionScore]:
     """Search for one question after the other, with the rights of `principal` and nobody else's."""
     for task in tasks:
         found = search(principal, task.question.text, **asdict(settings))
         places = [Place(passage.document_id, passage.label.partition("#")[2]) for passage in found.passages]
         labels = tuple(passage.label for passage in found.passages)
-        yield Judged(task.question, _scores(places, task.grades), labels, found.sure)
+        yield QuestionScore(task.question, _scores(places, task.grades), labels, found.sure)
 
 
-def judge_yardstick(principal: Principal, tasks: Iterable[Task]) -> Iterator[Judged]:
+def judge_baseline(principal: Principal, tasks: Iterable[Task]) -> Iterator[QuestionScore]:
     """The same questions by stemmed BM25 over all that the reader may read."""
     index = Bm25(principal)
     for task in tasks:
@@ -168,20 +168,20 @@ def judge_yardstick(principal: Principal, tasks: Iterable[Task]) -> Iterator[Jud
             for place in index.best(task.question.text, max(DEPTHS))
         ]
         labels = tuple(f"{place.document_id}#{place.anchor}" for place in places)
-        yield Judged(task.question, _scores(places, task.grades), labels)
+        yield QuestionScore(task.question, _scores(places, task.grades), labels)
 
 
-def _scores(places: Sequence[Place], grades: dict[Wanted, float]) -> tuple[float, ...]:
+def _scores(places: Sequence[Place], grades: dict[CitationTarget, float]) -> tuple[float, ...]:
     keys = ranking(places, grades)
     return tuple(METRICS[name](keys, grades, depth) for name, depth in COLUMNS)
 
 
-def ranking(found: Sequence[Place], wanted: Container[Wanted]) -> Ranking:
+def ranking(found: Sequence[Place], wanted: Container[CitationTarget]) -> Ranking:
     """The target that each passage fulfils: its exact place goes before its whole document."""
     keys = []
     for place in found:
-        exact = Wanted(place.document_id, place.anchor)
-        whole = Wanted(place.document_id)
+        exact = CitationTarget(place.document_id, place.anchor)
+        whole = CitationTarget(place.document_id)
         keys.append(exact if exact in wanted else whole if whole in wanted else None)
     return keys
 
@@ -208,7 +208,7 @@ def refusals_of(principal: Principal, questions: Iterable[str], settings: Settin
     return Refusals.of((bool(result.passages), result.sure) for result in results)
 
 
-def table(judged: Sequence[Judged]) -> NDArray[np.float64]:
+def table(judged: Sequence[QuestionScore]) -> NDArray[np.float64]:
     """One row for each question, one column for each of COLUMNS."""
     return np.array([item.scores for item in judged])
 

@@ -11,8 +11,8 @@ from ingestion.evaluation.judging import (
     DEPTHS,
     METRICS,
     NDCG_10,
-    Judged,
     Problem,
+    QuestionScore,
     Refusals,
     Settings,
     table,
@@ -32,11 +32,11 @@ class Report:
     problems: Sequence[Problem]
     left_out: int
     settings: Settings
-    judged: Sequence[Judged]
+    judged: Sequence[QuestionScore]
     other_settings: Settings | None = None
-    other: Sequence[Judged] = ()
+    other: Sequence[QuestionScore] = ()
     passages: int = 0
-    yardstick: Sequence[Judged] = ()
+    baseline: Sequence[QuestionScore] = ()
     off_topic: Refusals | None = None  # of questions that nothing here answers
 
     def own(self) -> Refusals:
@@ -45,7 +45,7 @@ class Report:
 
     def lead(self) -> list[Interval]:
         """First setting less the yardstick, question by question."""
-        return intervals(table(self.judged) - table(self.yardstick))
+        return intervals(table(self.judged) - table(self.baseline))
 
     def figures(self) -> list[Interval]:
         return intervals(table(self.judged))
@@ -57,7 +57,9 @@ class Report:
         """First setting less the other, question by question."""
         return intervals(table(self.judged) - table(self.other))
 
-    def changed(self) -> tuple[list[tuple[Judged, Judged]], list[tuple[Judged, Judged]]]:
+    def changed(
+        self,
+    ) -> tuple[list[tuple[QuestionScore, QuestionScore]], list[tuple[QuestionScore, QuestionScore]]]:
         """Pairs of the questions that the first setting answers better, and worse, by nDCG at 10."""
         pairs = list(zip(self.judged, self.other, strict=True))
         gains = [one.scores[NDCG_10] - two.scores[NDCG_10] for one, two in pairs]
@@ -83,10 +85,10 @@ def as_values(report: Report) -> dict[str, Any]:
     }
     if report.off_topic:
         values["refusals"]["off_topic"] = asdict(report.off_topic)
-    if report.yardstick:
+    if report.baseline:
         values["yardstick"] = {
             "name": YARDSTICK,
-            "figures": _figure_values(intervals(table(report.yardstick))),
+            "figures": _figure_values(intervals(table(report.baseline))),
             "lead": _figure_values(report.lead()),
         }
     if report.other_settings:
@@ -106,7 +108,7 @@ def _figure_values(figures: Sequence[Interval]) -> dict[str, dict[str, float]]:
     return {f"{name}@{depth}": asdict(figure) for (name, depth), figure in zip(COLUMNS, figures, strict=True)}
 
 
-def _judged_values(item: Judged) -> dict[str, Any]:
+def _judged_values(item: QuestionScore) -> dict[str, Any]:
     return {
         "place": item.question.place,
         "question": item.question.text,
@@ -128,8 +130,8 @@ def as_lines(report: Report, details: bool = False) -> Iterator[str]:
         yield f"  {problem.place}: [{problem.citation}]: {problem.why}"
     yield ""
     yield from _table(str(report.settings), report.figures())
-    if report.yardstick:
-        yield from _table(YARDSTICK, intervals(table(report.yardstick)))
+    if report.baseline:
+        yield from _table(YARDSTICK, intervals(table(report.baseline)))
         yield from _table(f"{report.settings} less {YARDSTICK}", report.lead(), sign="+")
     yield from _refusal_lines(report)
     if report.other_settings:

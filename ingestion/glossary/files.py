@@ -32,7 +32,7 @@ class BadFile(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ImportCounts:
     """How many words of a file were new, and how many were there with other contents."""
 
     new: int
@@ -78,7 +78,7 @@ def write_csv(user: User) -> str:
     return "\ufeff" + written.getvalue()
 
 
-def read_csv(user: User, content: bytes) -> Taken:
+def read_csv(user: User, content: bytes) -> ImportCounts:
     """Add the words of a file, and change those that are there. Raises BadFile, and then has done nothing."""
     if len(content) > MAX_FILE_BYTES:
         raise BadFile(f"The file has more than {MAX_FILE_BYTES // 1_000_000} MB.")
@@ -97,14 +97,14 @@ def read_csv(user: User, content: bytes) -> Taken:
     return _store(user, list(found.values()))
 
 
-def _store(user: User, lines: list[Line]) -> Taken:
+def _store(user: User, lines: list[Line]) -> ImportCounts:
     changed = 0
     with transaction.atomic():
         stored = _matched(user, lines)
         new = [line for line in lines if line.number not in stored]
-        room = MAX_WORDS - HouseWord.objects.count()
-        if len(new) > room:
-            raise BadFile(f"{len(new)} words are new, and there is room for {max(room, 0)}.")
+        free = MAX_WORDS - HouseWord.objects.count()
+        if len(new) > free:
+            raise BadFile(f"{len(new)} words are new, and there is room for {max(free, 0)}.")
         for line in lines:
             word = stored.get(line.number, line.word)
             if line.number in stored:
@@ -115,7 +115,7 @@ def _store(user: User, lines: list[Line]) -> Taken:
             word.restricted = bool(line.groups)
             word.save()
             word.groups.set(line.groups)
-    return Taken(len(new), changed)
+    return ImportCounts(len(new), changed)
 
 
 def _matched(user: User, lines: list[Line]) -> "dict[int, HouseWord]":

@@ -48,7 +48,7 @@ REEMBED_LOCK = 0x636861740002  # PostgreSQL's advisory lock of the one who does 
 PASSAGE_BATCH = 200
 DELETE_BATCH = 5_000
 MAX_LEFT_FOR_LOCK = 200  # passages that may be embedded while nobody else can write any
-WAITS = (1, 2, 4, 8, 16, 32)  # seconds before a service that has failed is asked again
+RETRY_DELAYS = (1, 2, 4, 8, 16, 32)  # seconds before a service that has failed is asked again
 MAX_RETRY_SECONDS = 60.0  # that it may ask for
 PAUSE = 1.0
 INDEX_MEMORY = "256MB"  # of PostgreSQL while it builds the index; a larger index is built more slowly
@@ -87,7 +87,7 @@ def reembed() -> Iterator[Progress]:
 
     Raises AlreadyRunning, and EmbeddingError where the model fails; what is done by then is kept.
     """
-    with _alone(), _without_timeouts():
+    with _reembedding_lock(), _without_timeouts():
         space = configured_space()
         yield from _fill(space)
         yield Progress("Building the index")
@@ -126,7 +126,7 @@ def _switch(space: EmbeddingSpace) -> Iterator[Progress]:
     """Embed what was written meanwhile, the last of it while nobody can write more, and have it searched."""
     allowed = MAX_LEFT_FOR_LOCK
     while True:
-        with _nobody_writes():
+        with _writes_blocked():
             if missing(space) <= allowed:
                 for _ in _fill(space):
                     pass
@@ -162,7 +162,7 @@ def _embedded(
 
 def _embed_with_retries(model: Embedder, texts: Sequence[str]) -> Generator[Progress, None, Vectors]:
     """Ask again where that may help, and say so: a wrong address looks like a server that is away."""
-    for wait in WAITS:
+    for wait in RETRY_DELAYS:
         try:
             return model.embed(texts)
         except EmbeddingError as error:
@@ -237,7 +237,7 @@ def _drop(space: EmbeddingSpace) -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
+def _reembedding_lock() -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [REEMBED_LOCK])
         if not cursor.fetchone()[0]:
@@ -249,7 +249,7 @@ def _alone() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _nobody_writes() -> Iterator[None]:
+def _writes_blocked() -> Iterator[None]:
     """While the block lasts no document's passages are swapped; those who are at it are waited for."""
     with connection.cursor() as cursor:
         while True:

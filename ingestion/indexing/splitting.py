@@ -11,8 +11,8 @@ from .passages import NewPassage
 # Passages of about 500 characters were found better than longer ones (see docs/decisions/); a passage
 # that has reached the lower number ends where a paragraph or row does.
 MIN_LENGTH, MAX_LENGTH = 300, 500
-SCRAP = 120  # a shorter piece joins its neighbour, where the two stay below WITH_SCRAP
-WITH_SCRAP = 600
+SHORT_PIECE = 120  # a shorter piece joins its neighbour, where the two stay below MAX_JOINED
+MAX_JOINED = 600
 SPLITTER = TextSplitter((MIN_LENGTH, MAX_LENGTH))
 # The splitter's time grows with the square of a text without paragraphs (a megabyte took 40 s): it gets less.
 BLOCK = 4_000
@@ -30,8 +30,8 @@ def _pieces(text: str) -> Iterator[str]:
     start = end = 0
     for offset, chunk in _chunks(text):
         new_end = offset + len(chunk)
-        scrap = min(len(chunk), end - start) < SCRAP
-        if end and not (scrap and new_end - start <= WITH_SCRAP):
+        is_short = min(len(chunk), end - start) < SHORT_PIECE
+        if end and not (is_short and new_end - start <= MAX_JOINED):
             yield text[start:end]
             start = offset
         elif not end:

@@ -8,7 +8,7 @@ from .sections import Contents, Limits, Progress, Unreadable
 
 MAX_FILES = 1_000
 # What programs put beside the files of a person.
-FURNITURE = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
+BOILERPLATE = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 NONE_READ = "None of the {count} files in the archive could be read: {reasons}."
 REASONS = 3
 
@@ -20,8 +20,8 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
             member
             for member in archive.infolist()
             if not member.is_dir()
-            and not member.filename.startswith(FURNITURE[0])
-            and Path(member.filename).name not in FURNITURE
+            and not member.filename.startswith(BOILERPLATE[0])
+            and Path(member.filename).name not in BOILERPLATE
         ]
         if len(members) > MAX_FILES:
             raise Unreadable(f"The archive holds {len(members):,} files; at most {MAX_FILES:,} are read.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import charset_normalizer
 
-from .language import likeliest
+from .language import detect_language
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -112,5 +112,5 @@ def _guessed(data: bytes) -> str:
         if best and not LATIN.fullmatch(best.encoding):
             return best.encoding
     # Among single letters beyond ASCII detectors are at a loss: the words between them tell more.
-    sets = SETS.get(likeliest(data.decode("cp1252", "replace")), CANDIDATES)
+    sets = SETS.get(detect_language(data.decode("cp1252", "replace")), CANDIDATES)
     return min(sets, key=lambda name: len(WRONG.findall(data[:SAMPLE_BYTES].decode(name, "replace"))))

@@ -50,8 +50,8 @@ TAGS = {  # BCP 47, by the names of the list
     "yiddish": "yi",
 }
 SAMPLE_CHARACTERS = 60_000
-FEWEST_WORDS = 2  # different known words below which nothing is said
-FEWEST_IN_SHORT, FEWEST_IN_TABLES = 3, 5  # the same in a text of fewer than SHORT_WORDS, and in a table
+MIN_WORDS = 2  # different known words below which nothing is said
+MIN_IN_SHORT, MIN_IN_TABLES = 3, 5  # the same in a text of fewer than SHORT_WORDS, and in a table
 SHORT_WORDS, SHORT_CHARACTERS = 8, 400
 CELL = re.compile(r"(?<=[:;])\s")  # between the names and the values of a row
 TABULAR_PIECES, TABULAR_CHARACTERS = 6, 25  # more pieces, and on average shorter ones, are a table
@@ -72,17 +72,17 @@ def language_of(text: str) -> str:
     distinct = dict.fromkeys(pieces)
     tabular = len(pieces) > TABULAR_PIECES and sum(map(len, pieces)) < len(pieces) * TABULAR_CHARACTERS
     short = len(WORD.findall(text[:SHORT_CHARACTERS])) < SHORT_WORDS
-    fewest = FEWEST_IN_TABLES if tabular else FEWEST_IN_SHORT if short else FEWEST_WORDS
-    language = likeliest("\n".join(distinct), fewest)
+    min_words = MIN_IN_TABLES if tabular else MIN_IN_SHORT if short else MIN_WORDS
+    language = detect_language("\n".join(distinct), min_words)
     return UNKNOWN if language.startswith("(") else language
 
 
 def language_tag(text: str) -> str:
     """The language of the text as a BCP 47 tag, also one without a stemmer; empty where it is not clear."""
-    return TAGS.get(likeliest(text).strip("()"), "")
+    return TAGS.get(detect_language(text).strip("()"), "")
 
 
-def likeliest(text: str, fewest: int = FEWEST_WORDS) -> str:
+def detect_language(text: str, min_words: int = MIN_WORDS) -> str:
     """The language whose common words are most frequent, in brackets where it is in brackets in the list.
 
     A word that several languages share counts for each by its share.
@@ -99,7 +99,7 @@ def likeliest(text: str, fewest: int = FEWEST_WORDS) -> str:
             known.add(match.group())
         for language in languages:
             votes[language] = votes.get(language, 0) + 1 / len(languages)
-    if len(known) < fewest or hits < total * LEAST_SHARE:
+    if len(known) < min_words or hits < total * LEAST_SHARE:
         return UNKNOWN
     best, *others = sorted(votes, key=lambda language: votes[language], reverse=True)
     unsure = others and votes[best] < votes[others[0]] * LEAD

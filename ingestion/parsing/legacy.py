@@ -38,7 +38,7 @@ SETTINGS = (
     + ITEM.format("Calc/Content/Update", "Link", "1")
     + "</oor:items>"
 )
-NOWHERE = "http://127.0.0.1:9"  # for what would ask the network all the same
+UNREACHABLE_PROXY = "http://127.0.0.1:9"  # for what would ask the network all the same
 
 
 def read(path: Path, limits: Limits, ending: str) -> Contents:
@@ -57,7 +57,7 @@ def read(path: Path, limits: Limits, ending: str) -> Contents:
                 [PROGRAM, f"-env:UserInstallation=file://{folder}/profile", "--headless", "--norestore",
                  "--convert-to", target, "--outdir", folder, str(source)],
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False,
-                env=os.environ | {"http_proxy": NOWHERE, "https_proxy": NOWHERE}, preexec_fn=_shut_in,
+                env=os.environ | dict.fromkeys(("http_proxy", "https_proxy"), UNREACHABLE_PROXY), preexec_fn=_isolate_process,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise Unreadable(TOO_LONG) from error
@@ -68,7 +68,7 @@ def read(path: Path, limits: Limits, ending: str) -> Contents:
         return reader(made, limits)
 
 
-def _shut_in() -> None:
+def _isolate_process() -> None:
     """Let the program end with this process, and take the network from it where the kernel allows that."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -29,12 +29,12 @@ PROGRAM = "tesseract"
 PAGE_SECONDS = 60
 LISTING_SECONDS = 10
 DOTS_PER_INCH = 300
-LEAST_CONFIDENCE = 40  # of 100; what it is less sure of is a stain or a picture
+MIN_CONFIDENCE = 40  # of 100; what it is less sure of is a stain or a picture
 SURE = 75  # a page of words that it is on average less sure of may be turned,
 UNREADABLE = 60  # and one that it is less sure of whichever way it is turned holds noise
 TURNS = {90: Image.Transpose.ROTATE_90, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_270}
 ORIENTATION = re.compile(rb"^Orientation in degrees: (90|180|270)", re.MULTILINE)
-SMALLEST_TURNED = 200  # points of the shorter side: a smaller picture is no page
+MIN_ROTATED = 200  # points of the shorter side: a smaller picture is no page
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NOT_INSTALLED = "{what}, and text recognition (tesseract) is not installed on the server."
 SWITCHED_OFF = "{what}, and text recognition is switched off on the server."
@@ -80,7 +80,7 @@ def recognise(image: Image.Image, languages: str) -> str:
     """
     picture = ImageOps.autocontrast(_on_white(image))
     best = _recognised(picture, languages)
-    if best.confidence < SURE and min(picture.size) >= SMALLEST_TURNED:
+    if best.confidence < SURE and min(picture.size) >= MIN_ROTATED:
         for turn in _turns(picture, all_ways=bool(best.text)):
             turned = _recognised(picture.transpose(TURNS[turn]), languages)
             best = max(best, turned, key=lambda found: (found.confidence >= UNREADABLE, _weight(found)))
@@ -142,7 +142,7 @@ def _words(table: str) -> Iterator[_Word]:
     """The words of tesseract's table but for those that it is not sure of at all."""
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         text = one_line(row.get("text") or "", 200)
-        if text and (confidence := float(row["conf"])) >= LEAST_CONFIDENCE:
+        if text and (confidence := float(row["conf"])) >= MIN_CONFIDENCE:
             yield _Word(text, confidence, (row["block_num"], row["par_num"]), row["line_num"])
 
 

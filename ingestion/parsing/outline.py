@@ -46,7 +46,7 @@ class Outline:
         if not text:
             return
         if not self._path or level <= self._path[-1][0]:
-            self._alone()
+            self._flush_heading()
         self.close(ended=False)
         self.first_heading = self.first_heading or text
         while self._path and self._path[-1][0] >= level:
@@ -67,7 +67,7 @@ class Outline:
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         self.paragraph(table_text(rows))
 
-    def _alone(self) -> None:
+    def _flush_heading(self) -> None:
         """A heading with nothing under it is text itself."""
         if not self._blocks and self._path and self._open:
             self._blocks.append(self._path[-1][1])
@@ -75,7 +75,7 @@ class Outline:
     def close(self, ended: bool = True) -> Contents:
         """End the section that is open; what was collected so far."""
         if ended:
-            self._alone()
+            self._flush_heading()
         if self._blocks:
             # The first heading is the document's title: it can be asked for, so it must be possible to quote.
             titled = [text for _, text in self._path] == [self.first_heading] != self._blocks

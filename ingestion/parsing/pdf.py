@@ -18,7 +18,7 @@ from .pdf_lines import (
     Line,
     lines_of,
     sections_of,
-    without_furniture,
+    without_boilerplate,
 )
 from .sections import HEADING_CHARACTERS, Contents, Limits, Progress, Unreadable, one_line
 
@@ -71,7 +71,7 @@ def read(path: Path, limits: Limits, progress: Progress) -> Contents:
         _recognise(document, pages, scans, limits, progress)
     elif is_too_large and not any(pages):
         raise Unreadable(f"The pages are images of more than {ocr.PIXELS // 1_000_000} million pixels.")
-    for section in sections_of(without_furniture(pages), _bookmarks(document)):
+    for section in sections_of(without_boilerplate(pages), _bookmarks(document)):
         contents.add(section.anchor, section.page, section.heading, section.text)
     return contents
 

@@ -27,13 +27,13 @@ LINE_CHARACTERS = 20_000
 WORD = re.compile(r"\S+")
 MOST_WORDS = 5_000  # on a page on which tables are looked for
 MOST_OBJECTS = 5_000
-MOST_RECTANGLES = 500
+MAX_RECTANGLES = 500
 LEAST_RULES = 3  # between the rows of a table
 GAP = 0.7  # of the line's height: what may keep columns apart
 THIN = 2.5  # points: a thinner rectangle is a line
 BOLD_WEIGHT = 600
 # PDFium gives a hyphen at the end of a line as U+0002 or U+FFFE, also where it has joined that line with the
-# next one (columns). In lines it is this character until `_mended` decides what it was.
+# next one (columns). In lines it is this character until `_without_hyphenation` decides what it was.
 BREAK = "\U000f00ad"
 BROKEN_LINE = re.compile(r"[\x02\ufffe\xad](?=\s*\Z)|(?<=\w)[\x02\ufffe](?=\w)")
 BROKEN_WORD = re.compile(rf"\b(\w++){BREAK}(?=(\w++))")
@@ -106,7 +106,7 @@ def _gap(textpage: pypdfium2.PdfTextPage, lines: list[tuple[int, Line]]) -> Iter
     for start, line in lines:
         spans, height = [], 0.0
         count = pdfium.FPDFText_CountRects(textpage.raw, start, len(line.text))
-        for index in range(count if 1 < count < MOST_RECTANGLES else 0):
+        for index in range(count if 1 < count < MAX_RECTANGLES else 0):
             pdfium.FPDFText_GetRect(textpage.raw, index, *box)
             spans.append((box[0].value, box[2].value))
             height = max(height, box[1].value - box[3].value)
@@ -168,7 +168,7 @@ def _with_tables(lines: list[tuple[int, Line]], found: list[Table]) -> Iterator[
 
 
 EDGE_LINES = 2  # at the top and at the foot, where running titles and page numbers stand
-EDGE_SHARE = 0.6  # of the pages on which a line must stand to be furniture
+EDGE_SHARE = 0.6  # of the pages on which a line must appear to be boilerplate
 HEADING_SCALE = 1.12  # of the size of the text around
 BOLD_HEADING_SCALE = 1.02  # the same for a bold line
 BOLD_HEADING_LINES = 2  # a bold line of the text's own size is a heading where at most so many are together
@@ -183,7 +183,7 @@ NUMBERED = re.compile(r"^(?:chapter|section|part|appendix|annex)?[\d.ivx]+(?=[^\
 Bookmarks = Mapping[int, Sequence[tuple[int, str]]]  # level and title, by the number of the page from 1
 
 
-def without_furniture(pages: list[list[Line]]) -> list[list[Line]]:
+def without_boilerplate(pages: list[list[Line]]) -> list[list[Line]]:
     """The pages without lines that stand at the edge of most of them, but for their numbers."""
     if len(pages) < 3:
         return pages
@@ -220,12 +220,16 @@ def sections_of(pages: list[list[Line]], bookmarks: Bookmarks | None = None) -> 
         for is_heading, run in _runs(lines, _headings(lines, body, full, some_bold)):
             if is_heading:
                 path = [line for line in path if _outranks(line, run[0])]
-                text = _mended(" ".join(line.text for line in run).replace(f"{BREAK} ", BREAK), compounds)
+                text = _without_hyphenation(
+                    " ".join(line.text for line in run).replace(f"{BREAK} ", BREAK), compounds
+                )
                 path.append(replace(run[0], text=text))
                 pending = path[-1:]
                 continue
             heading = one_line(" › ".join(line.text for line in path), HEADING_CHARACTERS)
-            yield Section(f"page={number}", number, heading, _mended(_paragraphs(run, full), compounds))
+            yield Section(
+                f"page={number}", number, heading, _without_hyphenation(_paragraphs(run, full), compounds)
+            )
             pending = []
         if pending and pending[0].size:  # a heading without text under it is still text of this page
             yield Section(f"page={number}", number, "", pending[0].text)
@@ -335,7 +339,7 @@ def _paragraphs(lines: list[Line], full: float) -> str:
     return clean(text)
 
 
-def _mended(text: str, compounds: set[str]) -> str:
+def _without_hyphenation(text: str, compounds: set[str]) -> str:
     """The text with the words whole that the ends of lines had broken.
 
     A hyphen is kept where the document writes the word with one elsewhere, and before digits and names.

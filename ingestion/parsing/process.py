@@ -45,8 +45,8 @@ class Interrupted(Exception):
     """Another thread has ended the reading; nothing is wrong with the file."""
 
 
-class Endable(Protocol):
-    """What a reading waits for: a child that reads the file, or a statement that writes its passages."""
+class Stoppable(Protocol):
+    """Work that can be stopped: a child process that reads a file, or a statement that writes its passages."""
 
     def end(self) -> object: ...
 
@@ -56,7 +56,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._awaited: Endable | None = None
+        self._awaited: Stoppable | None = None
         self._requested = False
 
     def request(self) -> None:
@@ -71,7 +71,7 @@ class Interruption:
             raise Interrupted
 
     @contextlib.contextmanager
-    def ending(self, awaited: Endable) -> Iterator[None]:
+    def ending(self, awaited: Stoppable) -> Iterator[None]:
         """End what is awaited if it is requested before the block ends. Raises Interrupted then."""
         with self._lock:
             self._awaited = awaited

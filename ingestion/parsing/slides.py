@@ -16,7 +16,7 @@ R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 MAIN = "ppt/presentation.xml"
 TITLES = frozenset({"title", "ctrTitle"})
-FURNITURE = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
+BOILERPLATE = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})
 
 
 def read(path: Path, limits: Limits) -> Contents:
@@ -82,7 +82,7 @@ def _slide(elements: Iterator[ElementTree.Element]) -> tuple[str, list[str]]:
             lines = list(_paragraphs(element))
             if kind in TITLES and not heading:
                 heading = one_line("\n".join(lines), 300)
-            elif lines and kind not in FURNITURE:
+            elif lines and kind not in BOILERPLATE:
                 blocks.append("\n".join(f"- {line}" for line in lines) if len(lines) > 1 else lines[0])
     return heading, [block for block in blocks if block]
 

@@ -15,7 +15,7 @@ def _tags(names: str) -> frozenset[str]:
 
 
 NEVER = _tags("script style template noscript svg math iframe object select head audio video canvas datalist")
-FURNITURE = frozenset(["nav", "footer", "dialog", "button", "menu"])
+BOILERPLATE = frozenset(["nav", "footer", "dialog", "button", "menu"])
 ROLES = _tags("navigation banner contentinfo search dialog alertdialog complementary menu menubar")
 BANNER = re.compile(
     r"(?:^|[\s_-])(?:cookies?|consent|gdpr|breadcrumbs?|skip-?(?:link|nav|to-content)|sr-only|visually-hidden|"
@@ -36,10 +36,10 @@ Attributes = dict[str, str]
 
 
 def read(path: Path, limits: Limits) -> Contents:
-    text = _without_traps(decode(path.read_bytes()))
-    page = Page(text, Outline(limits), furniture=False)
+    text = _without_slow_markup(decode(path.read_bytes()))
+    page = Page(text, Outline(limits), boilerplate=False)
     if not page.outline.contents.sections:  # all of it stands in a navigation, or a tag was never closed
-        page = Page(text, Outline(limits), furniture=True)
+        page = Page(text, Outline(limits), boilerplate=True)
     contents = page.outline.contents
     contents.title = page.outline.first_heading or page.title
     return contents
@@ -47,10 +47,10 @@ def read(path: Path, limits: Limits) -> Contents:
 
 def chapter(text: str, outline: Outline) -> None:
     """Add a page to the outline of what it is a part of: a book, a message."""
-    Page(_without_traps(text), outline, furniture=True)
+    Page(_without_slow_markup(text), outline, boilerplate=True)
 
 
-def _without_traps(text: str) -> str:
+def _without_slow_markup(text: str) -> str:
     """The page without comments, and without what never ends: the parser would spend its time on it."""
     parts, start = [], 0
     while (comment := text.find("<!--", start)) >= 0:
@@ -65,12 +65,12 @@ def _without_traps(text: str) -> str:
 class Page(HTMLParser):
     """Reads a page at once; afterwards `outline` is closed and `title` set."""
 
-    def __init__(self, text: str, outline: Outline, *, furniture: bool) -> None:
+    def __init__(self, text: str, outline: Outline, *, boilerplate: bool) -> None:
         super().__init__(convert_charrefs=True)
         self.outline = outline
         self.title = ""
-        self._furniture = furniture
-        self._only_main = not furniture and bool(
+        self._boilerplate = boilerplate
+        self._only_main = not boilerplate and bool(
             re.search(r"<main[\s>]|role=[\"']?main", text, re.IGNORECASE)
         )
         self._inside = 0  # of main and article elements
@@ -102,7 +102,7 @@ class Page(HTMLParser):
     def _open(self, tag: str, attributes: Attributes) -> None:
         if tag in ("main", "article") or attributes.get("role") == "main":
             self._inside += 1
-        self._in_header = self._in_header or (tag == "header" and not self._inside and not self._furniture)
+        self._in_header = self._in_header or (tag == "header" and not self._inside and not self._boilerplate)
         if tag in HEADINGS:
             self._flush()
             self._end_table()  # it only laid out the page
@@ -155,11 +155,11 @@ class Page(HTMLParser):
     def _left_out(self, tag: str, attributes: Attributes) -> bool:
         if tag in NEVER:
             return True
-        if self._furniture or tag in ("html", "body", "main"):
+        if self._boilerplate or tag in ("html", "body", "main"):
             return False
         named = f"{attributes.get('id', '')} {attributes.get('class', '')}"
         return bool(
-            tag in FURNITURE
+            tag in BOILERPLATE
             or (tag == "aside" and not self._inside)
             or attributes.get("role") in ROLES
             or "hidden" in attributes

@@ -43,7 +43,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ListingQuery:
     """What somebody wants listed."""
 
     show: Show = "all"
@@ -55,7 +55,7 @@ class Wish:
     sort: Sort = "newest"
 
     @classmethod
-    def of(cls, values: Mapping[str, str]) -> "Wish":
+    def of(cls, values: Mapping[str, str]) -> "ListingQuery":
         """From the address of the page; what is unknown is left out."""
         show, sort = values.get("show", ""), values.get("sort", "")
         words, folder, category, owner = (
@@ -133,28 +133,28 @@ def counts(principal: Principal) -> dict[str, int]:
     return listed_for(principal).order_by().aggregate(**named)
 
 
-def matching(principal: Principal, wish: Wish) -> DocumentQuerySet:
+def matching(principal: Principal, query: ListingQuery) -> DocumentQuerySet:
     """What the caller may see of what they want listed."""
-    found = listed_for(principal).filter(_conditions(principal)[wish.show])
-    for word in wish.words.split():
+    found = listed_for(principal).filter(_conditions(principal)[query.show])
+    for word in query.words.split():
         found = found.with_word(word)
-    if wish.folder:
-        found = found.filter(Q(folder=wish.folder) | Q(folder__startswith=f"{wish.folder}/"))
-    if wish.category:
-        found = found.filter(category=wish.category)
-    if wish.owner:
-        found = found.filter(owner__username=wish.owner)
+    if query.folder:
+        found = found.filter(Q(folder=query.folder) | Q(folder__startswith=f"{query.folder}/"))
+    if query.category:
+        found = found.filter(category=query.category)
+    if query.owner:
+        found = found.filter(owner__username=query.owner)
     return found
 
 
-def page(principal: Principal, wish: Wish) -> Listed:
+def page(principal: Principal, query: ListingQuery) -> Listed:
     """`PAGE_SIZE` documents in the order that is wanted, after the cursor."""
-    found = with_readers(matching(principal, wish))
-    if wish.sort == "newest":
-        return page_of(found, "", wish.after, PAGE_SIZE)
-    column, descending = SORTS[wish.sort]
+    found = with_readers(matching(principal, query))
+    if query.sort == "newest":
+        return page_of(found, "", query.after, PAGE_SIZE)
+    column, descending = SORTS[query.sort]
     found = found.annotate(shown_name=Lower(Case(When(title="", then="name"), default="title")))
-    if last := _place(wish):
+    if last := _place(query):
         beyond = "lt" if descending else "gt"
         value, public_id = last
         follows = Q(**{f"{column}__{beyond}": value}) | Q(
@@ -164,24 +164,24 @@ def page(principal: Principal, wish: Wish) -> Listed:
     sign = "-" if descending else ""
     rows = list(found.order_by(f"{sign}{column}", f"{sign}public_id")[: PAGE_SIZE + 1])
     more = len(rows) > PAGE_SIZE
-    return Listed(rows[:PAGE_SIZE], _signed_place(wish, rows[PAGE_SIZE - 1]) if more else "")
+    return Listed(rows[:PAGE_SIZE], _signed_place(query, rows[PAGE_SIZE - 1]) if more else "")
 
 
-def _place(wish: Wish) -> tuple[Any, UUID] | None:
+def _place(query: ListingQuery) -> tuple[Any, UUID] | None:
     """Value and id of the last document of the page before; None for the first page."""
     try:
-        sort, value, last = signing.loads(wish.after, salt=SALT)
-        if sort != wish.sort:
+        sort, value, last = signing.loads(query.after, salt=SALT)
+        if sort != query.sort:
             return None
         return (datetime.fromisoformat(value) if sort == "changed" else value), UUID(last)
     except (signing.BadSignature, ValueError, TypeError):
         return None
 
 
-def _signed_place(wish: Wish, document: Document) -> str:
-    value = getattr(document, SORTS[wish.sort][0])
+def _signed_place(query: ListingQuery, document: Document) -> str:
+    value = getattr(document, SORTS[query.sort][0])
     kept = value.isoformat() if isinstance(value, datetime) else value
-    return signing.dumps([wish.sort, kept, document.public_id.hex], salt=SALT)
+    return signing.dumps([query.sort, kept, document.public_id.hex], salt=SALT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +193,12 @@ class Choices:
     owners: list[tuple[str, str]]
 
 
-def choices(principal: Principal, wish: Wish) -> Choices:
+def choices(principal: Principal, query: ListingQuery) -> Choices:
     """The folders inside the one that is shown, and the categories and owners of all that may be listed."""
     readable = listed_for(principal).order_by()
     inside: Counter[str] = Counter()
-    beyond = f"{wish.folder}/" if wish.folder else ""
-    shown = matching(principal, wish).order_by().exclude(folder__in=["", wish.folder])
+    beyond = f"{query.folder}/" if query.folder else ""
+    shown = matching(principal, query).order_by().exclude(folder__in=["", query.folder])
     for folder, documents in shown.values_list("folder").annotate(Count("pk")):
         inside[folder.removeprefix(beyond).partition("/")[0]] += documents
     owners = User.objects.filter(pk__in=readable.values("owner"), guest_until=None)

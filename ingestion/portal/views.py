@@ -56,32 +56,32 @@ class Pill:
 def documents(request: HttpRequest) -> HttpResponse:
     """What the reader may read, newest first."""
     principal = session_principal(request)
-    wish = listing.Wish.of(request.GET)
+    query = listing.ListingQuery.of(request.GET)
     counts = listing.counts(principal)
-    found = listing.page(principal, wish)
+    found = listing.page(principal, query)
     lines = rows(found.documents, principal)
-    steps = wish.folder.split("/") if wish.folder else []
+    steps = query.folder.split("/") if query.folder else []
     words = {
         "all": gettext("All you can read"),
         "mine": gettext("Added by you"),
         "running": gettext("In progress"),
         "failed": gettext("Failed"),
     }
-    if counts["ending"] or wish.show == "ending":
+    if counts["ending"] or query.show == "ending":
         words["ending"] = gettext("No longer valid, or soon")
     context = {
-        "wish": wish,
+        "query": query,
         "pills": [
-            Pill(wish.address(show=name), text, counts[name], name == wish.show)
+            Pill(query.address(show=name), text, counts[name], name == query.show)
             for name, text in words.items()
         ],
-        "choices": (choices := listing.choices(principal, wish)),
-        "folders": [(wish.address(folder=path), name, number) for path, name, number in choices.folders],
+        "choices": (choices := listing.choices(principal, query)),
+        "folders": [(query.address(folder=path), name, number) for path, name, number in choices.folders],
         "path": [
-            (wish.address(folder="/".join(steps[: depth + 1])), name) for depth, name in enumerate(steps)
+            (query.address(folder="/".join(steps[: depth + 1])), name) for depth, name in enumerate(steps)
         ],
-        "root": wish.address(folder=""),
-        "first": wish.address(),
+        "root": query.address(folder=""),
+        "first": query.address(),
         "sorts": {
             "newest": gettext("Newest first"),
             "changed": gettext("Changed last"),
@@ -89,11 +89,11 @@ def documents(request: HttpRequest) -> HttpResponse:
             "size": gettext("Largest first"),
         },
         "changeable": {line.document.pk for line in lines if may_change(request, line.document)},
-        "total": counts[wish.show],
+        "total": counts[query.show],
         "anything": counts["all"],
         "rows": lines,
         "unfinished": any(line.unfinished for line in lines),
-        "next": wish.address(after=found.next) if found.next else "",
+        "next": query.address(after=found.next) if found.next else "",
         "use": quota.usage_of(request.user) if isinstance(request.user, User) else None,
     }
     return render(request, "ingestion/documents.html", context)

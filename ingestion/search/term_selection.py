@@ -40,15 +40,15 @@ def select_groups(numbers: Iterable[int], sample: Sample, wanted: float) -> Term
         number: sum(passages for held, passages in sample.items() if number in held) for number in numbers
     }
     by_rarity = sorted(counts, key=lambda number: (counts[number], number))[:MAX_SAMPLED_TERMS]
-    alone, room = [], wanted * size
+    alone, limit = [], wanted * size
     for number in by_rarity:
-        if counts[number] > ALONE * room:
+        if counts[number] > ALONE * limit:
             break
         alone.append(number)
-        room -= counts[number]
+        limit -= counts[number]
     worth = {number: -math.log((counts[number] + 0.5) / (size + 1)) for number in by_rarity[len(alone) :]}
     others = {held: passages for held, passages in sample.items() if not held.intersection(alone)}
-    most = _worth_beyond(worth, others, room)
+    most = _worth_limit(worth, others, limit)
     together = _smallest_groups(worth, lambda total: total > most + ROUNDING)
     common = _smallest_groups(worth, lambda total: total > most - ROUNDING)
     shares = {number: (count + 0.5) / (size + 1) for number, count in counts.items() if number not in alone}
@@ -70,17 +70,17 @@ def with_rare_terms(sought: TermGroups, numbers: Iterable[int], sample: Sample) 
     return TermGroups(sought.groups + alone, sought.common, {**sought.shares, **shares})
 
 
-def _worth_beyond(worth: Mapping[int, float], sample: Sample, room: float) -> float:
-    """What the words of a passage may be worth together and yet are too common: with those worth as much,
-    more of the sample would be taken than there is room for. 0 where there is room for all."""
+def _worth_limit(worth: Mapping[int, float], sample: Sample, limit: float) -> float:
+    """The highest total weight of a passage's words at which more than `limit` passages of the sample match;
+    0 if fewer match at any weight."""
     by_worth: dict[float, int] = {}
     for held, passages in sample.items():
         total = round(sum(worth.get(number, 0.0) for number in held), 6)
         by_worth[total] = by_worth.get(total, 0) + passages
     by_worth.pop(0.0, None)
     for total in sorted(by_worth, reverse=True):
-        room -= by_worth[total]
-        if room < 0:
+        limit -= by_worth[total]
+        if limit < 0:
             return total
     return 0.0
 

@@ -17,7 +17,7 @@ from ingestion import documents
 from ingestion.access.lists import Audience, audience_of
 from ingestion.api import batch
 from ingestion.api.batch import BatchItemSerializer
-from ingestion.api.documents import DocumentsChanging, etag_of
+from ingestion.api.documents import DocumentWriteView, etag_of
 from ingestion.models import Document
 from ingestion.tests.factories import make_document, make_user
 from ingestion.tests.media import MediaMixin
@@ -298,7 +298,7 @@ class IfMatchTests(DocumentsTestCase):
             self.assertEqual(put("one", **{"If-None-Match": wanted}).status_code, 412)
         self.assertEqual(put("one", **{"If-None-Match": '"other"'}).status_code, 200)
         with mock.patch.object(
-            DocumentsChanging, "expected", side_effect=Http404
+            DocumentWriteView, "expected", side_effect=Http404
         ):  # both looked at the same time
             self.assertEqual(put("one", **{"If-None-Match": "*"}).status_code, 412)
             self.assertEqual(put("one", text="Two.", **{"If-None-Match": "*"}).status_code, 412)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import characters, lists, sampled_from, sets, text, tuples
 
 from chatsite.accounts.models import AuditEntry
-from ingestion.glossary.files import MAX_FILE_BYTES, BadFile, Taken, read_csv, write_csv
+from ingestion.glossary.files import MAX_FILE_BYTES, BadFile, ImportCounts, read_csv, write_csv
 from ingestion.glossary.lookup import Glossary, expansion
 from ingestion.glossary.models import HouseWord, names_of
 from ingestion.search.retrieval import search
@@ -173,7 +173,7 @@ class FileTests(TestCase):
             '\ufeffWord;Other words;Meaning;Groups;\r\n"PTO";"paid time off, Urlaub";"Leave; paid, '
             '""in full"".";Crew;\r\n"VPN";;"The way in";;\r\n;;;;\r\n'
         )
-        self.assertEqual(self.take(text), Taken(2, 0))
+        self.assertEqual(self.take(text), ImportCounts(2, 0))
         expected = [
             ("PTO", "paid time off, Urlaub", 'Leave; paid, "in full".', ["Crew"]),
             ("VPN", "", "The way in", []),
@@ -186,7 +186,7 @@ class FileTests(TestCase):
         writer.writerows(
             [["meaning", "word", "kind"], ["Two\nlines", "VPN", "term"], ["", "beer", "everyday"]]
         )
-        self.assertEqual(self.take(written.getvalue()), Taken(2, 0))
+        self.assertEqual(self.take(written.getvalue()), ImportCounts(2, 0))
         self.assertEqual(self.rows()[0][:2], ("VPN", ""))
 
     def test_what_is_written_is_taken_back_without_a_change(self):
@@ -195,9 +195,9 @@ class FileTests(TestCase):
         before = self.rows()
         written = write_csv(self.manager)
         self.assertNotIn("\n=PTO", written)
-        self.assertEqual(self.take(written), Taken(0, 0))
+        self.assertEqual(self.take(written), ImportCounts(0, 0))
         HouseWord.objects.all().delete()
-        self.assertEqual(self.take(written), Taken(2, 0))
+        self.assertEqual(self.take(written), ImportCounts(2, 0))
         self.assertEqual(self.rows(), before)
 
     def test_names_of_groups_with_separators_and_quotes_come_back(self):
@@ -220,9 +220,9 @@ class FileTests(TestCase):
             make_word(f"word {group.pk}", "leave", groups=[group])
         before = self.rows()
         written = write_csv(self.manager)
-        self.assertEqual(self.take(written), Taken(0, 0))
+        self.assertEqual(self.take(written), ImportCounts(0, 0))
         HouseWord.objects.all().delete()
-        self.assertEqual(self.take(written), Taken(len(names) + 1, 0))
+        self.assertEqual(self.take(written), ImportCounts(len(names) + 1, 0))
         self.assertCountEqual(self.rows(), before)
 
     def test_groups_are_named_by_hand_with_spaces_around_the_separator(self):
@@ -258,9 +258,9 @@ class FileTests(TestCase):
             if not before:
                 return
             written = write_csv(self.manager)
-            assert self.take(written) == Taken(0, 0)
+            assert self.take(written) == ImportCounts(0, 0)
             HouseWord.objects.all().delete()
-            assert self.take(written) == Taken(len(before), 0)
+            assert self.take(written) == ImportCounts(len(before), 0)
             assert sorted(self.rows()) == sorted(before)
 
         hold()
@@ -268,14 +268,14 @@ class FileTests(TestCase):
     def test_a_file_of_german_excel_is_taken_or_refused_in_words(self):
         text = "word;other words;meaning;groups\r\nKüche;Kantine, Mensa;Wo man „kocht“;Crew\r\n"
         text += "Büro;;Größer als 3;\r\n"
-        self.assertEqual(self.take(text.encode("utf-8-sig")), Taken(2, 0))
+        self.assertEqual(self.take(text.encode("utf-8-sig")), ImportCounts(2, 0))
         self.assertEqual(self.rows()[1], ("Küche", "Kantine, Mensa", "Wo man „kocht“", ["Crew"]))
         for encoding, line in (("cp1252", 2), ("utf-16", 1)):
             with self.assertRaisesMessage(
                 BadFile, f"Line {line}: this is not UTF-8. Save the file as “CSV UTF-8”."
             ):
                 self.take(text.encode(encoding))
-        self.assertEqual(self.take("sep=;\r\n" + text), Taken(0, 0))
+        self.assertEqual(self.take("sep=;\r\n" + text), ImportCounts(0, 0))
 
     def test_words_that_two_groups_have_each_for_itself_come_back(self):
         board = Group.objects.create(name="Board")
@@ -284,16 +284,16 @@ class FileTests(TestCase):
             make_word("POC", meaning=meaning, groups=[group])
         before = self.rows()
         written = write_csv(self.manager)
-        self.assertEqual(self.take(written), Taken(0, 0))
-        self.assertEqual(self.take(HEADER + "poc,,Point of contact,Board,\n"), Taken(0, 1))
+        self.assertEqual(self.take(written), ImportCounts(0, 0))
+        self.assertEqual(self.take(HEADER + "poc,,Point of contact,Board,\n"), ImportCounts(0, 1))
         self.assertCountEqual([row[2] for row in self.rows()], ["Port of call", "Point of contact"])
         HouseWord.objects.all().delete()
-        self.assertEqual(self.take(written), Taken(2, 0))
+        self.assertEqual(self.take(written), ImportCounts(2, 0))
         self.assertCountEqual(self.rows(), before)
 
     def test_a_word_that_is_there_is_changed(self):
         make_word("PTO", "leave")
-        self.assertEqual(self.take(HEADER + "pto,holiday,,Crew,\n"), Taken(0, 1))
+        self.assertEqual(self.take(HEADER + "pto,holiday,,Crew,\n"), ImportCounts(0, 1))
         self.assertEqual(self.rows(), [("pto", "holiday", "", ["Crew"])])
         self.assertTrue(HouseWord.objects.get().restricted)
 

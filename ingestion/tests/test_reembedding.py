@@ -37,7 +37,7 @@ class ReembedCase(TransactionTestCase):
         self.addCleanup(quick.disable)
         self.drop_indexes()  # of other tests that committed: their spaces are removed, the indexes stay
         self.addCleanup(self.drop_indexes)
-        for name in ("PAUSE", "WAITS"):
+        for name in ("PAUSE", "RETRY_DELAYS"):
             value = 0.05 if name == "PAUSE" else (0.01, 0.01)
             patch = mock.patch.object(reembedding, name, value)
             patch.start()
@@ -209,7 +209,7 @@ class ReembedTests(ReembedCase):
             self.assert_complete("model")
 
     def test_a_second_one_says_so_and_ends(self):
-        with self.serve().settings(dimensions=8), reembedding._alone():
+        with self.serve().settings(dimensions=8), reembedding._reembedding_lock():
             messages = []
             thread = threading.Thread(target=lambda: (messages.append(self.stopped()), connection.close()))
             thread.start()

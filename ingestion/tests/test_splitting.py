@@ -5,8 +5,8 @@ import time
 from django.test import SimpleTestCase
 
 from ingestion.indexing.splitting import (
+    MAX_JOINED,
     MAX_LENGTH,
-    WITH_SCRAP,
     passages_of,
 )
 from ingestion.parsing.sections import Section
@@ -48,7 +48,7 @@ class SplittingTests(SimpleTestCase):
             passages = contents(text)
             self.assertLess(time.thread_time() - started, 20)
             self.assertEqual("".join("".join(p.content for p in passages).split()), "".join(text.split()))
-            self.assertLessEqual(max(len(passage.content) for passage in passages), WITH_SCRAP)
+            self.assertLessEqual(max(len(passage.content) for passage in passages), MAX_JOINED)
 
     def test_nothing_is_made_of_nothing(self):
         self.assertEqual(contents("", " \n "), [])

@@ -32,7 +32,7 @@ class Verdict:
 
     checked: int
     newest: str  # hash
-    nameless: int  # entries whose names went with an erased person
+    anonymized: int  # entries whose names went with an erased person
     unsealed: int  # entries that no seal holds yet
     broken: str = ""
 
@@ -97,7 +97,7 @@ def verify(expected: str = "") -> Verdict:
 
     `expected` is a hash that was noted earlier: the chain must still contain it.
     """
-    checked = nameless = 0
+    checked = anonymized = 0
     newest = BEGINNING
     problem = ""
     is_known = not expected
@@ -106,12 +106,12 @@ def verify(expected: str = "") -> Verdict:
         if problem:
             break
         checked += entry is not None
-        nameless += not seal.salt
+        anonymized += not seal.salt
         newest = seal.hash
         is_known = is_known or seal.hash == expected
     if not problem and not is_known:
         problem = f"The hash {expected} is not in the chain: entries after it were written anew or cut off."
-    return Verdict(checked, newest, nameless, _unsealed().count(), problem)
+    return Verdict(checked, newest, anonymized, _unsealed().count(), problem)
 
 
 def _sealed() -> Iterator[tuple[AuditSeal, AuditEntry | None, AuditSeal | None]]:

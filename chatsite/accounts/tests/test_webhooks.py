@@ -230,9 +230,9 @@ class SendingTests(WebhookCase):
                 waits.append((delivery.next_at - delivery.attempted_at).total_seconds())
                 self.assertEqual(self.deliver(), [])
                 self.attempt(delivery)
-            self.assertEqual(len(waits), len(sending.WAITS))
+            self.assertEqual(len(waits), len(sending.RETRY_DELAYS))
             self.assertEqual(waits, sorted(waits))
-            self.assertEqual((delivery.state, delivery.attempts), ("failed", len(sending.WAITS) + 1))
+            self.assertEqual((delivery.state, delivery.attempts), ("failed", len(sending.RETRY_DELAYS) + 1))
             self.server.status = 200
             webhooks.replay(WebhookDelivery.objects.filter(pk=delivery.pk))
             self.assertEqual(self.attempt(delivery).state, "delivered")

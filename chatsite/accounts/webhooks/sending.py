@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 SECONDS = 10.0  # of an attempt, from looking up the name to the last byte of the response's head
 # After each failure; then the delivery is given up.
-WAITS = tuple(
+RETRY_DELAYS = tuple(
     timedelta(seconds=seconds) for seconds in (5, 30, 120, 600, 1_800, 7_200, 14_400, 28_800, 43_200, 86_400)
 )
 JITTER = 0.2
@@ -35,7 +35,7 @@ MIN_PAUSE, MAX_PAUSE = timedelta(seconds=30), timedelta(minutes=5)
 # After which a delivery that was taken is due again: its worker died.
 LEASE = timedelta(seconds=3 * SECONDS)
 OFF_AFTER = timedelta(days=3)  # without a success
-KEPT = timedelta(days=30)
+RETENTION = timedelta(days=30)
 State = WebhookDelivery.State
 
 
@@ -95,7 +95,7 @@ def _take(endpoint_id: UUID) -> WebhookDelivery | None:
 
 def delete_old() -> None:
     """Delete deliveries whose time is over."""
-    old = WebhookDelivery.objects.filter(created_at__lt=timezone.now() - KEPT)
+    old = WebhookDelivery.objects.filter(created_at__lt=timezone.now() - RETENTION)
     old.exclude(state=State.WAITING).delete()
 
 
@@ -225,10 +225,10 @@ def _put_off(delivery: WebhookDelivery, detail: str) -> None:
     now = timezone.now()
     delivery.attempts += 1
     delivery.attempted_at, delivery.detail = now, detail[:200]
-    if delivery.event == TEST or delivery.attempts > len(WAITS):
+    if delivery.event == TEST or delivery.attempts > len(RETRY_DELAYS):
         delivery.state, delivery.next_at = State.FAILED, None
     else:
-        wait = WAITS[delivery.attempts - 1] * random.uniform(1, 1 + JITTER)  # noqa: S311 (no secret)
+        wait = RETRY_DELAYS[delivery.attempts - 1] * random.uniform(1, 1 + JITTER)  # noqa: S311 (no secret)
         delivery.next_at = now + wait
 
 

@@ -74,7 +74,7 @@ class Command(BaseCommand):
             children.add(_web_servers(options["web_workers"], listener.fileno(), gate))
             # The address is given up first: a proxy asks another machine while answers are finished here.
             with (
-                _alone(),
+                _data_directory_lock(),
                 _database() as database,
                 contextlib.closing(children),
                 contextlib.closing(listener),
@@ -121,7 +121,7 @@ class Command(BaseCommand):
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
+def _data_directory_lock() -> Iterator[None]:
     """With the embedded database one site uses a data directory; the kernel forgets it with the process."""
     with embedded_postgres.open_lock(settings.DATA_DIR / "up.lock") as lock:
         if settings.EMBEDDED_DATABASE:

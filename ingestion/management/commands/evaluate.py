@@ -17,15 +17,15 @@ from chatsite.db.migration_state import demand_migrations
 from chatsite.db.threads import reading_as
 from ingestion.evaluation import bm25
 from ingestion.evaluation.judging import (
-    Judged,
+    CitationTarget,
+    QuestionScore,
     Refusals,
     Resolver,
     Settings,
     Task,
     UnknownSetting,
-    Wanted,
     judge,
-    judge_yardstick,
+    judge_baseline,
     refusals_of,
     resolve_truths,
     resolver_for,
@@ -106,7 +106,7 @@ def _place(questions: Questions, reader: str | None) -> Iterator[tuple[Principal
         yield (
             principal,
             "the reader of these texts",
-            lambda key: Wanted(numbers[key]) if key in numbers else "there is no such text",
+            lambda key: CitationTarget(numbers[key]) if key in numbers else "there is no such text",
         )
 
 
@@ -145,13 +145,13 @@ def _report(
         other_settings=against,
         other=_asked(principal, tasks, against) if against else (),
         passages=count_passages(principal),
-        yardstick=_yardstick(principal, tasks),
+        baseline=_yardstick(principal, tasks),
         off_topic=_refusals(principal, others, settings) if others else None,
     )
 
 
-def _asked(principal: Principal, tasks: Sequence[Task], settings: Settings) -> list[Judged]:
-    judged: list[Judged] = []
+def _asked(principal: Principal, tasks: Sequence[Task], settings: Settings) -> list[QuestionScore]:
+    judged: list[QuestionScore] = []
     with reading_as(principal.user_id):
         for item in judge(principal, tasks, settings):
             _progress("questions", len(judged), len(tasks))
@@ -161,9 +161,9 @@ def _asked(principal: Principal, tasks: Sequence[Task], settings: Settings) -> l
     return judged
 
 
-def _yardstick(principal: Principal, tasks: Sequence[Task]) -> list[Judged]:
+def _yardstick(principal: Principal, tasks: Sequence[Task]) -> list[QuestionScore]:
     with reading_as(principal.user_id):
-        return list(judge_yardstick(principal, tasks))
+        return list(judge_baseline(principal, tasks))
 
 
 def _refusals(principal: Principal, others: Sequence[str], settings: Settings) -> Refusals:

@@ -49,7 +49,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         demand_migrations()
         source = _source(options)
-        with _alone(source.name):
+        with _sync_lock(source.name):
             differences = mirror.compare(source)
             _guard(differences, options)
             if options["dry_run"]:
@@ -134,7 +134,7 @@ def _guard(differences: mirror.Differences, options: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _alone(name: str) -> Iterator[None]:
+def _sync_lock(name: str) -> Iterator[None]:
     """One at a time for each source."""
     key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], signed=True)
     with connection.cursor() as cursor:

@@ -57,8 +57,8 @@ class Command(BaseCommand):
                 f"{verdict.broken} {verdict.checked} entries before it are as they were written."
             )
         self.stdout.write(f"{verdict.checked} entries are as they were written.")
-        if verdict.nameless:
-            self.stdout.write(f"Of {verdict.nameless} the names went with persons who were erased.")
+        if verdict.anonymized:
+            self.stdout.write(f"Of {verdict.anonymized} the names went with persons who were erased.")
         self.stdout.write(f"Newest hash, to be noted elsewhere: {verdict.newest}")
 
 

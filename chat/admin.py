@@ -7,7 +7,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.pickers import FoundByTyping
+from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.read_only_admin import ReadOnly
 
 from . import documents_admin, persons_admin, proof_admin, verified_admin  # noqa: F401 (register their pages)
@@ -24,7 +24,7 @@ class AgentAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(MessageAllowance)
-class MessageAllowanceAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ignore[type-arg]
+class MessageAllowanceAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """How many messages a day: of a person, else of their most generous group, else of all others."""
 
     audited_as = AuditEntry.Action.ALLOWANCE_CHANGED
@@ -38,7 +38,7 @@ class MessageAllowanceAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  #
 
 
 @admin.register(Retention)
-class RetentionAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ignore[type-arg]
+class RetentionAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """For how long conversations, feedback and files are kept, by group."""
 
     audited_as = AuditEntry.Action.RETENTION_CHANGED

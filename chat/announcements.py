@@ -41,7 +41,7 @@ def announce_end(owner_id: int, closings: Mapping[UUID, Closing]) -> None:
 
 
 def _in_vain(answer: Closing) -> str:
-    """Why the list of what was asked in vain has the question, or nothing; see asked_in_vain.sql."""
+    """Why the list of what was asked in vain has the question, or nothing; see unanswered.sql."""
     if answer.content == NOTHING_FITS:
         return "refused"
     uncited = answer.state == Message.State.COMPLETE and answer.content and not answer.citations

@@ -24,7 +24,7 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.pickers import FoundByTyping
+from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.returning_admin import ReturnsToUnanswered
 from ingestion.models import Document
@@ -112,7 +112,13 @@ class WithResults:
 
 
 @admin.register(ProofQuestion)
-class ProofQuestionAdmin(WithResults, ReturnsToUnanswered, FoundByTyping, AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg]
+class ProofQuestionAdmin(
+    WithResults,
+    ReturnsToUnanswered,
+    AutocompleteAdmin,
+    AuditedChanges,
+    admin.ModelAdmin,  # type: ignore[type-arg]
+):
     has_tools = True  # links above its list beside that to add one
     audited_as = AuditEntry.Action.PROOF_CHANGED
     form = QuestionForm

@@ -46,7 +46,7 @@ def apply_retention(timestamp: int) -> None:
 @app.task(name=running.TASK, queue=side_jobs.QUEUE, retry=RetryStrategy(max_attempts=5, exponential_wait=3))
 def prove(run_id: int) -> None:
     """Ask the next questions of a run of the proof."""
-    running.go_on(run_id)
+    running.continue_run(run_id)
 
 
 @app.periodic(cron="*/5 * * * *")

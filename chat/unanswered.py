@@ -219,12 +219,12 @@ def _asked(principal: Principal) -> tuple[list[Asked], datetime | None]:
         "unsure": UNSURE,
         "most": MAX_ASKED,
     }
-    asked, unanswered = [], []
-    for row in rows("asked_in_vain", parameters, SQL):
+    asked, found_at = [], []
+    for row in rows("unanswered", parameters, SQL):
         reasons = {reason for reason in ("refused", "unsure", "bad", "again") if row[reason]}
         if reasons:
-            unanswered.append(row["created_at"])
-        if row["goes_on"] and alike(row["content"], row["next_content"]):
+            found_at.append(row["created_at"])
+        if row["repeated_soon"] and alike(row["content"], row["next_content"]):
             reasons.add("again")
         if reasons:
             asked.append(
@@ -237,7 +237,7 @@ def _asked(principal: Principal) -> tuple[list[Asked], datetime | None]:
                     row["closed"],
                 )
             )
-    return asked, unanswered[-1] if len(unanswered) >= MAX_ASKED else None
+    return asked, found_at[-1] if len(found_at) >= MAX_ASKED else None
 
 
 def _without_dismissed(asked: Iterable[Asked]) -> Iterator[Asked]:

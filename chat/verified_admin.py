@@ -29,7 +29,7 @@ from chat.engine.verified import unsupported_statements
 from chat.verification.same_question import asks_the_same
 from chatsite.accounts.audit import record, record_before
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.pickers import FoundByTyping
+from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
 from chatsite.accounts.returning_admin import ReturnsToUnanswered, unanswered_address
 from history.models import Message
@@ -102,7 +102,7 @@ class CitationFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
             raise forms.ValidationError(gettext("A verified answer rests on at least one document."))
 
 
-class CitationInline(FoundByTyping, admin.TabularInline):  # type: ignore[type-arg]
+class CitationInline(AutocompleteAdmin, admin.TabularInline):  # type: ignore[type-arg]
     model = VerifiedCitation
     form = CitationForm
     formset = CitationFormSet
@@ -145,7 +145,7 @@ class TryForm(forms.Form):
 
 
 @admin.register(VerifiedAnswer)
-class VerifiedAnswerAdmin(ReturnsToUnanswered, FoundByTyping, admin.ModelAdmin):  # type: ignore[type-arg]
+class VerifiedAnswerAdmin(ReturnsToUnanswered, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     has_tools = True  # links above its list beside that to add one
     list_display = ["__str__", "state", "owner", "team", "valid_until", "changed_at"]
     list_filter = ["active", "valid_until"]

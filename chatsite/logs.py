@@ -20,7 +20,7 @@ from chatsite.db.availability import (
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 
-SELDOM_SECONDS = 10.0
+REPEAT_SECONDS = 10.0
 CUT = (asyncio.CancelledError, RequestAborted)
 _SHARE = re.compile(r"(/s/)[\w-]{20,100}")  # the address of a share: whoever reads the log could open it
 REFUSALS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE)
@@ -64,8 +64,8 @@ class OutageFilter(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.Lock()
-        self._said: dict[str, float] = {}  # when, by reason
-        self._unsaid: dict[str, int] = {}
+        self._logged_at: dict[str, float] = {}  # when, by reason
+        self._suppressed: dict[str, int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -82,13 +82,13 @@ class OutageFilter(logging.Filter):
     def _is_due(self, key: str, record: logging.LogRecord) -> bool:
         now = time.monotonic()
         with self._lock:
-            if now < self._said.get(key, float("-inf")) + SELDOM_SECONDS:
-                self._unsaid[key] = self._unsaid.get(key, 0) + 1
+            if now < self._logged_at.get(key, float("-inf")) + REPEAT_SECONDS:
+                self._suppressed[key] = self._suppressed.get(key, 0) + 1
                 return False
-            self._said[key] = now
-            unsaid = self._unsaid.pop(key, 0)
-        if unsaid:
-            record.msg, record.args = "%s (and %d more like this before)", (record.getMessage(), unsaid)
+            self._logged_at[key] = now
+            suppressed = self._suppressed.pop(key, 0)
+        if suppressed:
+            record.msg, record.args = "%s (and %d more like this before)", (record.getMessage(), suppressed)
         return True
 
 

@@ -147,7 +147,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
     listed_as = AuditEntry.Action.FEEDBACK_LISTED
     read_as = AuditEntry.Action.FEEDBACK_READ
     owner_path = "message__conversation__owner"
-    list_display = ["rating", "why", "what_they_said", "shared", "updated_at"]
+    list_display = ["rating", "why", "shortened_comment", "shared", "updated_at"]
     list_filter = ["rating", "shared"]
     date_hierarchy = "updated_at"
     fields = readonly_fields = (
@@ -167,7 +167,7 @@ class FeedbackAdmin(Audited, admin.ModelAdmin):  # type: ignore[type-arg]
         return "; ".join(str(words[reason]) for reason in feedback.reasons if reason in words) or "–"
 
     @admin.display(description=gettext_lazy("comment"))
-    def what_they_said(self, feedback: Feedback) -> str:
+    def shortened_comment(self, feedback: Feedback) -> str:
         return Truncator(feedback.comment).chars(COMMENT_SHOWN) or "–"
 
     @admin.display(description=gettext_lazy("sources said to be wrong"))

@@ -263,7 +263,7 @@ class MessagesView(SavingView):
         responses=StoredMessageSerializer(many=True),
     )
     def get(self, request: Request, conversation_id: str) -> Response:
-        messages, sources = listing.said(self.principal, self.get_object())
+        messages, sources = listing.messages_shown(self.principal, self.get_object())
         return Response(
             StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
         )

@@ -30,7 +30,7 @@ def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
 
     Each of the others says which message it follows, null for none.
     """
-    messages, sources = listing.said(principal, conversation, aside=True)
+    messages, sources = listing.messages_shown(principal, conversation, aside=True)
     rows = StoredMessageSerializer(cast(Any, messages), many=True, context={"sources": sources}).data
     body = ConversationRowSerializer(listing.summaries([conversation])[0]).data | {
         "mode": conversation.mode,
@@ -50,7 +50,7 @@ def as_json(principal: Principal, conversation: Conversation) -> dict[str, Any]:
 
 def as_markdown(principal: Principal, conversation: Conversation) -> str:
     """Questions as headings, each answer below with the list of the sources it cites."""
-    messages, sources = listing.said(principal, conversation)
+    messages, sources = listing.messages_shown(principal, conversation)
     return messages_as_markdown(conversation.title, conversation.created_at, messages, sources)
 
 
@@ -69,7 +69,7 @@ def messages_as_markdown(
 
 def answer_as_markdown(principal: Principal, conversation: Conversation, position: int) -> str | None:
     """One answer with the list of its sources; None where there is none at that position."""
-    messages, sources = listing.said(principal, conversation, aside=True)
+    messages, sources = listing.messages_shown(principal, conversation, aside=True)
     for message in messages:
         if message.position == position and message.role == Message.Role.ASSISTANT:
             return message_as_markdown(message, sources.get(message.pk, ()))

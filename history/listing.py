@@ -79,9 +79,9 @@ def place(last: Conversation) -> Place:
 
 def summaries(conversations: Sequence[Conversation]) -> list[Summary]:
     """Summaries of conversations, in two queries."""
-    said = Message.objects.chosen().filter(conversation=OuterRef("pk")).order_by()
-    newest = said.exclude(content="").order_by("-position").values("pk")[:1]
-    counted = said.values("conversation").annotate(number=Count("*")).values("number")
+    messages_shown = Message.objects.chosen().filter(conversation=OuterRef("pk")).order_by()
+    newest = messages_shown.exclude(content="").order_by("-position").values("pk")[:1]
+    counted = messages_shown.values("conversation").annotate(number=Count("*")).values("number")
     figures = {
         pk: (number, last)
         for pk, number, last in Conversation.objects.filter(pk__in=[row.pk for row in conversations])
@@ -125,7 +125,7 @@ def shortened(text: str, length: int) -> str:
     return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
 
 
-def said(
+def messages_shown(
     principal: Principal, conversation: Conversation, *, aside: bool = False
 ) -> tuple[Sequence[Message], dict[UUID, list[Source]]]:
     """The messages, and for each the sources that the caller may open now, in two queries.

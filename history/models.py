@@ -304,7 +304,7 @@ class Message(models.Model):
         return f"{self.role} {self.position}"
 
     @property
-    def can_go_on(self) -> bool:
+    def can_continue(self) -> bool:
         """Whether it is one of the site's own answers that was cut short, and not one of a team's."""
         cut = self.state == self.State.INTERRUPTED or (
             self.state == self.State.COMPLETE and self.finish_reason == "length"

@@ -505,15 +505,15 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
 
     @extend_schema_field(SourceSerializer(many=True))
     def get_sources(self, row: Message) -> Any:
-        if "sources" in _given_back(row):
-            return _given_back(row)["sources"]
+        if "sources" in _saved_members(row):
+            return _saved_members(row)["sources"]
         cited = [source for source in self._readable(row) if source.label in row.citations]
         return SourceSerializer(cast(Any, cited), many=True).data if cited else []
 
     @extend_schema_field(ErrorSerializer(allow_null=True))
     def get_error(self, row: Message) -> Any:
-        if "error" in _given_back(row):
-            return _given_back(row)["error"]
+        if "error" in _saved_members(row):
+            return _saved_members(row)["error"]
         failure = failure_of(row)
         return {"message": failure[1], "code": failure[0]} if failure else None
 
@@ -532,7 +532,7 @@ class StoredMessageSerializer(serializers.Serializer[Message]):
         return (row.client_members or {}).get("timestamp") or clock_time(row.created_at)
 
     def get_fromClient(self, row: Message) -> list[str]:
-        return list(_given_back(row))
+        return list(_saved_members(row))
 
     def _readable(self, row: Message) -> Sequence[Source]:
         return cast(Sequence[Source], self.context["sources"].get(row.pk, ()))
@@ -564,7 +564,7 @@ def address_of(row: Source) -> str:
     return address + (f"#page={row.page}" if row.page else "")
 
 
-def _given_back(row: Message) -> dict[str, Any]:
+def _saved_members(row: Message) -> dict[str, Any]:
     """The sources and the error that a program saved with its own message."""
     members = (row.client_members or {}) if row.imported else {}
     return {name: members[name] for name in ("sources", "error") if members.get(name)}

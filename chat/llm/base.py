@@ -110,7 +110,7 @@ class ModelError(Exception):
         return f"{self.code} ({self.detail})" if self.detail else self.code
 
 
-class ServerResting(ModelError):
+class ServerUnavailable(ModelError):
     """The server is left alone after failures: nothing was sent, and asking again at once makes no sense."""
 
     def __init__(self, seconds: float) -> None:

@@ -27,7 +27,7 @@ from .base import (
     Prompt,
     Reasoning,
     SearchQuery,
-    ServerResting,
+    ServerUnavailable,
     Text,
     contributions_text,
     instructions,
@@ -156,7 +156,7 @@ class RemoteModel:
                     members = self._asked(prompt, dropped)
                     response = await connection().server.stream(COMPLETIONS, members)
         except CircuitOpen as error:
-            raise ServerResting(error.seconds) from None
+            raise ServerUnavailable(error.seconds) from None
         except TimeoutError:
             raise ModelError("upstream_timeout", detail="no answer in time") from None
         except openai.APIError as error:
@@ -210,7 +210,7 @@ class RemoteModel:
         if (
             error.retry_after is None
             or error.retry_after > MAX_WAIT_SECONDS
-            or isinstance(error, ServerResting)
+            or isinstance(error, ServerUnavailable)
         ):
             raise error
         await asyncio.sleep(error.retry_after)

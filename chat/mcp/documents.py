@@ -34,8 +34,8 @@ def list_documents(
         moment, last = EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2])
         found = found.filter(Q(created_at__lt=moment) | Q(created_at=moment, public_id__lt=last))
     rows = list(found.order_by("-created_at", "-public_id")[: limit + 1])
-    goes_on = _cursor(rows[limit - 1]) if len(rows) > limit else ""
-    return [_entry(row, absolute) for row in rows[:limit]], goes_on
+    next_cursor = _cursor(rows[limit - 1]) if len(rows) > limit else ""
+    return [_entry(row, absolute) for row in rows[:limit]], next_cursor
 
 
 def extract(principal: Principal, wanted: str, absolute: Absolute) -> Extract | None:
@@ -83,10 +83,10 @@ def _of_document(entry: Entry, document: Document, start: int) -> Extract | None
     """Passages one after the other from the position `start`, as many as fit into one part."""
     rows = document.passages.filter(position__gte=start).order_by("position")
     texts: list[str] = []
-    length, heading, goes_on = 0, "", ""
+    length, heading, next_cursor = 0, "", ""
     for passage in rows[: MAX_PASSAGES + 1]:
         if texts and (length + len(passage.content) > MAX_CHARACTERS or len(texts) == MAX_PASSAGES):
-            goes_on = f"{entry.document_id}/from/{passage.position}"
+            next_cursor = f"{entry.document_id}/from/{passage.position}"
             break
         new = (
             passage.heading and passage.heading != heading and not passage.content.startswith(passage.heading)
@@ -97,7 +97,7 @@ def _of_document(entry: Entry, document: Document, start: int) -> Extract | None
     if not texts:
         return None
     extract_id = f"{entry.document_id}/from/{start}" if start else entry.document_id
-    return Extract(entry, extract_id, entry.url, "\n\n".join(texts), goes_on=goes_on)
+    return Extract(entry, extract_id, entry.url, "\n\n".join(texts), next_cursor=next_cursor)
 
 
 def _cursor(document: Document) -> str:

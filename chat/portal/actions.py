@@ -80,18 +80,20 @@ def ask_in_project(request: HttpRequest, principal: Principal, project_id: UUID)
 @for_caller
 def again(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
     """Answer the question of one answer once more; as :func:`ask`."""
-    return _again(request, principal, conversation_id, position, goes_on=False)
+    return _again(request, principal, conversation_id, position, continues=False)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_caller
-def go_on(request: HttpRequest, principal: Principal, conversation_id: UUID, position: int) -> HttpResponse:
+def continue_answer(
+    request: HttpRequest, principal: Principal, conversation_id: UUID, position: int
+) -> HttpResponse:
     """Write the rest of an answer that was cut short; as :func:`again`."""
-    return _again(request, principal, conversation_id, position, goes_on=True)
+    return _again(request, principal, conversation_id, position, continues=True)
 
 
 def _again(
-    request: HttpRequest, principal: Principal, conversation_id: UUID, position: int, *, goes_on: bool
+    request: HttpRequest, principal: Principal, conversation_id: UUID, position: int, *, continues: bool
 ) -> HttpResponse:
     row = own_conversation(principal, conversation_id)
     if request.method != "POST":
@@ -99,11 +101,11 @@ def _again(
     answer = row.messages.filter(position=position, role=Message.Role.ASSISTANT).first()
     if answer is None:
         raise Http404
-    if goes_on and not answer.can_go_on:
+    if continues and not answer.can_continue:
         return _latest(row.pk)
     try:
         _free(principal, row.pk)
-        accepted = runs.again(principal, answer.pk, goes_on=goes_on, request_id=_request_id(request))
+        accepted = runs.again(principal, answer.pk, continues=continues, request_id=_request_id(request))
     except Refused as refused:
         return _refused(request, principal, row, "", refused)
     _start(accepted)
@@ -135,7 +137,7 @@ def edit(request: HttpRequest, principal: Principal, conversation_id: UUID, aske
         if refused.code == "not_found":
             raise Http404 from None
         shown |= {"text": text.replace("\x00", "\ufffd"), "problem": gettext(refused.message)}
-        return _to_come_back(render(request, "chat/edit.html", shown, status=refused.status), refused)
+        return _with_retry_after(render(request, "chat/edit.html", shown, status=refused.status), refused)
     _start(accepted)
     return _latest(row.pk)
 
@@ -421,7 +423,7 @@ def _refused(
         raise Http404
     if _wants_json(request):
         body = {"code": refused.code, "message": gettext(refused.message)}
-        return _to_come_back(JsonResponse(body, status=refused.status), refused)
+        return _with_retry_after(JsonResponse(body, status=refused.status), refused)
     kept = {
         "text": text.replace("\x00", "\ufffd"),
         "problem": gettext(refused.message),
@@ -431,13 +433,13 @@ def _refused(
     if scope := scope_asked_for(request.POST):
         kept |= scopes(principal, scope)
     if project:
-        return _to_come_back(project_page(request, principal, project, **kept), refused)
+        return _with_retry_after(project_page(request, principal, project, **kept), refused)
     if row is None:
-        return _to_come_back(new_page(request, principal, **kept), refused)
-    return _to_come_back(conversation_page(request, principal, row, **kept), refused)
+        return _with_retry_after(new_page(request, principal, **kept), refused)
+    return _with_retry_after(conversation_page(request, principal, row, **kept), refused)
 
 
-def _to_come_back(response: HttpResponse, refused: Refused) -> HttpResponse:
+def _with_retry_after(response: HttpResponse, refused: Refused) -> HttpResponse:
     if refused.retry_after is not None:
         set_retry_after(response, refused.retry_after)
     return response

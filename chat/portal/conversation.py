@@ -316,9 +316,9 @@ class Answer:
         return self.message.followups if len(self.sources) >= len(self.labels) else ()
 
     @property
-    def can_go_on(self) -> bool:
+    def can_continue(self) -> bool:
         """Whether a model can write the rest of it; offered for the newest answer, which nothing follows."""
-        return bool(settings.CHAT_MODEL) and self.newest and self.repeatable and self.message.can_go_on
+        return bool(settings.CHAT_MODEL) and self.newest and self.repeatable and self.message.can_continue
 
     @property
     def note(self) -> Note | None:

@@ -52,9 +52,9 @@ def own_data(request: HttpRequest) -> HttpResponseBase:
 
 def _looks_at(person: User) -> list[Look]:
     """Who has read a conversation of theirs or exported everything; from now on they know of it."""
-    told = looks.told_to(person.pk)
-    shown = list(told[:MAX_LOOKS])
-    told.filter(seen_at=None).update(seen_at=timezone.now())
+    disclosed = looks.looks_to_disclose(person.pk)
+    shown = list(disclosed[:MAX_LOOKS])
+    disclosed.filter(seen_at=None).update(seen_at=timezone.now())
     return shown
 
 

@@ -38,7 +38,7 @@ MAX_DOCUMENTS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class ScopeTarget:
     """The address that the choice goes to, and the scope until then."""
 
     action: str
@@ -64,11 +64,11 @@ def search_in(
     scope, problem = _chosen(request)
     if scope:
         return question_page(request, principal, row, scope)
-    where = Where(
+    target = ScopeTarget(
         reverse("chat:search-in-conversation", args=[row.pk]) if row else reverse("chat:search-in"),
         row.scope if row else "",
     )
-    return _page(request, principal, where, problem)
+    return _page(request, principal, target, problem)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -79,8 +79,8 @@ def search_in_project(request: HttpRequest, principal: Principal, project_id: UU
     scope, problem = _chosen(request)
     if scope:
         return question_page(request, principal, project, scope)
-    where = Where(reverse("chat:search-in-project", args=[project.pk]), project.scope)
-    return _page(request, principal, where, problem)
+    target = ScopeTarget(reverse("chat:search-in-project", args=[project.pk]), project.scope)
+    return _page(request, principal, target, problem)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -93,8 +93,8 @@ def project_scope(request: HttpRequest, principal: Principal, project_id: UUID) 
         with or_404():
             projects.set_scope(principal, project.pk, scope)
         return SeeOther(reverse("chat:project", args=[project.pk]))
-    where = Where(reverse("chat:project-scope", args=[project.pk]), project.scope)
-    return _page(request, principal, where, problem)
+    target = ScopeTarget(reverse("chat:project-scope", args=[project.pk]), project.scope)
+    return _page(request, principal, target, problem)
 
 
 def _chosen(request: HttpRequest) -> tuple[str, str]:
@@ -115,10 +115,10 @@ def _of_ticked(ticked: list[str]) -> tuple[str, str]:
     return f"{DOCUMENT}:{','.join(once)}", ""
 
 
-def _page(request: HttpRequest, principal: Principal, where: Where, problem: str) -> HttpResponse:
+def _page(request: HttpRequest, principal: Principal, target: ScopeTarget, problem: str) -> HttpResponse:
     values = request.POST if request.method == "POST" else request.GET
     words = cleaned(values.get("q", ""))
-    chosen = scope_asked_for(values) or where.scope
+    chosen = scope_asked_for(values) or target.scope
     readable = Document.objects.visible_to(principal).searchable()
     ticked = _documents_named(
         readable, _ticked(values.getlist("document"), chosen, first="tick" not in values)
@@ -127,7 +127,7 @@ def _page(request: HttpRequest, principal: Principal, where: Where, problem: str
     folders = _places(FOLDER, _with_parents(_counted(readable, "folder")), words)
     categories = _places(CATEGORY, _counted(readable, "category"), words)
     context: dict[str, Any] = {
-        "action": where.action,
+        "action": target.action,
         "words": words,
         "text": typed(request),
         "team": values.get("mode") == "team",

@@ -158,7 +158,7 @@ def shared_export(request: HttpRequest, page: SharedPage) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_reader
-def go_on(request: HttpRequest, page: SharedPage) -> HttpResponse:
+def continue_conversation(request: HttpRequest, page: SharedPage) -> HttpResponse:
     """Copy what the reader sees to a conversation of their own."""
     if request.method != "POST":
         return SeeOther(reverse("chat:shared", args=[page.token]))

@@ -95,7 +95,7 @@ def cancel(run: ProofRun) -> bool:
     return _end(run.pk, State.CANCELLED)
 
 
-def go_on(run_id: int, seconds: float = SECONDS) -> None:
+def continue_run(run_id: int, seconds: float = SECONDS) -> None:
     """Ask questions of the run for some seconds, then queue a job for the others."""
     deadline = time.monotonic() + seconds
     try:

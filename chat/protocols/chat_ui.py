@@ -120,7 +120,7 @@ class ChatUiMessages(ChatUi):
         if failed_without_text(result):
             return self._failure(result)
         messages = _messages(ChatUiEncoder(lambda: 0.0, team=self.team), result)
-        return 200, {"messages": [_as_kept_by_client(message) for message in messages]}
+        return 200, {"messages": [_with_history_members(message) for message in messages]}
 
     def error(self, message: str, code: str = "", *, status: int = 400, member: str = "") -> Json:
         """The client shows `message`, which its specification puts into `error`."""
@@ -133,7 +133,7 @@ class TeamChatUiMessages(ChatUiMessages):
     team = True
 
 
-def _as_kept_by_client(message: Json) -> Json:
+def _with_history_members(message: Json) -> Json:
     """A message with the member names that the client stores and reads from its history."""
     # Django sets the local time zone to the site's.
     clock = datetime.fromisoformat(message["createdAt"]).astimezone().strftime("%I:%M %p")

@@ -136,7 +136,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """Text of a document, or of one of its passages. `goes_on` is the id of what follows, if anything."""
+    """Text of a document, or of one of its passages. `next_cursor` is the id of the next part, if any."""
 
     entry: Entry
     extract_id: str
@@ -144,7 +144,7 @@ class Extract:
     text: str
     heading: str = ""
     page: int | None = None
-    goes_on: str = ""
+    next_cursor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -587,7 +587,7 @@ def fetched(extract: Extract) -> Json:
         "title": entry.title or entry.name,
         "text": extract.text,
         "url": extract.url,
-        "metadata": metadata | ({"next": extract.goes_on} if extract.goes_on else {}),
+        "metadata": metadata | ({"next": extract.next_cursor} if extract.next_cursor else {}),
     })  # fmt: skip
 
 
@@ -652,8 +652,8 @@ def templates() -> Json:
 def resource(uri: str, extract: Extract) -> Json:
     """The result of `resources/read`; a long document names the URI of what follows in `_meta`."""
     content: Json = {"uri": uri, "mimeType": "text/plain", "text": extract.text}
-    if extract.goes_on:
-        content["_meta"] = {"next": f"{DOCUMENT}{extract.goes_on}"}
+    if extract.next_cursor:
+        content["_meta"] = {"next": f"{DOCUMENT}{extract.next_cursor}"}
     return {"contents": [content]}
 
 

@@ -322,22 +322,20 @@ def begin(
 
 @retry_on_deadlock
 def again(
-    principal: Principal, answer_id: UUID, *, goes_on: bool = False, request_id: str = ""
+    principal: Principal, answer_id: UUID, *, continues: bool = False, request_id: str = ""
 ) -> AcceptedRun:
     """Answer the question of an earlier answer again, in a branch of its own. Raises Refused.
 
-    With `goes_on` the new answer begins with the text of the earlier one, which was cut short.
+    With `continues` the new answer begins with the text of the earlier one, which was cut short.
     """
     with transaction.atomic():
         used = used_today(principal)
         question = _question_of(principal, answer_id)
         conversation = free(principal, question.conversation_id)
-        continues = ""
-        if goes_on:
-            if not Message.objects.get(pk=answer_id).can_go_on:
-                raise Refused("answer_not_found")
-            continues = str(answer_id)
-        request = RunRequest(question.content, conversation.pk, continues=continues)
+        if continues and not Message.objects.get(pk=answer_id).can_continue:
+            raise Refused("answer_not_found")
+        continued_id = str(answer_id) if continues else ""
+        request = RunRequest(question.content, conversation.pk, continues=continued_id)
         request = _scoped(request, conversation)
         allowance = admit(principal, used)
         run = _answer_again(principal, request, conversation, question, request_id, allowance)

@@ -51,11 +51,11 @@ class InUse:
 
     @property
     def sign_in_line(self) -> str:
-        return self.texts.said("sign_in_line")
+        return self.texts.translated("sign_in_line")
 
     @property
     def welcome(self) -> str:
-        return self.texts.said("welcome")
+        return self.texts.translated("welcome")
 
     @cached_property
     def mark(self) -> bytes:
@@ -73,7 +73,7 @@ class InUse:
         texts = self.texts
         if texts.is_maintained(now):
             return Banner(SiteTexts.Kind.WARNING, maintenance_words(texts))
-        parts = [texts.said("banner")] if texts.is_banner_shown(now) else []
+        parts = [texts.translated("banner")] if texts.is_banner_shown(now) else []
         kind = texts.banner_kind
         if texts.maintenance_from is not None and now < texts.maintenance_from:
             kind = SiteTexts.Kind.WARNING
@@ -83,7 +83,7 @@ class InUse:
 
 def maintenance_words(texts: SiteTexts) -> str:
     """What is said while only staff can ask."""
-    return texts.said("maintenance_words") or gettext(
+    return texts.translated("maintenance_words") or gettext(
         "The site is being maintained: no questions can be asked at the moment. You can read everything."
     )
 

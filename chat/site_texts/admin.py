@@ -25,7 +25,7 @@ from chat.llm import ModelError
 from chat.llm.base import APPEND_MARK, instructions
 from chatsite.accounts.audited_admin import AuditedChanges
 from chatsite.accounts.models import AuditEntry, User
-from chatsite.accounts.pickers import FoundByTyping
+from chatsite.accounts.pickers import AutocompleteAdmin
 from chatsite.accounts.principal import Principal
 from chatsite.db.threads import reading_as
 
@@ -179,13 +179,13 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
     def get_fieldsets(self, request: HttpRequest, obj: SiteTexts | None = None) -> Any:
         if obj is None:
             return super().get_fieldsets(request, obj)
-        changes = {"fields": ["changed_at", "changed_by", "since_the_one_before", "until_the_one_in_use"]}
+        changes = {"fields": ["changed_at", "changed_by", "changes_since_previous", "changes_to_current"]}
         return [(None, changes), (gettext_lazy("Texts"), {"fields": SiteTexts.TEXTS})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: SiteTexts | None = None) -> Any:
         if obj is None:
             return ()
-        shown = ("changed_at", "changed_by", "since_the_one_before", "until_the_one_in_use")
+        shown = ("changed_at", "changed_by", "changes_since_previous", "changes_to_current")
         return (*shown, *SiteTexts.TEXTS)
 
     def formfield_for_dbfield(self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any) -> Any:
@@ -225,11 +225,11 @@ class SiteTextsAdmin(AuditedChanges, admin.ModelAdmin):  # type: ignore[type-arg
         return ", ".join(_names(texts)) or "–"
 
     @admin.display(description=gettext_lazy("what it changed"))
-    def since_the_one_before(self, texts: SiteTexts) -> str:
+    def changes_since_previous(self, texts: SiteTexts) -> str:
         return differences(_before(texts), texts)
 
     @admin.display(description=gettext_lazy("compared with the texts in use"))
-    def until_the_one_in_use(self, texts: SiteTexts) -> str:
+    def changes_to_current(self, texts: SiteTexts) -> str:
         return differences(texts, SiteTexts.objects.first() or texts)
 
     def get_urls(self) -> list[URLPattern]:
@@ -321,7 +321,7 @@ def _lines(old: Any, new: Any) -> SafeString:
 
 
 @admin.register(StartingQuestion)
-class StartingQuestionAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ignore[type-arg]
+class StartingQuestionAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """The questions that a new conversation offers, above those that the site finds itself."""
 
     audited_as = AuditEntry.Action.TEXTS_CHANGED

@@ -136,7 +136,7 @@ class SiteTexts(models.Model):
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         return cls.objects.first()
 
-    def said(self, field: str) -> str:
+    def translated(self, field: str) -> str:
         """The text in the language of the page, or in the only one that it has."""
         german = getattr(self, f"{field}_de") if (get_language() or "").startswith("de") else ""
         text: str = german or getattr(self, field)

@@ -15,7 +15,7 @@ MARK_POLICY = "default-src 'none'; sandbox"
 @require_safe
 def privacy(request: HttpRequest) -> HttpResponse:
     """The site's own note, or in general terms what is stored."""
-    return render(request, "chat/privacy.html", {"note": current().texts.said("privacy")})
+    return render(request, "chat/privacy.html", {"note": current().texts.translated("privacy")})
 
 
 @require_safe

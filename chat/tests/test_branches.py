@@ -63,7 +63,7 @@ class BranchCase(TestCase):
         return finished(runs.again(self.principal, answer_id), text)
 
     def said(self):
-        return [row.content for row in listing.said(self.principal, self.conversation)[0]]
+        return [row.content for row in listing.messages_shown(self.principal, self.conversation)[0]]
 
     def all_said(self):
         rows = Message.objects.order_by("position").values_list("content", flat=True)
@@ -219,7 +219,7 @@ class ReaderTests(BranchCase):
         self.assertEqual(shown, ["Leave?", "Five days.", "Until when?", "March."])
 
     def test_a_program_that_saves_what_it_shows_adds_to_the_chosen_branch(self):
-        shown = listing.said(self.principal, self.conversation)[0]
+        shown = listing.messages_shown(self.principal, self.conversation)[0]
         kept = [Incoming(str(row.pk), row.role, row.content) for row in shown]
         merging.merge(self.principal, self.conversation.pk, [*kept, Incoming("own", "user", "Noted.")])
         self.assertEqual(self.said(), ["Sick leave?", "Six weeks.", "Noted."])

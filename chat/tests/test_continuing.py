@@ -49,7 +49,7 @@ class ContinuingTests(TransactionTestCase):
         return await self.message(accepted)
 
     async def go_on(self, answer, model):
-        accepted = await in_database(lambda: runs.again(self.principal, answer.pk, goes_on=True))
+        accepted = await in_database(lambda: runs.again(self.principal, answer.pk, continues=True))
         return await self.text_of(model, accepted), await self.message(accepted)
 
     async def message(self, accepted):

@@ -49,7 +49,7 @@ class ProofCase(TestCase):
 
     def run_all(self, group=None, user=None):
         run = running.start(user or self.manager, group, "")
-        running.go_on(run.pk)
+        running.continue_run(run.pk)
         run.refresh_from_db()
         return run
 
@@ -76,12 +76,12 @@ class RunTests(ProofCase):
             patch("chat.proof.running.ask", side_effect=OperationalError),
             self.assertRaises(OperationalError),
         ):
-            running.go_on(run.pk)
+            running.continue_run(run.pk)
         self.assertEqual(running.queue_lost(), 0)
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM procrastinate_jobs")
         self.assertEqual(running.queue_lost(), 1)
-        running.go_on(run.pk)
+        running.continue_run(run.pk)
         run.refresh_from_db()
         self.assertEqual(run.state, "done")
 
@@ -117,7 +117,7 @@ class RunTests(ProofCase):
         with self.assertRaisesMessage(running.ProofRefused, "under way"):
             running.start(self.manager, None, "")
         self.client.post(f"{RUNS}{run.pk}/change/")
-        running.go_on(run.pk)
+        running.continue_run(run.pk)
         run.refresh_from_db()
         self.assertEqual((run.state, run.results.get().outcome), ("cancelled", ""))
         running.start(self.manager, None, "")
@@ -126,10 +126,10 @@ class RunTests(ProofCase):
         for number in range(running.AT_ONCE + 1):
             self.question(f"{FERRIES} {number}")
         run = running.start(self.manager, None, "")
-        running.go_on(run.pk, seconds=0)
+        running.continue_run(run.pk, seconds=0)
         self.assertEqual(run.results.exclude(outcome="").count(), running.AT_ONCE)
         self.assertEqual(ProcrastinateJob.objects.filter(task_name=running.TASK).count(), 2)
-        running.go_on(run.pk)
+        running.continue_run(run.pk)
         run.refresh_from_db()
         self.assertEqual((run.state, run.results.filter(outcome="").count()), ("done", 0))
 
@@ -140,7 +140,7 @@ class RunTests(ProofCase):
             patch("chat.proof.running.ask", side_effect=ArithmeticError),
             self.assertLogs("chat.proof.running", "ERROR"),
         ):
-            running.go_on(run.pk)
+            running.continue_run(run.pk)
         run.refresh_from_db()
         self.assertEqual(run.state, "failed")
 
@@ -195,7 +195,7 @@ class RightsTests(ProofCase):
         entry = AuditEntry.objects.get(action="proof_started")
         self.assertIn("with the rights of Board: before the move", entry.subject)
         run = ProofRun.objects.get()
-        running.go_on(run.pk)
+        running.continue_run(run.pk)
         page = self.client.get(f"{RUNS}{run.pk}/change/")
         self.assertEqual(self.looks, ["proof_read"])
         self.assertNotContains(page, "Krefeld")

@@ -34,7 +34,7 @@ from .models import (
     WebhookEndpoint,
 )
 from .oidc.identities import drop_unmapped_memberships, unlink
-from .pickers import FoundByTyping
+from .pickers import AutocompleteAdmin
 from .privileges import grantable_groups, grantable_permissions, may_administer, may_administer_group
 from .read_only_admin import ReadOnly
 from .sessions import end_sessions
@@ -68,7 +68,7 @@ def offered_permissions(request: HttpRequest, holder: str) -> QuerySet[Permissio
 
 
 @admin.register(User)
-class UserAdmin(AuditedChanges, FoundByTyping, DjangoUserAdmin):  # type: ignore[type-arg]
+class UserAdmin(AuditedChanges, AutocompleteAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     """People: their names, groups and rights. Staff only look at those with more rights than their own."""
 
     audited_as = AuditEntry.Action.ACCOUNT_CHANGED
@@ -209,7 +209,7 @@ class GroupAdmin(AuditedChanges, DjangoGroupAdmin):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ignore[type-arg]
+class ApiKeyAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """Keys of programs. The text of a new one is shown once; its hash is shown never.
 
     A key reads what its person reads, documents of their own included. Only superusers make keys for others.
@@ -307,7 +307,7 @@ class ApiKeyAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ign
 
 
 @admin.register(GroupMapping)
-class GroupMappingAdmin(AuditedChanges, FoundByTyping, admin.ModelAdmin):  # type: ignore[type-arg]
+class GroupMappingAdmin(AuditedChanges, AutocompleteAdmin, admin.ModelAdmin):  # type: ignore[type-arg]
     """Which group here a group of the sign-in provider is. Staff map only to groups they belong to."""
 
     audited_as = AuditEntry.Action.MAPPING_CHANGED

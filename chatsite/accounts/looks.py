@@ -38,7 +38,7 @@ def is_open(reader: User, conversation: UUID) -> bool:
     return reader.has_perm(PERMISSION) and lately.exists()
 
 
-def told_to(person_id: int) -> QuerySet[Look]:
+def looks_to_disclose(person_id: int) -> QuerySet[Look]:
     """The looks that this person is to know of by now."""
     until = timezone.now() - timedelta(days=settings.LOOK_NOTICE_DAYS)
     return Look.objects.filter(person=person_id, begun_at__lte=until).select_related("reader")

@@ -22,11 +22,11 @@ from chatsite.db.threads import (
 )
 from chatsite.http.error_pages import is_for_programs
 from chatsite.http.languages import activate_persons
-from chatsite.http.middleware import AsyncMiddleware, OnLoop
+from chatsite.http.middleware import AsyncMiddleware, EventLoopMiddleware
 
 from .sessions import STARTED, keep_alive, seconds_left
 
-Somebody = TypeVar("Somebody", bound=AbstractBaseUser | AnonymousUser)
+UserT = TypeVar("UserT", bound=AbstractBaseUser | AnonymousUser)
 
 
 class ReaderMiddleware(AsyncMiddleware):
@@ -63,7 +63,7 @@ def _keep_out_of_caches(request: HttpRequest, response: HttpResponseBase) -> Non
         patch_vary_headers(response, [*KEY_HEADERS, "Cookie"])
 
 
-def _reader(request: HttpRequest, user: Somebody) -> Somebody:
+def _reader(request: HttpRequest, user: UserT) -> UserT:
     """The session's user, known from now on to the request: as its reader, and as somebody active."""
     if user.is_authenticated:
         request.session_in_use = True  # type: ignore[attr-defined]  # SessionMiddleware puts off its end
@@ -73,7 +73,7 @@ def _reader(request: HttpRequest, user: Somebody) -> Somebody:
     return user
 
 
-class SessionMiddleware(OnLoop, middleware.SessionMiddleware):
+class SessionMiddleware(EventLoopMiddleware, middleware.SessionMiddleware):
     """Django's session middleware on the event loop, which also keeps track of idle sessions."""
 
     def asks_database(self, request: HttpRequest) -> bool:

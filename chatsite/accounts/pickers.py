@@ -71,7 +71,7 @@ class SeveralPicker(_UsableChoices, AutocompleteSelectMultiple):
         return line
 
 
-class FoundByTyping:
+class AutocompleteAdmin:
     """An admin page whose `autocomplete_fields` are these fields."""
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:

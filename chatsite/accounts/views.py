@@ -101,7 +101,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
             "chosen": Preferences.of(request.POST if too_long else request.COOKIES),
             "expiring_keys": expiring,
             "languages": settings.LANGUAGES,
-            "looks": looks.told_to(principal.user_id).filter(seen_at=None).count(),
+            "looks": looks.looks_to_disclose(principal.user_id).filter(seen_at=None).count(),
             "max_wish": MAX_WISH,
             "wish": wish if too_long else getattr(request.user, "wish", ""),
             "too_long": too_long,

@@ -28,7 +28,7 @@ HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 SLOT_SECONDS = 2.0
 WAIT_SECONDS = 10.0  # for a slot; then 503
 RETRY_SECONDS = 5
-WAITED = "chatsite.waited"  # of a scope: for how many seconds its request waited for a slot
+WAITED_KEY = "chatsite.waited"  # of a scope: for how many seconds its request waited for a slot
 IPV6_PREFIX_BYTES = 8  # of an address: one subscriber usually has the whole /64
 
 
@@ -56,7 +56,7 @@ class AddressLimit:
 
     A request holds its slot until its response starts, SLOT_SECONDS at most, so that open streams and
     answers that take long count no longer; one that only waits may give it back before (`release_slot`). The
-    wait for a slot counts as waiting for the database (`WAITED`): while PostgreSQL hangs, a request is
+    wait for a slot counts as waiting for the database (`WAITED_KEY`): while PostgreSQL hangs, a request is
     refused no later than one that had a slot at once. The address is that of the caller behind a trusted
     proxy. Health checks have slots of their own: a load balancer may share its address with busy clients.
     """
@@ -76,7 +76,7 @@ class AddressLimit:
         if not await self._acquire(key, limit):
             await _refuse(scope, send)
             return
-        scope[WAITED] = time.monotonic() - asked
+        scope[WAITED_KEY] = time.monotonic() - asked
         held = True
 
         def release() -> None:

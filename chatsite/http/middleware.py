@@ -22,7 +22,7 @@ from chatsite.db.threads import reading_for_request
 
 from . import languages
 from .access_log import RECORD
-from .address_limit import WAITED
+from .address_limit import WAITED_KEY
 
 Handler = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 
@@ -61,7 +61,7 @@ class RequestIdMiddleware(AsyncMiddleware):
         logs.request_id.set(identifier)
         scope = getattr(request, "scope", {})  # a test's request has none
         # What all middleware asks of the database shares the request's time.
-        with reading_for_request(scope.get(WAITED, 0.0)):
+        with reading_for_request(scope.get(WAITED_KEY, 0.0)):
             response = await self.get_response(request)
             if record := scope.get(RECORD):
                 record.learn(request)
@@ -81,7 +81,7 @@ class ContentSecurityPolicyMiddleware(AsyncMiddleware):
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
-class OnLoop(MiddlewareMixin):
+class EventLoopMiddleware(MiddlewareMixin):
     """Stands before one of Django's classes, whose methods it calls where they are."""
 
     sync_capable = False
@@ -103,11 +103,11 @@ class OnLoop(MiddlewareMixin):
         return False
 
 
-class SecurityMiddleware(OnLoop, security.SecurityMiddleware):
+class SecurityMiddleware(EventLoopMiddleware, security.SecurityMiddleware):
     pass
 
 
-class LocaleMiddleware(OnLoop, locale.LocaleMiddleware):
+class LocaleMiddleware(EventLoopMiddleware, locale.LocaleMiddleware):
     """The browser's language and time zone; a person's own language follows when they are known."""
 
     def process_request(self, request: HttpRequest) -> None:
@@ -115,11 +115,11 @@ class LocaleMiddleware(OnLoop, locale.LocaleMiddleware):
         request.LANGUAGE_CODE = translation.get_language() or settings.LANGUAGE_CODE
 
 
-class CommonMiddleware(OnLoop, common.CommonMiddleware):
+class CommonMiddleware(EventLoopMiddleware, common.CommonMiddleware):
     pass
 
 
-class CsrfViewMiddleware(OnLoop, csrf.CsrfViewMiddleware):
+class CsrfViewMiddleware(EventLoopMiddleware, csrf.CsrfViewMiddleware):
     async def process_view(  # type: ignore[override]
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponseBase | None:
@@ -130,11 +130,11 @@ class CsrfViewMiddleware(OnLoop, csrf.CsrfViewMiddleware):
         return await sync_to_async(look)(request, view, args, kwargs)
 
 
-class AuthenticationMiddleware(OnLoop, auth.AuthenticationMiddleware):
+class AuthenticationMiddleware(EventLoopMiddleware, auth.AuthenticationMiddleware):
     pass
 
 
-class MessageMiddleware(OnLoop, messages.MessageMiddleware):
+class MessageMiddleware(EventLoopMiddleware, messages.MessageMiddleware):
     """Makes the storage of messages when it is asked for: few requests do, and none of a program."""
 
     def process_request(self, request: HttpRequest) -> None:
@@ -153,5 +153,5 @@ def _was_asked_for(request: HttpRequest) -> bool:
     return request._messages._wrapped is not empty  # type: ignore[attr-defined]
 
 
-class XFrameOptionsMiddleware(OnLoop, clickjacking.XFrameOptionsMiddleware):
+class XFrameOptionsMiddleware(EventLoopMiddleware, clickjacking.XFrameOptionsMiddleware):
     pass

@@ -12,7 +12,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from chatsite.accounts import hashing
 from chatsite.http import address_limit
-from chatsite.http.address_limit import WAITED, AddressLimit
+from chatsite.http.address_limit import WAITED_KEY, AddressLimit
 from chatsite.tests.leftovers import temporary_folder
 from chatsite.tests.limits import HANG_SECONDS
 from chatsite.tests.server import Site, prepared
@@ -31,7 +31,7 @@ class HeldApplication:
 
     async def __call__(self, scope, receive, send):
         self.begun.append(scope["client"][0])
-        self.waited.append(scope.get(WAITED, 0.0))
+        self.waited.append(scope.get(WAITED_KEY, 0.0))
         self.entered.set()
         await self.go_on.wait()
         await send({"type": "http.response.start", "status": 200, "headers": []})

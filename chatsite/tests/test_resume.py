@@ -142,10 +142,10 @@ def test_frames_of_an_answer_join_to_its_page_over_the_socket(two_workers):
             frames = random.randint(1, 5) if points < 12 else 100_000
             seq, done = follow(session, conversation, run, reader, seq, frames)
             points += done is None
-        undisturbed = Reader()
-        follow(session, conversation, run, undisturbed, 0, 100_000)
-        assert "31 March" in "".join(undisturbed.blocks)
-        assert (reader.blocks, reader.open) == (undisturbed.blocks, "")
+        not_paused = Reader()
+        follow(session, conversation, run, not_paused, 0, 100_000)
+        assert "31 March" in "".join(not_paused.blocks)
+        assert (reader.blocks, reader.open) == (not_paused.blocks, "")
         assert done.get("body") in (None, "\n".join(reader.blocks))
         cuts += points
 

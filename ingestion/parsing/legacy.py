@@ -57,7 +57,8 @@ def read(path: Path, limits: Limits, ending: str) -> Contents:
                 [PROGRAM, f"-env:UserInstallation=file://{folder}/profile", "--headless", "--norestore",
                  "--convert-to", target, "--outdir", folder, str(source)],
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False,
-                env=os.environ | dict.fromkeys(("http_proxy", "https_proxy"), UNREACHABLE_PROXY), preexec_fn=_isolate_process,
+                env=os.environ | dict.fromkeys(("http_proxy", "https_proxy"), UNREACHABLE_PROXY),
+                preexec_fn=_isolate_process,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise Unreadable(TOO_LONG) from error

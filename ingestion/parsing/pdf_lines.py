@@ -324,14 +324,14 @@ def _paragraphs(lines: list[Line], full: float) -> str:
     text = ""
     previous, size = "", 0.0
     for line in lines:
-        goes_on = len(previous) >= full and line.size == size and not BULLET.match(line.text)
+        continued = len(previous) >= full and line.size == size and not BULLET.match(line.text)
         if line.whole:
             text += f"\n{line.text}" if text else line.text
             previous, size = "", 0.0
             continue
         if previous.endswith(BREAK):
             text += line.text
-        elif goes_on:
+        elif continued:
             text += f" {line.text}"
         else:
             text += f"\n{line.text}" if text else line.text

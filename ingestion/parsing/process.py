@@ -46,7 +46,7 @@ class Interrupted(Exception):
 
 
 class Stoppable(Protocol):
-    """Work that can be stopped: a child process that reads a file, or a statement that writes its passages."""
+    """Work that can be stopped: a child process that reads a file, or a statement that writes passages."""
 
     def end(self) -> object: ...
 

@@ -93,8 +93,8 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
     for row in table.iterfind(f"{A}tr"):
         cells: list[str] = []
         for cell in row.iterfind(f"{A}tc"):
-            goes_on = cell.get("vMerge") in ("1", "true") and len(cells) < len(above)
-            cells.append(above[len(cells)] if goes_on else "\n".join(_paragraphs(cell)))
+            continued = cell.get("vMerge") in ("1", "true") and len(cells) < len(above)
+            cells.append(above[len(cells)] if continued else "\n".join(_paragraphs(cell)))
         above = cells
         yield cells
 

@@ -242,9 +242,9 @@ def _rows(table: ElementTree.Element) -> Iterator[list[str]]:
         for cell in _inside(row):
             if cell.tag == f"{W}tc":
                 merged = cell.find(f"{W}tcPr/{W}vMerge")
-                goes_on = merged is not None and merged.get(f"{W}val", "continue") == "continue"
+                continued = merged is not None and merged.get(f"{W}val", "continue") == "continue"
                 text = one_line(_text(cell), CELL_CHARACTERS)
-                cells.append(above[len(cells)] if goes_on and len(cells) < len(above) else text)
+                cells.append(above[len(cells)] if continued and len(cells) < len(above) else text)
                 cells += [""] * (_whole(cell.find(f"{W}tcPr/{W}gridSpan"), 1) - 1)
         above = cells
         yield cells

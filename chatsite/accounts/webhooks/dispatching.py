@@ -50,8 +50,8 @@ def _endpoints_due(busy: Mapping[UUID, int]) -> dict[UUID, int]:
     """The endpoints whose turn it is, with their owners, beside those that are `busy`."""
     now = timezone.now()
     waiting = WebhookDelivery.objects.filter(state=WebhookDelivery.State.WAITING, next_at__lte=now)
-    undisturbed = Q(paused_until=None) | Q(paused_until__lte=now)
-    rows = WebhookEndpoint.objects.filter(undisturbed, Exists(waiting.filter(endpoint=OuterRef("pk"))))
+    not_paused = Q(paused_until=None) | Q(paused_until__lte=now)
+    rows = WebhookEndpoint.objects.filter(not_paused, Exists(waiting.filter(endpoint=OuterRef("pk"))))
     of_owner = Counter(busy.values())
     due: dict[UUID, int] = {}
     for endpoint_id, owner_id in rows.exclude(pk__in=busy).order_by("?").values_list("pk", "owner"):

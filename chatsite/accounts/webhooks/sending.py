@@ -85,8 +85,8 @@ def _take(endpoint_id: UUID) -> WebhookDelivery | None:
     now = timezone.now()
     rows = WebhookDelivery.objects.select_for_update(skip_locked=True, of=("self",))
     due = rows.filter(endpoint=endpoint_id, state=State.WAITING, next_at__lte=now)
-    undisturbed = Q(endpoint__paused_until=None) | Q(endpoint__paused_until__lte=now)
-    delivery = due.filter(undisturbed).select_related("endpoint__owner").order_by("next_at").first()
+    not_paused = Q(endpoint__paused_until=None) | Q(endpoint__paused_until__lte=now)
+    delivery = due.filter(not_paused).select_related("endpoint__owner").order_by("next_at").first()
     if delivery is not None:
         delivery.next_at = now + LEASE
         delivery.save(update_fields=["next_at"])

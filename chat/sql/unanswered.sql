@@ -22,7 +22,7 @@ asked AS (
             lead(message.position) OVER (PARTITION BY message.conversation_id ORDER BY message.position), 2147483647
         ) AS next_position,
         lead(message.content) OVER mine AS next_content,
-        lead(message.created_at) OVER mine <= message.created_at + interval '2 minutes' AS goes_on
+        lead(message.created_at) OVER mine <= message.created_at + interval '2 minutes' AS repeated_soon
     FROM history_message AS message
     JOIN history_conversation AS conversation ON conversation.id = message.conversation_id
     WHERE
@@ -101,7 +101,7 @@ chosen AS (
                 ORDER BY judged.created_at DESC
             ) AS place
         FROM judged
-        WHERE judged.refused OR judged.unsure OR judged.bad OR judged.again OR judged.goes_on
+        WHERE judged.refused OR judged.unsure OR judged.bad OR judged.again OR judged.repeated_soon
     ) AS found
     WHERE found.place <= :most
 )
@@ -111,7 +111,7 @@ SELECT
     chosen.created_at,
     chosen.owner_id,
     chosen.next_content,
-    chosen.goes_on,
+    chosen.repeated_soon,
     chosen.refused,
     chosen.unsure,
     chosen.bad,
